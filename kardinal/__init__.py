@@ -1,0 +1,1 @@
+"""What the controller, the agent and the command line share."""

@@ -1,0 +1,1 @@
+"""controller-runtime for asyncio, on top of `kardinal.kube`."""

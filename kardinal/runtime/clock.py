@@ -1,0 +1,59 @@
+"""Time as a dependency.
+
+Everything kardinal decides by time (queue delays, gate re-evaluation, step timeouts, polls, stamps in status) reads it
+from a `Clock` that is handed in, so that a test can own the hours. What belongs to the network alone (HTTP deadlines, TLS,
+watch timeouts) uses real time and does not go through here.
+
+Intervals are measured with `monotonic`, stamps are written from `now`: a wall clock that jumps must not fire or lose a timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+__all__ = ["Clock", "SystemClock", "Timer"]
+
+
+class Timer(Protocol):
+    """A pending call that can be taken back."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """What the product knows of time."""
+
+    def now(self) -> datetime:
+        """The wall clock, timezone-aware UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed point, never going back."""
+        ...
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """Run `callback` on the event loop after `delay` seconds."""
+        ...
+
+    async def sleep(self, delay: float) -> None:
+        """Suspend the calling task for `delay` seconds."""
+        ...
+
+
+class SystemClock:
+    """The clock of the machine and of the running event loop."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        return asyncio.get_running_loop().call_later(delay, callback)
+
+    async def sleep(self, delay: float) -> None:
+        await asyncio.sleep(delay)
