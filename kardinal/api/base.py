@@ -1,0 +1,159 @@
+"""What all custom resources share: the model base, metadata, conditions and the bounded field types.
+
+The field types carry their own bounds because a real API server prices every CEL rule by the largest value its schema
+admits: an unbounded string or list makes the whole CRD unacceptable.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+from kardinal.api.duration import DURATION_PATTERN, format_duration, parse_duration
+from kardinal.api.resource import ResourceType
+
+__all__ = [
+    "Condition",
+    "Digest",
+    "DnsLabel",
+    "Duration",
+    "LongText",
+    "Model",
+    "Name",
+    "ObjectMeta",
+    "OwnerReference",
+    "RelativePath",
+    "Resource",
+    "SecretReference",
+    "ShortText",
+    "Status",
+    "Text",
+    "Time",
+    "Url",
+    "format_time",
+]
+
+DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+DIGEST_PATTERN = r"^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-fA-F]{6,128}$"
+
+PATH_RULE = {
+    "rule": "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
+    "message": "must be a relative path inside the repository, without .. segments",
+}
+
+
+def format_time(moment: datetime) -> str:
+    """RFC 3339 in UTC; the fraction is written only when there is one."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _duration(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+Time = Annotated[
+    datetime,
+    AfterValidator(_utc),
+    PlainSerializer(format_time, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "maxLength": 32, "pattern": DURATION_PATTERN}),
+]
+DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
+Name = Annotated[str, Field(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN_PATTERN)]
+ShortText = Annotated[str, Field(max_length=256)]
+Text = Annotated[str, Field(max_length=1024)]
+LongText = Annotated[str, Field(max_length=4096)]
+Url = Annotated[str, Field(min_length=1, max_length=2048)]
+Digest = Annotated[str, Field(max_length=160, pattern=DIGEST_PATTERN)]
+RelativePath = Annotated[
+    str, Field(min_length=1, max_length=512, json_schema_extra={"x-kubernetes-validations": [dict(PATH_RULE)]})
+]
+
+
+class Model(BaseModel):
+    """A value of a resource: frozen, camelCase outside, snake_case inside; fields it does not know are ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object an API server takes; absent fields are left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class OwnerReference(Model):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(Model):
+    """The part of `metadata` that kardinal reads."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+class SecretReference(Model):
+    """A Secret in the namespace of the object that names it, or in the agent's own cluster."""
+
+    name: Name
+
+
+class Condition(Model):
+    """`metav1.Condition`."""
+
+    type: Annotated[str, Field(max_length=316)]
+    status: Literal["True", "False", "Unknown"]
+    reason: Annotated[str, Field(min_length=1, max_length=1024)]
+    message: Annotated[str, Field(max_length=4096)] = ""
+    last_transition_time: Time
+    observed_generation: int | None = None
+
+
+class Status(Model):
+    """What every status carries, so that `kubectl wait --for=condition=…` works."""
+
+    observed_generation: int | None = None
+    conditions: Annotated[
+        tuple[Condition, ...],
+        Field(
+            max_length=16,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
+    ] = ()
+
+    def condition(self, type_: str) -> Condition | None:
+        return next((condition for condition in self.conditions if condition.type == type_), None)
+
+
+class Resource(Model):
+    """One custom resource; each kind adds its `spec` and `status` and says where it lives."""
+
+    resource: ClassVar[ResourceType]
+
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)

@@ -1,0 +1,109 @@
+"""Bundle: one immutable, versioned set of artifacts on its way through a Pipeline (DD 5.5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from kardinal.api.base import Digest, DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, Url
+from kardinal.api.evidence import Evidence
+from kardinal.api.resource import ResourceType
+
+__all__ = [
+    "BUNDLE",
+    "Artifacts",
+    "Bundle",
+    "BundlePhase",
+    "BundleSpec",
+    "BundleStatus",
+    "BundleType",
+    "EnvironmentStatus",
+    "GitCommit",
+    "Image",
+    "Intent",
+    "Provenance",
+]
+
+BUNDLE = ResourceType("kardinal.io", "v1alpha1", "Bundle", "bundles")
+
+BundleType = Literal["image", "config", "mixed"]
+BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
+
+
+class Image(Model):
+    """A container image: `reference` is `repository[:tag][@digest]`, and `digest` wins over the one in it."""
+
+    name: Annotated[str, Field(max_length=253)] = ""
+    reference: Annotated[str, Field(min_length=1, max_length=512)]
+    digest: Digest | None = None
+
+
+class GitCommit(Model):
+    """A commit of a configuration repository."""
+
+    repository: Url
+    sha: Annotated[str, Field(min_length=7, max_length=64, pattern=r"^[0-9a-f]+$")]
+    message: Text = ""
+    path: RelativePath | None = None
+
+
+class Artifacts(Model):
+    images: Annotated[tuple[Image, ...], Field(max_length=64)] = ()
+    git_commit: GitCommit | None = None
+
+
+class Provenance(Model):
+    """Where the artifacts were built."""
+
+    commit_sha: Annotated[str | None, Field(alias="commitSHA", max_length=64)] = None
+    ci_run_url: Annotated[str | None, Field(alias="ciRunURL", max_length=2048)] = None
+    author: ShortText | None = None
+    build_timestamp: Time | None = None
+
+
+class Intent(Model):
+    """How far the Bundle goes, and what it leaves out."""
+
+    target: DnsLabel | None = None
+    skip: Annotated[
+        tuple[DnsLabel, ...], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"})
+    ] = ()
+
+
+class BundleSpec(Model):
+    """Type, artifacts and provenance never change after creation; `intent.target` may move forward."""
+
+    type: BundleType = "image"
+    artifacts: Artifacts
+    provenance: Provenance | None = None
+    intent: Intent = Field(default_factory=Intent)
+
+
+class EnvironmentStatus(Model):
+    """What is known of the Bundle in one environment; kept after the PromotionStep is gone."""
+
+    state: Annotated[str, Field(max_length=32)]
+    message: Text | None = None
+    promoted_at: Time | None = None
+    verified_at: Time | None = None
+    commit: Annotated[str | None, Field(max_length=64)] = None
+    pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
+    evidence: Evidence | None = None
+
+
+class BundleStatus(Status):
+    """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning."""
+
+    phase: BundlePhase | None = None
+    pipeline: Name | None = None
+    graph_ref: Name | None = None
+    graph_recreated: bool | None = None
+    environments: Annotated[dict[str, EnvironmentStatus], Field(max_length=64)] = Field(default_factory=dict)
+
+
+class Bundle(Resource):
+    resource: ClassVar[ResourceType] = BUNDLE
+
+    spec: BundleSpec
+    status: BundleStatus = Field(default_factory=BundleStatus)

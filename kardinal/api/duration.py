@@ -1,0 +1,47 @@
+"""Go-style durations (`90s`, `5m`, `1h30m`): the form they have in every resource.
+
+Inside the product a duration is a `timedelta`; only resources and command lines carry text.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+__all__ = ["DURATION_PATTERN", "DurationError", "format_duration", "parse_duration"]
+
+DURATION_PATTERN = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
+"""What the custom resources accept: no sign, and no unit finer than a millisecond."""
+
+_SHAPE = re.compile(DURATION_PATTERN)
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class DurationError(ValueError):
+    """The text is not a duration."""
+
+
+def parse_duration(text: str) -> timedelta:
+    """`"1h30m"` → 5,400 seconds. Raises `DurationError` naming the accepted form."""
+    if not _SHAPE.match(text):
+        raise DurationError(
+            f"{text!r} is not a duration: write a number and a unit of ms, s, m or h, such as 90s or 1h30m"
+        )
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError as error:
+        raise DurationError(f"{text!r} is too long a duration") from error
+
+
+def format_duration(duration: timedelta) -> str:
+    """5,400 seconds → `"1h30m"`; the shortest text that parses back to the same milliseconds."""
+    milliseconds = round(duration.total_seconds() * 1000)
+    if milliseconds <= 0:
+        return "0s"
+    hours, rest = divmod(milliseconds, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    seconds, millis = divmod(rest, 1000)
+    parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (millis, "ms")]
+    return "".join(f"{value}{unit}" for value, unit in parts if value)

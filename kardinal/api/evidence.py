@@ -1,0 +1,27 @@
+"""What a promotion can show for itself afterwards (DD 5.4, 5.5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kardinal.api.base import Duration, Model, ShortText, Text
+
+__all__ = ["Evidence", "GateResult"]
+
+
+class GateResult(Model):
+    """One gate as it stood when its environment was Verified, with the values it saw."""
+
+    name: Annotated[str, Field(max_length=253)]
+    scope: Literal["org", "team"] | None = None
+    result: Literal["pass", "fail"]
+    reason: Text | None = None
+
+
+class Evidence(Model):
+    metrics: Annotated[dict[str, float], Field(max_length=32)] = Field(default_factory=dict)
+    gate_duration: Duration | None = None
+    approved_by: Annotated[tuple[ShortText, ...], Field(max_length=16)] = ()
+    policy_gates: Annotated[tuple[GateResult, ...], Field(max_length=64)] = ()

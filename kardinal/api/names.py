@@ -1,0 +1,176 @@
+"""Every generated name, label and annotation, in one place (promotion.md, "Resources and names").
+
+Names are derived from their inputs alone, so that a reconcile that runs twice asks for the same object twice. A name
+that would pass 63 characters is cut and closed with eight hex digits of a hash of the whole, which keeps two long names
+apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+__all__ = [
+    "ANNOTATION_IDEMPOTENCY_BODY",
+    "ANNOTATION_PIN",
+    "FIELD_MANAGER_AGENT",
+    "FIELD_MANAGER_CONTROLLER",
+    "LABEL_APPLIES_TO",
+    "LABEL_BUNDLE",
+    "LABEL_ENVIRONMENT",
+    "LABEL_GATE",
+    "LABEL_PIPELINE",
+    "LABEL_SCOPE",
+    "LABEL_SHARD",
+    "LABEL_TYPE",
+    "TRAILER_BUNDLE",
+    "TRAILER_ENVIRONMENT",
+    "TRAILER_STEP",
+    "TYPE_FREEZE",
+    "TYPE_GATE",
+    "TYPE_SKIP_PERMISSION",
+    "WEBHOOK_SECRET",
+    "branch_name",
+    "bundle_name",
+    "freeze_name",
+    "gate_name",
+    "label_value",
+    "node_ids",
+    "short_hash",
+    "slug",
+    "step_name",
+]
+
+LABEL_PIPELINE = "kardinal.io/pipeline"
+LABEL_BUNDLE = "kardinal.io/bundle"
+LABEL_ENVIRONMENT = "kardinal.io/environment"
+LABEL_GATE = "kardinal.io/gate"
+LABEL_SCOPE = "kardinal.io/scope"
+LABEL_APPLIES_TO = "kardinal.io/applies-to"
+LABEL_TYPE = "kardinal.io/type"
+LABEL_SHARD = "kardinal.io/shard"
+
+TYPE_GATE = "gate"
+TYPE_SKIP_PERMISSION = "skip-permission"
+TYPE_FREEZE = "freeze"
+
+ANNOTATION_PIN = "kardinal.io/pin"
+ANNOTATION_IDEMPOTENCY_BODY = "kardinal.io/idempotency-body"
+
+TRAILER_BUNDLE = "Kardinal-Bundle"
+TRAILER_ENVIRONMENT = "Kardinal-Environment"
+TRAILER_STEP = "Kardinal-Step"
+
+WEBHOOK_SECRET = "kardinal-webhook"  # noqa: S105 - the name of a Secret, not a secret
+
+FIELD_MANAGER_CONTROLLER = "kardinal-controller"
+FIELD_MANAGER_AGENT = "kardinal-agent"
+
+NAME_LIMIT = 63
+
+_RESERVED_NODE_IDS = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "return",
+        "var",
+        "void",
+        "while",
+        "self",
+        "namespace",
+        "each",
+        "item",
+        "bundle",
+        "freeze",
+    ]
+)
+
+
+def short_hash(text: str) -> str:
+    """Eight hex digits that stand for `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _bounded(name: str) -> str:
+    if len(name) <= NAME_LIMIT:
+        return name
+    return f"{name[: NAME_LIMIT - 9].rstrip('-._')}-{short_hash(name)}"
+
+
+def step_name(bundle: str, environment: str) -> str:
+    return _bounded(f"{bundle}-{environment}")
+
+
+def gate_name(bundle: str, environment: str, gate: str) -> str:
+    return _bounded(f"{bundle}-{environment}-{gate}")
+
+
+def freeze_name(pipeline: str) -> str:
+    return _bounded(f"{pipeline}-freeze")
+
+
+def label_value(text: str) -> str:
+    """`text` where it fits into a label value, else cut the way names are."""
+    return _bounded(text)
+
+
+def slug(text: str) -> str:
+    """Lower-case letters, digits and single dashes: what of `text` can stand in a name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def bundle_name(pipeline: str, version: str, suffix: str) -> str:
+    """`<pipeline>-<version>-<suffix>`; cutting spares the suffix (a time or a hash), which makes the name unique."""
+    stem = "-".join(part for part in (pipeline, slug(version)) if part)
+    room = NAME_LIMIT - len(suffix) - 1
+    return f"{stem[:room].rstrip('-.')}-{suffix}"
+
+
+def branch_name(bundle: str, environment: str) -> str:
+    """The proposal branch of a pull request: the same for every attempt of one promotion."""
+    return f"kardinal/{bundle}/{environment}"
+
+
+def _camel(text: str) -> str:
+    first, *rest = [part for part in re.split(r"[^A-Za-z0-9]+", text) if part] or ["x"]
+    return first[:1].lower() + first[1:] + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def node_ids(environments: Iterable[str], gates: Iterable[tuple[str, str, str]]) -> dict[tuple[str, ...], str]:
+    """Node ids for `(environment,)` and `(namespace, gate, environment)`.
+
+    An id is camelCase; `0` and a hash of its key are appended where it is reserved, starts with a digit, is too long,
+    or folds onto another one case-insensitively. The ids carry no Bundle name, so that compiled programs are shared.
+    """
+    wanted: dict[tuple[str, ...], str] = {(environment,): _camel(environment) for environment in environments}
+    wanted |= {key: f"{_camel(key[1])}0{_camel(key[2])}" for key in gates}
+    folded = [identifier.lower() for identifier in wanted.values()]
+
+    def settled(key: tuple[str, ...], identifier: str) -> str:
+        unusable = (
+            identifier.lower() in _RESERVED_NODE_IDS
+            or identifier[0].isdigit()
+            or len(identifier) > NAME_LIMIT
+            or folded.count(identifier.lower()) > 1
+        )
+        if not unusable:
+            return identifier
+        stem = f"n{identifier}" if identifier[0].isdigit() else identifier
+        return f"{stem[: NAME_LIMIT - 9]}0{short_hash('/'.join(key))}"
+
+    return {key: settled(key, identifier) for key, identifier in wanted.items()}

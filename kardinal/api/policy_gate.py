@@ -1,0 +1,61 @@
+"""PolicyGate: a condition written in CEL that stands between two environments (DD 5.2, 5.6).
+
+A gate is a template until it carries the label `kardinal.io/bundle`; then it is the instance of one Bundle and
+environment, made by the Graph, and `origin` says of what.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from kardinal.api.base import DnsLabel, Duration, Model, Name, Resource, Status, Text, Time
+from kardinal.api.pipeline import Approval
+from kardinal.api.resource import ResourceType
+
+__all__ = ["POLICY_GATE", "GateOrigin", "GateScope", "PolicyGate", "PolicyGateSpec", "PolicyGateStatus"]
+
+POLICY_GATE = ResourceType("kardinal.io", "v1alpha1", "PolicyGate", "policygates")
+
+GateScope = Literal["org", "team"]
+
+
+class GateOrigin(Model):
+    """What an instance was made from and for: labels are cut at 63 characters, this is not."""
+
+    namespace: DnsLabel
+    name: Name
+    scope: GateScope
+    pipeline: Name
+    bundle: Name
+    environment: DnsLabel
+    approval: Approval = "auto"
+
+
+class PolicyGateSpec(Model):
+    expression: Annotated[str, Field(min_length=1, max_length=4096)]
+    message: Text = ""
+    recheck_interval: Duration = timedelta(minutes=5)
+    applies_to: Annotated[
+        tuple[DnsLabel, ...], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"})
+    ] = ()
+    upstream_environment: Annotated[str | None, Field(max_length=2048)] = None
+    origin: GateOrigin | None = None
+
+
+class PolicyGateStatus(Status):
+    """`reason` holds the values seen at `lastEvaluatedAt`; at `nextTransitionAt` time alone can change the answer."""
+
+    ready: bool | None = None
+    last_evaluated_at: Time | None = None
+    next_transition_at: Time | None = None
+    reason: Text | None = None
+
+
+class PolicyGate(Resource):
+    resource: ClassVar[ResourceType] = POLICY_GATE
+
+    spec: PolicyGateSpec
+    status: PolicyGateStatus = Field(default_factory=PolicyGateStatus)

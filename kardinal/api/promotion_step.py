@@ -1,0 +1,101 @@
+"""PromotionStep: one Bundle into one environment; a self-contained order for an agent (DD 5.4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time
+from kardinal.api.evidence import Evidence
+from kardinal.api.pipeline import Approval, Delivery, Git, Health, StepSpec, Update
+from kardinal.api.resource import ResourceType
+
+__all__ = [
+    "PROMOTION_STEP",
+    "PromotionState",
+    "PromotionStep",
+    "PromotionStepSpec",
+    "PromotionStepStatus",
+    "PullRequestStatus",
+    "Retry",
+    "StepProgress",
+]
+
+PROMOTION_STEP = ResourceType("kardinal.io", "v1alpha1", "PromotionStep", "promotionsteps")
+
+PromotionState = Literal["Pending", "Promoting", "WaitingForMerge", "HealthChecking", "Verified", "Failed"]
+
+
+class PromotionStepSpec(Model):
+    """Everything an agent needs, defaults resolved: it reads the Bundle and the gates besides, never the Pipeline."""
+
+    pipeline: Name
+    environment: DnsLabel
+    bundle_ref: Name
+    path: RelativePath
+    git: Git
+    update: Update = Field(default_factory=Update)
+    approval: Approval = "auto"
+    pr: bool = False
+    steps: Annotated[tuple[StepSpec, ...], Field(max_length=32)] = ()
+    health: Health = Field(default_factory=Health)
+    delivery: Delivery = Field(default_factory=Delivery)
+    shard: DnsLabel | None = None
+    upstream_verified: Annotated[str | None, Field(max_length=2048)] = None
+    required_gates: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+
+
+class StepProgress(Model):
+    """One entry of the sequence, as far as it got."""
+
+    uses: Annotated[str, Field(max_length=63)]
+    state: Literal["Running", "Succeeded", "Failed"]
+    message: Text | None = None
+    finished_at: Time | None = None
+
+
+class PullRequestStatus(Model):
+    number: int
+    url: Annotated[str, Field(max_length=2048)]
+    branch: Annotated[str, Field(max_length=244)]
+
+
+class Retry(Model):
+    """The last failure that is being retried: it always stands where a person looks."""
+
+    attempts: int
+    last_error: Text
+    next_at: Time
+
+
+class PromotionStepStatus(Status):
+    """Conditions: Ready (True when Verified), Held (a freeze or a gate holds what is in flight)."""
+
+    state: PromotionState | None = None
+    message: Text | None = None
+    current_step: int | None = None
+    steps: Annotated[tuple[StepProgress, ...], Field(max_length=32)] = ()
+    outputs: Annotated[
+        dict[str, Any] | None, Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+    ] = None
+    tree: Annotated[str | None, Field(max_length=64)] = None
+    commit: Annotated[str | None, Field(max_length=64)] = None
+    pull_request: PullRequestStatus | None = None
+    pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
+    retry: Retry | None = None
+    started_at: Time | None = None
+    promoted_at: Time | None = None
+    merged_at: Time | None = None
+    health_deadline: Time | None = None
+    verified_at: Time | None = None
+    evidence: Evidence | None = None
+    delegated_to: ShortText | None = None
+    delegated_status: ShortText | None = None
+
+
+class PromotionStep(Resource):
+    resource: ClassVar[ResourceType] = PROMOTION_STEP
+
+    spec: PromotionStepSpec
+    status: PromotionStepStatus = Field(default_factory=PromotionStepStatus)
