@@ -1,0 +1,71 @@
+"""No blocking call on the event loop.
+
+One slow `read` on the loop delays every watch, queue and probe of the process, and no ordinary test notices. While a
+test runs, the calls that can block raise `blockbuster.BlockingError` when they are made on a thread with a running
+event loop and a frame of the product is on the stack. Test code may block: it has nobody to delay but itself.
+
+Exactly one module is allowed to block: the store of the local plane, whose SQLite transactions take microseconds and
+are deliberately serialised by the loop (local-plane.md). Everything else belongs in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from blockbuster import BlockBuster
+from blockbuster.blockbuster import BlockBusterFunction
+
+__all__ = ["ALLOWED_MODULE", "detector"]
+
+PRODUCT = ["kardinal"]
+
+ALLOWED_MODULE = "kardinal/localplane/store.py"
+
+_ALSO_BLOCKING = (
+    "builtins.open",
+    "io.open",
+    "os.open",
+    "os.fsync",
+    "os.fdatasync",
+    "os.lstat",
+    "os.chmod",
+    "sqlite3.connect",
+    "socket.getaddrinfo",
+    "subprocess.Popen.__init__",
+    "subprocess.Popen.wait",
+    "threading.Thread.join",
+)
+"""What blockbuster does not know of by itself."""
+
+
+class _EveryFunction(frozenset[str]):
+    """Blockbuster allows functions of a file by name; the whole store is allowed."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def detector() -> BlockBuster:
+    """A detector for the product's modules, not yet active."""
+    found = BlockBuster(scanned_modules=PRODUCT)
+    for name in _ALSO_BLOCKING:
+        found.functions[name] = BlockBusterFunction(None, name, scanned_modules=PRODUCT)
+    for function in found.functions.values():
+        function.can_block_in(ALLOWED_MODULE, _EveryFunction())
+    # asyncio's own subprocess transport forks on the loop and waits elsewhere.
+    found.functions["subprocess.Popen.__init__"].can_block_in("asyncio/unix_events.py", "_start")
+    return found
+
+
+@pytest.fixture(scope="session")
+def blocking_detector() -> BlockBuster:
+    return detector()
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_calls(blocking_detector: BlockBuster) -> Iterator[None]:
+    """Raise in the product's code that blocks the event loop."""
+    blocking_detector.activate()
+    yield
+    blocking_detector.deactivate()
