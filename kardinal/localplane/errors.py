@@ -1,0 +1,112 @@
+"""What can go wrong on this server, as one tree.
+
+    LocalPlaneError
+    ├── DirectoryInUse        a second process wants the same data directory
+    ├── DirectoryUnusable     the data directory cannot be opened as one of ours
+    ├── StatusError           the answer to a request: becomes a `kind: Status` body
+    ├── InvalidSchema         a CRD whose schema, rules or columns cannot be used
+    ├── PatchError            a patch that cannot be read or applied
+    ├── ApplyError            a server-side apply that makes no sense
+    ├── ApplyConflict         fields owned by another manager
+    └── UnsupportedProtobuf   a protobuf body we cannot decode
+
+Only `StatusError` crosses into HTTP; `handlers` maps the others to it in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "ApplyConflict",
+    "ApplyError",
+    "Cause",
+    "DirectoryInUse",
+    "DirectoryUnusable",
+    "InvalidSchema",
+    "LocalPlaneError",
+    "PatchError",
+    "StatusError",
+    "UnsupportedProtobuf",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason for a refusal, as it stands in `details.causes` of a Status."""
+
+    reason: str
+    field: str
+    message: str
+
+
+class LocalPlaneError(Exception):
+    """The root of the tree."""
+
+
+class DirectoryInUse(LocalPlaneError):  # noqa: N818 - a state of the world, told to its user
+    """Another process serves this data directory."""
+
+
+class DirectoryUnusable(LocalPlaneError):  # noqa: N818
+    """The data directory holds something this version cannot use."""
+
+
+class StatusError(LocalPlaneError):
+    """A refusal with everything a `Status` body carries."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = dict(details or {})
+        self.retry_after = retry_after
+
+
+class InvalidSchema(LocalPlaneError):  # noqa: N818
+    """A schema, its rules or its columns cannot be used; each cause names a field of the CRD."""
+
+    def __init__(self, causes: Iterable[Cause]) -> None:
+        self.causes = tuple(causes)
+        super().__init__("; ".join(f"{cause.field}: {cause.message}" for cause in self.causes))
+
+
+class PatchError(LocalPlaneError):
+    """A patch cannot be read (400) or cannot be applied to this object (422)."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+class ApplyError(PatchError):
+    """A server-side apply request that is malformed or cannot be merged."""
+
+
+class ApplyConflict(LocalPlaneError):  # noqa: N818
+    """Other managers own fields of the applied configuration."""
+
+    def __init__(self, causes: Iterable[Cause]) -> None:
+        self.causes = tuple(causes)
+        super().__init__("; ".join(f"{cause.message}: {cause.field}" for cause in self.causes))
+
+
+class UnsupportedProtobuf(LocalPlaneError):  # noqa: N818
+    """A protobuf body of a kind, or with a field, that is not in the tables."""
+
+    def __init__(self, message: str, *, unknown_field: bool = False) -> None:
+        super().__init__(message)
+        self.unknown_field = unknown_field
