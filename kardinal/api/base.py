@@ -38,7 +38,7 @@ __all__ = [
 
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-DIGEST_PATTERN = r"^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-fA-F]{6,128}$"
+DIGEST_PATTERN = r"^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-zA-Z=._-]{6,128}$"
 
 PATH_RULE = {
     "rule": "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
@@ -63,7 +63,7 @@ Time = Annotated[
     datetime,
     AfterValidator(_utc),
     PlainSerializer(format_time, return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
+    WithJsonSchema({"type": "string", "format": "date-time", "maxLength": 64}),
 ]
 Duration = Annotated[
     timedelta,

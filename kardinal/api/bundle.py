@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from kardinal.api.base import Digest, DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, Url
 from kardinal.api.evidence import Evidence
@@ -71,8 +71,21 @@ class Intent(Model):
     ] = ()
 
 
+def _never_changes(field: str) -> dict[str, str]:
+    return {
+        "rule": f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})",
+        "message": f"{field} is immutable: create a new Bundle",
+    }
+
+
 class BundleSpec(Model):
     """Type, artifacts and provenance never change after creation; `intent.target` may move forward."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [_never_changes(field) for field in ("type", "artifacts", "provenance")]
+        }
+    )
 
     type: BundleType = "image"
     artifacts: Artifacts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from kardinal.api.base import Model, Resource, ShortText, Status, Time
 from kardinal.api.resource import ResourceType
@@ -35,8 +35,14 @@ NodeKind = Literal["template", "ref", "watch"]
 NodeState = Literal["Ready", "NotReady", "Pending", "Excluded", "Blocked", "Error", "Conflict", "SystemError"]
 
 
+Nodes = Annotated[tuple[dict[str, Any], ...], Field(max_length=1000)]
+Identifier = Annotated[str, Field(max_length=63)]
+
+
 class GraphSpec(Model):
-    nodes: tuple[dict[str, Any], ...] = ()
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+
+    nodes: Nodes = ()
 
 
 class NodeGate(Model):
@@ -47,21 +53,21 @@ class NodeGate(Model):
 
 
 class NodeObject(Model):
-    api_version: str
-    kind: str
-    namespace: str | None = None
-    name: str
-    uid: str | None = None
+    api_version: Annotated[str, Field(max_length=317)]
+    kind: Identifier
+    namespace: Identifier | None = None
+    name: Annotated[str, Field(max_length=253)]
+    uid: Identifier | None = None
 
 
 class NodeStatus(Model):
-    id: str
+    id: Identifier
     kind: NodeKind
     state: NodeState
     ready: bool
     reason: ShortText | None = None
     message: ShortText | None = None
-    waiting_for: tuple[str, ...] = ()
+    waiting_for: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()
     gate: NodeGate | None = None
     object: NodeObject | None = None
     last_transition_time: Time | None = None
@@ -70,9 +76,15 @@ class NodeStatus(Model):
 class GraphStatus(Status):
     """Conditions: Accepted and Compiled (the same answer under both names), Ready."""
 
-    revision: str | None = None
-    nodes: tuple[NodeStatus, ...] = ()
-    topological_order: tuple[str, ...] = ()
+    revision: Annotated[str | None, Field(max_length=253)] = None
+    nodes: Annotated[
+        tuple[NodeStatus, ...],
+        Field(
+            max_length=1000,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+        ),
+    ] = ()
+    topological_order: Annotated[tuple[Identifier, ...], Field(max_length=1000)] = ()
 
 
 class Graph(Resource):
@@ -85,7 +97,13 @@ class Graph(Resource):
 class GraphRevisionSpec(Model):
     """The user's nodes, word for word, with what identifies them."""
 
-    nodes: tuple[dict[str, Any], ...] = ()
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a revision is immutable"}]
+        }
+    )
+
+    nodes: Nodes = ()
     generation: Annotated[int, Field(ge=1)]
     hash: Annotated[str, Field(max_length=64)]
     dialect_version: Annotated[str, Field(max_length=32)]

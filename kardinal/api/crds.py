@@ -1,0 +1,199 @@
+"""The CustomResourceDefinitions, made from the models; `make crds` writes them to `crds/`.
+
+Whatever a person meets in `kubectl get` and `kubectl explain` is decided here: short names, the category `kardinal`,
+printer columns and descriptions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kardinal.api.base import Model, Resource
+from kardinal.api.bundle import Bundle
+from kardinal.api.graph import Graph, GraphRevision
+from kardinal.api.metric_check import MetricCheck
+from kardinal.api.pipeline import Pipeline
+from kardinal.api.policy_gate import PolicyGate
+from kardinal.api.promotion_step import PromotionStep
+from kardinal.api.schema import structural_schema
+from kardinal.api.subscription import Subscription
+
+__all__ = ["definitions", "write_definitions"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    path: str
+    type: str = "string"
+    wide: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        column = {"name": self.name, "type": self.type, "jsonPath": self.path}
+        return column | {"priority": 1} if self.wide else column
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    model: type[Resource]
+    short_name: str
+    columns: tuple[_Column, ...]
+
+
+_READY = _Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
+_WHY = _Column("Reason", '.status.conditions[?(@.type=="Ready")].reason')
+_AGE = _Column("Age", ".metadata.creationTimestamp", "date")
+
+_KINDS = (
+    _Kind(
+        Pipeline,
+        "pl",
+        (
+            _Column("Environments", ".spec.environments[*].name"),
+            _READY,
+            _Column("Repository", ".spec.git.url", wide=True),
+            _AGE,
+        ),
+    ),
+    _Kind(
+        Bundle,
+        "bd",
+        (
+            _Column("Pipeline", ".status.pipeline"),
+            _Column("Artifacts", ".spec.artifacts.images[*].reference"),
+            _Column("Phase", ".status.phase"),
+            _READY,
+            _Column("Message", '.status.conditions[?(@.type=="Ready")].message', wide=True),
+            _AGE,
+        ),
+    ),
+    _Kind(
+        PromotionStep,
+        "ps",
+        (
+            _Column("Pipeline", ".spec.pipeline"),
+            _Column("Environment", ".spec.environment"),
+            _Column("Bundle", ".spec.bundleRef"),
+            _Column("State", ".status.state"),
+            _Column("Message", ".status.message"),
+            _Column("Pull-Request", ".status.prURL", wide=True),
+            _AGE,
+        ),
+    ),
+    _Kind(
+        PolicyGate,
+        "pg",
+        (
+            _Column("Scope", ".spec.origin.scope"),
+            _Column("Environment", ".spec.origin.environment"),
+            _Column("Ready", ".status.ready", "boolean"),
+            _Column("Reason", ".status.reason"),
+            _Column("Evaluated", ".status.lastEvaluatedAt", "date"),
+            _Column("Expression", ".spec.expression", wide=True),
+            _AGE,
+        ),
+    ),
+    _Kind(MetricCheck, "mc", (_Column("Provider", ".spec.provider.type"), _READY, _WHY, _AGE)),
+    _Kind(
+        Subscription,
+        "sub",
+        (_Column("Pipeline", ".spec.pipeline"), _Column("Source", ".spec.source.type"), _READY, _WHY, _AGE),
+    ),
+    _Kind(
+        Graph,
+        "gr",
+        (
+            _READY,
+            _WHY,
+            _Column("Message", '.status.conditions[?(@.type=="Ready")].message', wide=True),
+            _AGE,
+        ),
+    ),
+    _Kind(GraphRevision, "", (_Column("Generation", ".spec.generation", "integer"), _READY, _AGE)),
+)
+
+
+def definitions() -> list[dict[str, Any]]:
+    """One CustomResourceDefinition per kind, ready to be applied."""
+    return [_definition(kind) for kind in _KINDS]
+
+
+def write_definitions(directory: Path) -> Iterator[Path]:
+    """Write each definition to `directory`, named `<group>_<plural>.yaml`, and yield what was written."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for definition in definitions():
+        path = directory / f"{definition['spec']['group']}_{definition['spec']['names']['plural']}.yaml"
+        path.write_text(yaml.dump(definition, Dumper=yaml.CSafeDumper, sort_keys=False, width=120))
+        yield path
+
+
+def _definition(kind: _Kind) -> dict[str, Any]:
+    resource = kind.model.resource
+    names: dict[str, Any] = {
+        "kind": resource.kind,
+        "listKind": f"{resource.kind}List",
+        "plural": resource.plural,
+        "singular": resource.kind.lower(),
+        "categories": ["kardinal"],
+    }
+    if kind.short_name:
+        names["shortNames"] = [kind.short_name]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [
+                {
+                    "name": resource.version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": _schema(kind.model)},
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [column.to_json() for column in kind.columns],
+                }
+            ],
+        },
+    }
+
+
+def _schema(model: type[Resource]) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "description": _description(model),
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": structural_schema(_field_model(model, "spec"), defaults=True),
+            "status": structural_schema(_field_model(model, "status"), defaults=False),
+        },
+    }
+    return schema | {"required": ["spec"]} if model.model_fields["spec"].is_required() else schema
+
+
+def _field_model(model: type[Resource], field: str) -> type[Model]:
+    annotation = model.model_fields[field].annotation
+    if not (isinstance(annotation, type) and issubclass(annotation, Model)):
+        raise TypeError(f"{model.__name__}.{field} is not a model")
+    return annotation
+
+
+def _description(model: type[Resource]) -> str:
+    """The first sentence of the module that defines the kind."""
+    essay = sys.modules[model.__module__].__doc__ or model.__name__
+    return essay.partition(" (")[0].partition("\n")[0]
+
+
+if __name__ == "__main__":
+    for written in write_definitions(Path(sys.argv[1] if len(sys.argv) > 1 else "crds")):
+        sys.stdout.write(f"{written}\n")

@@ -1,0 +1,83 @@
+"""From a pydantic model to the structural schema of a CustomResourceDefinition (promotion.md, "CRDs").
+
+An API server takes neither `$ref` nor `anyOf` with null, prices CEL rules by the bounds of what they read, and prunes
+what the schema does not name. So references are written out, an optional field is a field that may be absent, and
+defaults are kept for scalars in `spec` alone: a default object would make the server write fields nobody asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+__all__ = ["structural_schema"]
+
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_KEPT = (
+    "type",
+    "format",
+    "description",
+    "enum",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "required",
+)
+
+
+def structural_schema(model: type[BaseModel], *, defaults: bool) -> dict[str, Any]:
+    """The structural schema of `model`; `defaults` says whether scalar defaults are written into it."""
+    schema = model.model_json_schema(by_alias=True, mode="validation")
+    definitions = schema.get("$defs", {})
+    return _structural(schema, definitions, defaults=defaults)
+
+
+def _structural(node: Mapping[str, Any], definitions: Mapping[str, Any], *, defaults: bool) -> dict[str, Any]:
+    node = _resolved(node, definitions)
+    result: dict[str, Any] = {key: node[key] for key in _KEPT if key in node}
+    result |= {key: value for key, value in node.items() if key.startswith("x-kubernetes-")}
+    if "const" in node:
+        result |= {"type": "string", "enum": [node["const"]]}
+    if result.get("type") == "integer":
+        result["format"] = "int64"
+    if result.get("type") == "object":
+        _add_members(result, node, definitions, defaults=defaults)
+    if "items" in node:
+        result["items"] = _structural(node["items"], definitions, defaults=defaults)
+    if defaults and isinstance(node.get("default"), (str, int, float, bool)) and node.get("default") != "":
+        result["default"] = node["default"]
+    return result
+
+
+def _add_members(
+    result: dict[str, Any], node: Mapping[str, Any], definitions: Mapping[str, Any], *, defaults: bool
+) -> None:
+    if result.get(_PRESERVE):
+        return
+    if "properties" in node:
+        result["properties"] = {
+            name: _structural(field, definitions, defaults=defaults) for name, field in node["properties"].items()
+        }
+    elif isinstance(node.get("additionalProperties"), Mapping):
+        result["additionalProperties"] = _structural(node["additionalProperties"], definitions, defaults=defaults)
+    elif node.get("additionalProperties"):
+        result[_PRESERVE] = True
+
+
+def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`node` with its reference written out and null taken from its alternatives."""
+    if "$ref" in node:
+        target = definitions[node["$ref"].removeprefix("#/$defs/")]
+        return _resolved({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
+    if "anyOf" in node:
+        (only,) = [option for option in node["anyOf"] if option.get("type") != "null"]
+        return _resolved({**only, **{key: value for key, value in node.items() if key != "anyOf"}}, definitions)
+    return node
