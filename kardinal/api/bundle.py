@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
 
 from kardinal.api.base import Digest, DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, Url
 from kardinal.api.evidence import Evidence
@@ -71,7 +72,7 @@ class Intent(Model):
     ] = ()
 
 
-def _never_changes(field: str) -> dict[str, str]:
+def _never_changes(field: str) -> JsonDict:
     return {
         "rule": f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})",
         "message": f"{field} is immutable: create a new Bundle",

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 __all__ = [
     "ANNOTATION_IDEMPOTENCY_BODY",
     "ANNOTATION_PIN",
+    "ANNOTATION_SOURCE",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
     "LABEL_APPLIES_TO",
@@ -56,6 +57,7 @@ TYPE_SKIP_PERMISSION = "skip-permission"
 TYPE_FREEZE = "freeze"
 
 ANNOTATION_PIN = "kardinal.io/pin"
+ANNOTATION_SOURCE = "kardinal.io/source"
 ANNOTATION_IDEMPOTENCY_BODY = "kardinal.io/idempotency-body"
 
 TRAILER_BUNDLE = "Kardinal-Bundle"

@@ -1,0 +1,234 @@
+"""The HTTP server of the control plane.
+
+A request is trusted in this order: its size, the presence of credentials, its shape, the credentials themselves against the
+Secret of the namespace it names, and only then whether the Pipeline exists: who cannot authenticate learns nothing about what
+is there. The server keeps nothing between requests but the admission times of the rate limit; idempotency lives in the name
+and an annotation of the Bundle it created.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from kardinal.api import BUNDLE, SECRET, Pipeline
+from kardinal.api.image import bundle_version
+from kardinal.api.names import (
+    ANNOTATION_IDEMPOTENCY_BODY,
+    ANNOTATION_SOURCE,
+    FIELD_MANAGER_CONTROLLER,
+    LABEL_PIPELINE,
+    WEBHOOK_SECRET,
+    bundle_name,
+    label_value,
+    short_hash,
+)
+from kardinal.kube import AlreadyExists, Client, JsonObject, KubeError, NotFound
+from kardinal.runtime.clock import Clock
+from kardinal.runtime.informer import Informer
+from kardinal.runtime.logging import get_logger
+from kardinal_controller.http.problem import Problem
+from kardinal_controller.http.rate import RateLimit
+from kardinal_controller.http.request import BundleRequest, check_against, parse_request
+
+__all__ = ["ApiServer"]
+
+BODY_LIMIT = 1024 * 1024
+"""Bytes of a request body that are read; more is answered 413."""
+BODY_DEADLINE = 30.0
+"""Seconds a client may take to send its body."""
+POSTS_PER_MINUTE = 100
+"""Bundles a minute per Pipeline; more are answered 429."""
+NAME_ATTEMPTS = 16
+"""Bundles of one Pipeline and version that can be named within one second."""
+
+_log = get_logger(__name__)
+
+
+class ApiServer:
+    """`POST /api/v1/bundles` on `address` (`host:port`, port 0 takes a free one). A runnable of the manager."""
+
+    def __init__(self, client: Client, pipelines: Informer, *, clock: Clock, address: str) -> None:
+        self._client = client
+        self._pipelines = pipelines
+        self._clock = clock
+        self._address = address
+        self._rate = RateLimit(limit=POSTS_PER_MINUTE, window=60.0, clock=clock)
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+
+    async def start(self) -> None:
+        app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_problems])
+        app.router.add_post("/api/v1/bundles", self._create_bundle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
+        await runner.setup()
+        host, _, port = self._address.rpartition(":")
+        await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
+        self._runner = runner
+        bound = runner.addresses[0]
+        self.url = f"http://{host or '127.0.0.1'}:{bound[1]}"
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _create_bundle(self, http: web.Request) -> web.Response:
+        body = await _read_body(http)
+        token, signature = _credentials(http)
+        request = parse_request(body)
+        await self._authenticate(request.namespace, token=token, signature=signature, body=body)
+        stored = self._pipelines.get(request.namespace, request.pipeline)
+        if stored is None:
+            raise Problem(
+                HTTPStatus.NOT_FOUND,
+                f"there is no Pipeline {request.pipeline} in namespace {request.namespace}; "
+                'set "namespace" in the body when it lives elsewhere',
+            )
+        check_against(request, Pipeline.model_validate(stored))
+        if wait := self._rate.admit((request.namespace, request.pipeline)):
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"Pipeline {request.pipeline} takes {POSTS_PER_MINUTE} Bundles a minute; try again in {wait} s",
+                headers={"Retry-After": str(wait)},
+            )
+        key = http.headers.get("Idempotency-Key", "")
+        name = await (self._create_once(request, key, body) if key else self._create(request))
+        return web.Response(
+            status=HTTPStatus.CREATED.value,
+            body=orjson.dumps({"name": name, "namespace": request.namespace}),
+            content_type="application/json",
+        )
+
+    async def _authenticate(self, namespace: str, *, token: str, signature: str, body: bytes) -> None:
+        try:
+            secret = (await self._client.get(SECRET, WEBHOOK_SECRET, namespace)).get("data", {})
+        except NotFound:
+            secret = {}
+        wanted_token, key = _decoded(secret, "token"), _decoded(secret, "hmacKey")
+        wanted_signature = hmac.new(key, body, hashlib.sha256).hexdigest().encode()
+        token_fits = hmac.compare_digest(token.encode(), wanted_token)
+        signature_fits = hmac.compare_digest(signature.encode(), wanted_signature)
+        if not (wanted_token and key and token_fits and signature_fits):
+            raise _unauthorized(
+                f"the token or the signature does not fit Secret {WEBHOOK_SECRET} (keys token, hmacKey) "
+                f"in namespace {namespace}; sign the raw body with HMAC-SHA256"
+            )
+
+    async def _create(self, request: BundleRequest) -> str:
+        second = int(self._clock.now().timestamp())
+        version = bundle_version(request.artifacts)
+        for attempt in range(NAME_ATTEMPTS):
+            name = bundle_name(request.pipeline, version, str(second + attempt))
+            try:
+                await self._client.create(
+                    BUNDLE, _bundle(request, name, annotations={}), field_manager=FIELD_MANAGER_CONTROLLER
+                )
+            except AlreadyExists:
+                continue
+            return name
+        raise Problem(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too many Bundles of this version in one second; try again",
+            headers={"Retry-After": "1"},
+        )
+
+    async def _create_once(self, request: BundleRequest, key: str, body: bytes) -> str:
+        """The name is made of the key alone: the same key can never create a second Bundle, whatever it carries."""
+        name = bundle_name(request.pipeline, "", short_hash(f"{request.pipeline}/{key}"))
+        digest = hashlib.sha256(body).hexdigest()
+        bundle = _bundle(request, name, annotations={ANNOTATION_IDEMPOTENCY_BODY: digest})
+        try:
+            await self._client.create(BUNDLE, bundle, field_manager=FIELD_MANAGER_CONTROLLER)
+        except AlreadyExists:
+            existing = await self._client.get(BUNDLE, name, request.namespace)
+            if existing["metadata"].get("annotations", {}).get(ANNOTATION_IDEMPOTENCY_BODY) != digest:
+                raise Problem(
+                    HTTPStatus.CONFLICT,
+                    f"this Idempotency-Key made Bundle {name} from another body; use a new key for a new Bundle",
+                ) from None
+        return name
+
+
+def _bundle(request: BundleRequest, name: str, *, annotations: dict[str, str]) -> JsonObject:
+    spec: dict[str, Any] = {
+        "type": request.type,
+        "artifacts": request.artifacts.to_json(),
+        "intent": request.intent.to_json(),
+    }
+    if request.provenance is not None:
+        spec["provenance"] = request.provenance.to_json()
+    return {
+        "apiVersion": BUNDLE.api_version,
+        "kind": BUNDLE.kind,
+        "metadata": {
+            "name": name,
+            "namespace": request.namespace,
+            "labels": {**request.labels, LABEL_PIPELINE: label_value(request.pipeline)},
+            "annotations": {ANNOTATION_SOURCE: "webhook", **annotations},
+        },
+        "spec": spec,
+    }
+
+
+async def _read_body(http: web.Request) -> bytes:
+    too_large = Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
+    if (http.content_length or 0) > BODY_LIMIT:
+        raise too_large
+    try:
+        async with asyncio.timeout(BODY_DEADLINE):
+            return await http.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large from None
+    except TimeoutError:
+        raise Problem(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_DEADLINE:.0f} s") from None
+
+
+def _credentials(http: web.Request) -> tuple[str, str]:
+    scheme, _, token = http.headers.get("Authorization", "").partition(" ")
+    algorithm, _, signature = http.headers.get("X-Kardinal-Signature-256", "").partition("=")
+    if scheme.lower() != "bearer" or not token or algorithm.lower() != "sha256" or not signature:
+        raise _unauthorized(
+            "send Authorization: Bearer <token> and X-Kardinal-Signature-256: sha256=<hex HMAC-SHA256 of the raw body>"
+        )
+    return token.strip(), signature.strip().lower()
+
+
+def _decoded(secret: dict[str, str], key: str) -> bytes:
+    try:
+        return base64.b64decode(secret.get(key, ""), validate=True).strip()
+    except binascii.Error:
+        return b""
+
+
+def _unauthorized(detail: str) -> Problem:
+    return Problem(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+@web.middleware
+async def _problems(request: web.Request, handler: Any) -> web.StreamResponse:
+    """Every answer other than success is a problem document, whoever raised it."""
+    try:
+        response: web.StreamResponse = await handler(request)
+    except Problem as problem:
+        return problem.response()
+    except web.HTTPException as error:
+        return Problem(HTTPStatus(error.status), error.reason, headers=_allow(error)).response()
+    except KubeError as error:
+        _log.warning("bundle request failed", error=type(error).__name__)
+        return Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, "the API server did not answer; try again", headers={"Retry-After": "5"}
+        ).response()
+    return response
+
+
+def _allow(error: web.HTTPException) -> dict[str, str]:
+    return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
