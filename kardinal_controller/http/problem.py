@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-__all__ = ["FieldError", "Problem"]
+__all__ = ["FieldError", "ProblemError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class FieldError:
 
 
 @dataclass(eq=False)
-class Problem(Exception):
+class ProblemError(Exception):
     """An answer other than success. `detail` says what to do next and never repeats a credential."""
 
     status: HTTPStatus

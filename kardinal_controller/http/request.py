@@ -15,7 +15,7 @@ from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
 from kardinal.api.image import ImageError, ImageReference
-from kardinal_controller.http.problem import FieldError, Problem
+from kardinal_controller.http.problem import FieldError, ProblemError
 
 __all__ = ["BundleRequest", "check_against", "parse_request"]
 
@@ -39,27 +39,27 @@ class BundleRequest(BaseModel):
 
 
 def parse_request(body: bytes) -> BundleRequest:
-    """Raises `Problem` 422 with the path of every field that is wrong, unknown ones with the nearest known name."""
+    """Raises `ProblemError` 422 with the path of every field that is wrong, unknown ones with the nearest known name."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Problem(
+        raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not JSON (line {error.lineno}, column {error.colno})"
         ) from None
     if not isinstance(document, dict):
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
     errors = list(_unknown_fields(document, BundleRequest, ""))
     try:
         request = BundleRequest.model_validate(document)
     except ValidationError as error:
         errors += [FieldError(_path(item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
     if errors:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not a valid Bundle request", errors)
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not a valid Bundle request", errors)
     return request
 
 
 def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
-    """Raises `Problem` 422 where the request names what its Pipeline does not have, or no usable image."""
+    """Raises `ProblemError` 422 where the request names what its Pipeline does not have, or no usable image."""
     environments = [environment.name for environment in pipeline.spec.environments]
     errors = []
     if request.intent.target:
@@ -74,7 +74,7 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
         except ImageError as error:
             errors.append(FieldError(f"artifacts.images[{index}].reference", str(error)))
     if errors:
-        raise Problem(
+        raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"the request does not fit Pipeline {pipeline.metadata.name}", errors
         )
 

@@ -1,9 +1,9 @@
 """The HTTP server of the control plane.
 
-A request is trusted in this order: its size, the presence of credentials, its shape, the credentials themselves against the
-Secret of the namespace it names, and only then whether the Pipeline exists: who cannot authenticate learns nothing about what
-is there. The server keeps nothing between requests but the admission times of the rate limit; idempotency lives in the name
-and an annotation of the Bundle it created.
+A request is trusted in this order: its size, the presence of credentials, its shape, the credentials themselves against
+the Secret of the namespace it names, and only then whether the Pipeline exists: who cannot authenticate learns nothing
+about what is there. The server keeps nothing between requests but the admission times of the rate limit; idempotency
+lives in the name and an annotation of the Bundle it created.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from kardinal.api.names import (
     label_value,
     short_hash,
 )
-from kardinal.kube import AlreadyExists, Client, JsonObject, KubeError, NotFound
+from kardinal.kube import AlreadyExists, Client, Invalid, JsonObject, KubeError, NotFound
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger
-from kardinal_controller.http.problem import Problem
+from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
 from kardinal_controller.http.request import BundleRequest, check_against, parse_request
 
@@ -88,14 +88,14 @@ class ApiServer:
         await self._authenticate(request.namespace, token=token, signature=signature, body=body)
         stored = self._pipelines.get(request.namespace, request.pipeline)
         if stored is None:
-            raise Problem(
+            raise ProblemError(
                 HTTPStatus.NOT_FOUND,
                 f"there is no Pipeline {request.pipeline} in namespace {request.namespace}; "
                 'set "namespace" in the body when it lives elsewhere',
             )
         check_against(request, Pipeline.model_validate(stored))
         if wait := self._rate.admit((request.namespace, request.pipeline)):
-            raise Problem(
+            raise ProblemError(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 f"Pipeline {request.pipeline} takes {POSTS_PER_MINUTE} Bundles a minute; try again in {wait} s",
                 headers={"Retry-After": str(wait)},
@@ -135,7 +135,7 @@ class ApiServer:
             except AlreadyExists:
                 continue
             return name
-        raise Problem(
+        raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too many Bundles of this version in one second; try again",
             headers={"Retry-After": "1"},
@@ -151,7 +151,7 @@ class ApiServer:
         except AlreadyExists:
             existing = await self._client.get(BUNDLE, name, request.namespace)
             if existing["metadata"].get("annotations", {}).get(ANNOTATION_IDEMPOTENCY_BODY) != digest:
-                raise Problem(
+                raise ProblemError(
                     HTTPStatus.CONFLICT,
                     f"this Idempotency-Key made Bundle {name} from another body; use a new key for a new Bundle",
                 ) from None
@@ -180,7 +180,7 @@ def _bundle(request: BundleRequest, name: str, *, annotations: dict[str, str]) -
 
 
 async def _read_body(http: web.Request) -> bytes:
-    too_large = Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
+    too_large = ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
     if (http.content_length or 0) > BODY_LIMIT:
         raise too_large
     try:
@@ -189,7 +189,9 @@ async def _read_body(http: web.Request) -> bytes:
     except web.HTTPRequestEntityTooLarge:
         raise too_large from None
     except TimeoutError:
-        raise Problem(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_DEADLINE:.0f} s") from None
+        raise ProblemError(
+            HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_DEADLINE:.0f} s"
+        ) from None
 
 
 def _credentials(http: web.Request) -> tuple[str, str]:
@@ -209,8 +211,8 @@ def _decoded(secret: dict[str, str], key: str) -> bytes:
         return b""
 
 
-def _unauthorized(detail: str) -> Problem:
-    return Problem(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
+def _unauthorized(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 @web.middleware
@@ -218,13 +220,15 @@ async def _problems(request: web.Request, handler: Any) -> web.StreamResponse:
     """Every answer other than success is a problem document, whoever raised it."""
     try:
         response: web.StreamResponse = await handler(request)
-    except Problem as problem:
+    except ProblemError as problem:
         return problem.response()
     except web.HTTPException as error:
-        return Problem(HTTPStatus(error.status), error.reason, headers=_allow(error)).response()
+        return ProblemError(HTTPStatus(error.status), error.reason, headers=_allow(error)).response()
+    except Invalid as error:
+        return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, error.message).response()
     except KubeError as error:
         _log.warning("bundle request failed", error=type(error).__name__)
-        return Problem(
+        return ProblemError(
             HTTPStatus.SERVICE_UNAVAILABLE, "the API server did not answer; try again", headers={"Retry-After": "5"}
         ).response()
     return response
