@@ -39,7 +39,7 @@ class BundleRequest(BaseModel):
 
 
 def parse_request(body: bytes) -> BundleRequest:
-    """Raises `ProblemError` 422 with the path of every field that is wrong, unknown ones with the nearest known name."""
+    """Raises `ProblemError` 422 with the path of every wrong field, unknown ones with the nearest known name."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:

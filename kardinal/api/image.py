@@ -1,0 +1,162 @@
+"""Image references: `repository[:tag][@digest]`, read once and compared by what they mean.
+
+`nginx`, `library/nginx` and `docker.io/library/nginx` name one repository, and a registry's port looks like a tag to a
+careless reader. Everything that asks "is this the image we promote?" (the kustomize edit, health, the pull request's
+table) therefore compares `canonical`, never text. What is written to a manifest stays `repository`, as its author wrote it.
+
+The trap: two references with the same tag may be two images. Where a promotion carries a digest, the digest alone decides.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from kardinal.api.bundle import Artifacts, Image
+
+__all__ = ["ImageReference", "ImageReferenceError", "bundle_version", "promoted_image", "promoted_images"]
+
+_DEFAULT_REGISTRY = "docker.io"
+_OFFICIAL = "library"
+_OTHER_NAMES_OF_THE_DEFAULT = frozenset(["index.docker.io", "registry-1.docker.io"])
+
+_PATH_PART = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:]+\])"
+    r"(?::[0-9]{1,5})?"
+)
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_DIGEST = re.compile(r"sha(?:256|384|512):[0-9a-f]{6,128}")
+
+_SHORT_DIGEST = 12
+_SHORT_COMMIT = 7
+
+
+class ImageReferenceError(ValueError):
+    """The text is not an image reference; says which part is wrong and how it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReference:
+    """A repository and which image of it."""
+
+    repository: str
+    tag: str | None = None
+    digest: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> ImageReference:
+        """Raises `ImageReferenceError` where `text` is not `repository[:tag][@digest]`."""
+        rest, at, digest = text.partition("@")
+        if at and not _DIGEST.fullmatch(digest):
+            raise ImageReferenceError(
+                f"image reference {_shown(text)}: {_shown(digest)} is not a digest; write sha256:<hexadecimal digits>"
+            )
+        head, slash, last = rest.rpartition("/")
+        name, colon, tag = last.partition(":")
+        if colon and not _TAG.fullmatch(tag):
+            raise ImageReferenceError(
+                f"image reference {_shown(text)}: {_shown(tag)} is not a tag; "
+                "a tag has up to 128 letters, digits, '_', '.' and '-', and starts with none of the last two"
+            )
+        repository = f"{head}{slash}{name}"
+        _check_repository(repository, text)
+        return cls(repository, tag if colon else None, digest if at else None)
+
+    @property
+    def canonical(self) -> str:
+        """The repository in full, the same for every way of writing it: `nginx` → `docker.io/library/nginx`."""
+        first, slash, rest = self.repository.partition("/")
+        if not slash or not _is_host(first):
+            registry, path = _DEFAULT_REGISTRY, self.repository
+        else:
+            registry, path = first.lower(), rest
+        if registry in _OTHER_NAMES_OF_THE_DEFAULT:
+            registry = _DEFAULT_REGISTRY
+        if registry == _DEFAULT_REGISTRY and "/" not in path:
+            path = f"{_OFFICIAL}/{path}"
+        return f"{registry}/{path}"
+
+    @property
+    def version(self) -> str:
+        """What a person calls it: the tag, else the beginning of the digest."""
+        if self.tag:
+            return self.tag
+        return self.digest.partition(":")[2][:_SHORT_DIGEST] if self.digest else "latest"
+
+    def same_repository(self, other: ImageReference) -> bool:
+        return self.canonical == other.canonical
+
+    def runs(self, other: ImageReference) -> bool:
+        """Whether a container of image `other` is proven to run this one: by digest when there is one, else by tag."""
+        if not self.same_repository(other):
+            return False
+        if self.digest:
+            return other.digest == self.digest
+        return (other.tag or "latest") == (self.tag or "latest")
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        digest = f"@{self.digest}" if self.digest else ""
+        return f"{self.repository}{tag}{digest}"
+
+
+def promoted_image(image: Image) -> ImageReference:
+    """The reference a Bundle promotes: its `digest` wins over the one in its `reference`; one of tag and digest must be there."""
+    reference = ImageReference.parse(image.reference)
+    if image.digest:
+        if not _DIGEST.fullmatch(image.digest):
+            raise ImageReferenceError(f"digest {_shown(image.digest)}: write sha256:<hexadecimal digits>")
+        reference = replace(reference, digest=image.digest)
+    if not reference.tag and not reference.digest:
+        raise ImageReferenceError(
+            f"image reference {_shown(image.reference)} names no version: add a tag or a digest, such as {image.reference}:1.2.3"
+        )
+    return reference
+
+
+def promoted_images(artifacts: Artifacts) -> tuple[ImageReference, ...]:
+    """Every image of a Bundle; errors carry the field of the one that is wrong."""
+    found: list[ImageReference] = []
+    for index, image in enumerate(artifacts.images):
+        try:
+            found.append(promoted_image(image))
+        except ImageReferenceError as error:
+            raise ImageReferenceError(f"spec.artifacts.images[{index}]: {error}") from error
+    return tuple(found)
+
+
+def bundle_version(artifacts: Artifacts) -> str:
+    """The tag of the first image, else its short digest, else the short commit; empty when there is nothing to tell by."""
+    if artifacts.images:
+        return promoted_image(artifacts.images[0]).version
+    return artifacts.git_commit.sha[:_SHORT_COMMIT] if artifacts.git_commit else ""
+
+
+def _check_repository(repository: str, text: str) -> None:
+    first, slash, rest = repository.partition("/")
+    host, path = (first, rest) if slash and _is_host(first) else ("", repository)
+    if host and not _HOST.fullmatch(host):
+        raise ImageReferenceError(f"image reference {_shown(text)}: {_shown(host)} is not a registry's host name")
+    if not path:
+        raise ImageReferenceError(
+            f"image reference {_shown(text)} names no repository; write it like registry.example.com/team/app:1.2.3"
+        )
+    wrong = next((part for part in path.split("/") if not _PATH_PART.fullmatch(part)), None)
+    if wrong is not None:
+        raise ImageReferenceError(
+            f"image reference {_shown(text)}: {_shown(wrong)} cannot stand in a repository's name; "
+            "use lower-case letters and digits, separated by '.', '_' or '-'"
+        )
+    if len(path) > 255:
+        raise ImageReferenceError(
+            f"image reference {_shown(text)}: the repository's name is longer than 255 characters"
+        )
+
+
+def _is_host(part: str) -> bool:
+    return "." in part or ":" in part or part == "localhost" or part != part.lower()
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 120 else text[:119] + "…")

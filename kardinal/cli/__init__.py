@@ -1,0 +1,1 @@
+"""The `kardinal` command line: one module per command."""

@@ -1,0 +1,142 @@
+"""What every command that talks to an API server shares: its options, its client and its way to fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
+
+import click
+
+from kardinal.api import BUNDLE, PIPELINE, Bundle, Pipeline
+from kardinal.api.names import LABEL_PIPELINE, label_value
+from kardinal.cli.errors import CommandError
+from kardinal.kube import ApiError, Client, ConfigError, Forbidden, KubeError, NotFound, Unauthorized, load_connection
+
+__all__ = ["Session", "cluster_command", "output_option"]
+
+P = ParamSpec("P")
+
+_ENDS_WITH_REMEDY = (
+    "Is the API server running? Check KUBECONFIG, or start one on this machine: kardinal local up --simulate"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A client and the namespace the command works in."""
+
+    client: Client
+    namespace: str
+
+    async def pipeline(self, name: str) -> Pipeline:
+        try:
+            return Pipeline.model_validate(await self.client.get(PIPELINE, name, self.namespace))
+        except NotFound as error:
+            known = [item["metadata"]["name"] for item in (await self.client.list(PIPELINE, self.namespace)).items]
+            remedy = f"There are: {', '.join(known)}" if known else "Create one: kardinal init -f kardinal.yaml"
+            raise CommandError(f"no Pipeline {name} in namespace {self.namespace}", remedy=remedy) from error
+
+    async def bundles(self, pipeline: str) -> list[Bundle]:
+        """The Bundles of a Pipeline, newest first."""
+        found = await self.client.list(BUNDLE, self.namespace, labels=f"{LABEL_PIPELINE}={label_value(pipeline)}")
+        return newest_first(Bundle.model_validate(item) for item in found.items)
+
+    async def bundle(self, pipeline: str, name: str | None) -> Bundle:
+        """The Bundle called `name`, else the one that is under way, else the newest."""
+        bundles = await self.bundles(pipeline)
+        if name is not None:
+            for bundle in bundles:
+                if bundle.metadata.name == name:
+                    return bundle
+            raise CommandError(
+                f"Pipeline {pipeline} has no Bundle {name}", remedy=f"List them: kardinal get bundles {pipeline}"
+            )
+        if not bundles:
+            raise CommandError(
+                f"Pipeline {pipeline} has no Bundle yet",
+                remedy=f"Create one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
+            )
+        under_way = [bundle for bundle in bundles if bundle.status.phase in (None, "Available", "Promoting")]
+        return (under_way or bundles)[0]
+
+
+def newest_first(bundles: Any) -> list[Bundle]:
+    def age(bundle: Bundle) -> tuple[float, str]:
+        created = bundle.metadata.creation_timestamp
+        return (created.timestamp() if created else 0.0, bundle.metadata.name)
+
+    return sorted(bundles, key=age, reverse=True)
+
+
+@asynccontextmanager
+async def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> AsyncIterator[Session]:
+    connection = await load_connection(kubeconfig, context)
+    async with Client(connection, user_agent="kardinal-cli") as client:
+        yield Session(client, namespace or connection.namespace or "default")
+
+
+def cluster_command(
+    function: Callable[Concatenate[Session, P], Awaitable[None]],
+) -> Callable[P, None]:
+    """Turn `async def command(session, …)` into a click callback with -n, --context and --kubeconfig."""
+
+    @click.option("-n", "--namespace", help="Namespace to work in; default: the one of the context.")
+    @click.option("--context", help="Context of the kubeconfig; default: its current one.")
+    @click.option(
+        "--kubeconfig",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Path of the kubeconfig; default: KUBECONFIG, then ~/.kube/config.",
+    )
+    @wraps(function)
+    def command(*args: P.args, **kwargs: P.kwargs) -> None:
+        options: dict[str, Any] = kwargs
+        where = (options.pop("kubeconfig"), options.pop("context"), options.pop("namespace"))
+
+        async def run() -> None:
+            async with connect(*where) as session:
+                await function(session, *args, **kwargs)
+
+        try:
+            asyncio.run(run())
+        except KubeError as error:
+            raise _explained(error) from error
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(130) from None
+
+    return command
+
+
+def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json", "yaml"]),
+        default="table",
+        show_default=True,
+        help="How to print the result.",
+    )(function)
+
+
+def _explained(error: KubeError) -> CommandError:
+    match error:
+        case ConfigError():
+            return CommandError(str(error))
+        case Unauthorized():
+            return CommandError(
+                "the API server does not accept these credentials", remedy="Check KUBECONFIG and --context."
+            )
+        case Forbidden():
+            return CommandError(error.message, remedy="Ask for a role that allows it, or choose another --context.")
+        case NotFound() if "could not find the requested resource" in error.message:
+            return CommandError(
+                "this cluster does not know kardinal's resources", remedy="Install them: kubectl apply -f crds/"
+            )
+        case ApiError():
+            return CommandError(error.message)
+        case _:
+            return CommandError(f"the API server cannot be reached: {error}", remedy=_ENDS_WITH_REMEDY)
