@@ -1,0 +1,56 @@
+"""Talking to an API server: configuration, transport, typed errors, verbs and watch. It knows no kind of ours."""
+
+from kardinal.kube.backoff import Backoff
+from kardinal.kube.client import Client
+from kardinal.kube.connection import Access, Connection
+from kardinal.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    ConfigError,
+    Conflict,
+    ConnectionFailed,
+    DeadlineExceeded,
+    Expired,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from kardinal.kube.kubeconfig import load_connection
+from kardinal.kube.objects import JsonObject, ObjectList, PatchType, WatchEvent
+from kardinal.kube.writes import Write, recorded_writes
+
+__all__ = [
+    "Access",
+    "AlreadyExists",
+    "ApiError",
+    "Backoff",
+    "BadRequest",
+    "Client",
+    "ConfigError",
+    "Conflict",
+    "Connection",
+    "ConnectionFailed",
+    "DeadlineExceeded",
+    "Expired",
+    "Forbidden",
+    "Invalid",
+    "JsonObject",
+    "KubeError",
+    "NotFound",
+    "ObjectList",
+    "PatchType",
+    "ServerError",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnsupportedMediaType",
+    "WatchEvent",
+    "Write",
+    "load_connection",
+    "recorded_writes",
+]

@@ -1,0 +1,215 @@
+"""The verbs of the Kubernetes API, for any kind.
+
+The client adds to the transport what a verb means: paths, query parameters, media types, the log of writes that
+lets a reconciler read them back (`kardinal.kube.writes`). It knows no kind of ours. Names that reach a URL are checked
+here, at the edge: a name from a webhook must not become another path. Design: runtime.md 1.7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from kardinal.api import ResourceType
+from kardinal.kube.connection import Connection
+from kardinal.kube.errors import BadRequest
+from kardinal.kube.objects import JsonObject, ObjectList, PatchType, WatchEvent
+from kardinal.kube.transport import Sleep, Transport
+from kardinal.kube.watch import WatchStream
+from kardinal.kube.writes import note_delete, note_write
+
+__all__ = ["Client"]
+
+WATCH_TIMEOUT_SECONDS = 300
+
+
+class Client:
+    """Reads and writes objects of one API server. Use it inside `async with`."""
+
+    def __init__(self, connection: Connection, *, user_agent: str, sleep: Sleep = asyncio.sleep) -> None:
+        self._transport = Transport(connection, user_agent=user_agent, sleep=sleep)
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._transport.__aexit__(exc_type, exc, traceback)
+
+    @property
+    def connection(self) -> Connection:
+        return self._transport.connection
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way, watches not counted."""
+        return self._transport.in_flight
+
+    def observe(self, observer: Callable[[str, int], None]) -> None:
+        """Call `observer(method, status)` for every answer."""
+        self._transport.observers.append(observer)
+
+    async def get(self, resource: ResourceType, name: str, namespace: str | None = None) -> JsonObject:
+        return await self._transport.request("GET", _path(resource, namespace, name))
+
+    async def list(
+        self,
+        resource: ResourceType,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        continue_token: str | None = None,
+        resource_version: str | None = None,
+    ) -> ObjectList:
+        """One page, or everything when no limit is given."""
+        query = _query(
+            labelSelector=labels,
+            fieldSelector=fields,
+            limit=limit,
+            **{"continue": continue_token},
+            resourceVersion=resource_version,
+        )
+        answer = await self._transport.request("GET", _path(resource, namespace), query=query)
+        items: list[JsonObject] = answer.get("items") or []
+        for item in items:
+            # Built-in kinds leave these out of the items of a list.
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        metadata = answer.get("metadata") or {}
+        return ObjectList(items, metadata.get("resourceVersion", ""), metadata.get("continue") or None)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: ResourceType,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        fields: str | None = None,
+        resource_version: str | None = None,
+        initial_events: bool = False,
+        timeout_seconds: int = WATCH_TIMEOUT_SECONDS,
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Follow changes from `resource_version` on; `initial_events` asks for the present state first."""
+        query = _query(
+            watch="1",
+            allowWatchBookmarks="true",
+            timeoutSeconds=timeout_seconds,
+            labelSelector=labels,
+            fieldSelector=fields,
+            resourceVersion=resource_version,
+            sendInitialEvents="true" if initial_events else None,
+            resourceVersionMatch="NotOlderThan" if initial_events else None,
+        )
+        path = _path(resource, namespace)
+        async with self._transport.stream(path, query=query) as content:
+            yield WatchStream(content, path=path)
+
+    async def create(self, resource: ResourceType, obj: JsonObject, *, field_manager: str | None = None) -> JsonObject:
+        return self._noted(
+            resource,
+            await self._transport.request(
+                "POST",
+                _path(resource, _namespace_of(obj)),
+                query=_query(fieldManager=field_manager),
+                body=obj,
+            ),
+        )
+
+    async def replace(self, resource: ResourceType, obj: JsonObject, *, subresource: str | None = None) -> JsonObject:
+        path = _path(resource, _namespace_of(obj), obj["metadata"]["name"], subresource)
+        return self._noted(resource, await self._transport.request("PUT", path, body=obj))
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        name: str,
+        namespace: str | None,
+        body: object,
+        *,
+        kind: PatchType = PatchType.MERGE,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+    ) -> JsonObject:
+        return self._noted(
+            resource,
+            await self._transport.request(
+                "PATCH",
+                _path(resource, namespace, name, subresource),
+                query=_query(fieldManager=field_manager),
+                body=body,
+                content_type=kind.value,
+            ),
+        )
+
+    async def apply(
+        self,
+        resource: ResourceType,
+        obj: JsonObject,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+    ) -> JsonObject:
+        """Server-side apply: the fields of `obj` become ours, those we applied before and left out now go."""
+        return self._noted(
+            resource,
+            await self._transport.request(
+                "PATCH",
+                _path(resource, _namespace_of(obj), obj["metadata"]["name"], subresource),
+                query=_query(fieldManager=field_manager, force="true" if force else None),
+                body=obj,
+                content_type=PatchType.APPLY.value,
+            ),
+        )
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        propagation: str = "Background",
+    ) -> None:
+        """Delete; with `uid`, only that incarnation of the object (otherwise Conflict)."""
+        options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        answer = await self._transport.request("DELETE", _path(resource, namespace, name), body=options)
+        known = answer.get("details") if answer.get("kind") == "Status" else answer.get("metadata")
+        note_delete(resource, namespace, name, uid or (known or {}).get("uid"))
+
+    @staticmethod
+    def _noted(resource: ResourceType, written: JsonObject) -> JsonObject:
+        note_write(resource, written)
+        return written
+
+
+def _path(
+    resource: ResourceType, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+) -> str:
+    for field, segment in (("namespace", namespace), ("name", name)):
+        if segment and not _is_path_segment(segment):
+            raise BadRequest(400, "BadRequest", f"metadata.{field}: {segment!r} is not a valid name")
+    return resource.path(namespace=namespace, name=name, subresource=subresource)
+
+
+def _is_path_segment(name: str) -> bool:
+    return name not in (".", "..") and name.isascii() and name.isprintable() and not set(name) & set("/%?# ")
+
+
+def _namespace_of(obj: JsonObject) -> str | None:
+    namespace: str | None = obj["metadata"].get("namespace")
+    return namespace
+
+
+def _query(**values: str | int | None) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items() if value is not None and value != ""}

@@ -1,0 +1,199 @@
+"""What can go wrong on the way to an API server, as one tree.
+
+    KubeError
+    ├── ConfigError            the connection cannot be set up; the message says what to do
+    ├── ConnectionFailed       no usable answer: refused, reset, cut short, not the Kubernetes wire format
+    ├── DeadlineExceeded       no answer in time; a write may or may not have happened
+    └── ApiError               the server answered with a Status
+        ├── BadRequest 400   Unauthorized 401   Forbidden 403   NotFound 404
+        ├── AlreadyExists 409   Conflict 409   Expired 410   UnsupportedMediaType 415
+        └── Invalid 422   TooManyRequests 429   ServerError 5xx
+
+Foreign exceptions (aiohttp, ssl, the loader of configurations) are mapped here and nowhere above the transport. The
+reason in the Status decides before the code does, because 409 means two different things. Design: runtime.md 1.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "BadRequest",
+    "ConfigError",
+    "Conflict",
+    "ConnectionFailed",
+    "DeadlineExceeded",
+    "Expired",
+    "Forbidden",
+    "Invalid",
+    "KubeError",
+    "NotFound",
+    "ServerError",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnsupportedMediaType",
+    "error_from_response",
+    "error_from_status",
+]
+
+MAX_OPAQUE_TEXT = 256
+
+
+class KubeError(Exception):
+    """Anything that kept a request from succeeding."""
+
+
+class ConfigError(KubeError):
+    """The connection cannot be set up; the message names the file and the remedy."""
+
+
+class ConnectionFailed(KubeError):
+    """The server could not be reached, or went away before its answer was complete."""
+
+
+class DeadlineExceeded(KubeError):
+    """The answer did not come in time."""
+
+
+class ApiError(KubeError):
+    """The server refused, and said why."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str = "",
+        message: str = "",
+        details: Mapping[str, Any] | None = None,
+        *,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message or reason or f"HTTP {status}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.details: Mapping[str, Any] = details or {}
+        self.retry_after = retry_after
+
+    @property
+    def fields(self) -> list[str]:
+        """The field paths the server complained about: invalid ones, or those another manager owns."""
+        return [cause["field"] for cause in self._causes if cause.get("field")]
+
+    @property
+    def revision_too_large(self) -> bool:
+        """The server has not seen the asked revision: it was restored from a backup, or its cache lags behind."""
+        return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in self._causes)
+
+    @property
+    def _causes(self) -> list[Mapping[str, Any]]:
+        return self.details.get("causes") or []
+
+
+class BadRequest(ApiError):
+    """The request itself makes no sense to the server."""
+
+
+class Unauthorized(ApiError):
+    """The credentials are missing, wrong or expired."""
+
+
+class Forbidden(ApiError):
+    """The credentials are known and do not allow this."""
+
+
+class NotFound(ApiError):
+    """There is no such object, or no such kind."""
+
+
+class AlreadyExists(ApiError):
+    """An object of that name is there already."""
+
+
+class Conflict(ApiError):
+    """Someone else wrote first, or owns the field."""
+
+
+class Expired(ApiError):
+    """The revision or continue token is older than the server remembers."""
+
+
+class UnsupportedMediaType(ApiError):
+    """The server does not know this kind of patch or body."""
+
+
+class Invalid(ApiError):
+    """The object breaks a rule of its schema."""
+
+
+class TooManyRequests(ApiError):
+    """The server asks for patience; `retry_after` says how much, in seconds."""
+
+
+class ServerError(ApiError):
+    """The server failed."""
+
+
+BY_REASON: Mapping[str, type[ApiError]] = {
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+    "Expired": Expired,
+    "Gone": Expired,
+    "Invalid": Invalid,
+    "NotFound": NotFound,
+    "TooManyRequests": TooManyRequests,
+}
+BY_STATUS: Mapping[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Expired,
+    415: UnsupportedMediaType,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def error_from_response(status: int, body: bytes, *, retry_after: str | None = None) -> ApiError:
+    """The error an HTTP answer stands for; bodies that are no Status (proxies send those) are quoted, cut short."""
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        parsed = None
+    if isinstance(parsed, dict) and parsed.get("kind") == "Status":
+        return error_from_status(parsed, status=status, retry_after=_seconds(retry_after))
+    text = body.decode("utf-8", "replace").strip()[:MAX_OPAQUE_TEXT]
+    return _class_for(status, "")(status, "", text, retry_after=_seconds(retry_after))
+
+
+def error_from_status(
+    status_object: Mapping[str, Any], *, status: int | None = None, retry_after: float | None = None
+) -> ApiError:
+    """The error a Status object stands for; a watch sends those inside an HTTP 200."""
+    code = status or int(status_object.get("code") or 500)
+    reason = status_object.get("reason") or ""
+    details = status_object.get("details") or {}
+    return _class_for(code, reason)(
+        code,
+        reason,
+        status_object.get("message") or "",
+        details,
+        retry_after=retry_after if retry_after is not None else details.get("retryAfterSeconds"),
+    )
+
+
+def _class_for(status: int, reason: str) -> type[ApiError]:
+    if found := BY_REASON.get(reason) or BY_STATUS.get(status):
+        return found
+    return ServerError if status >= 500 else ApiError
+
+
+def _seconds(header: str | None) -> float | None:
+    """Retry-After in seconds; the date form is not used by API servers and counts as absent."""
+    return float(header) if header is not None and header.isdecimal() else None

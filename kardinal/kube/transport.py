@@ -1,0 +1,236 @@
+"""One HTTP session to one API server: deadlines, retries, credentials, errors.
+
+Every request but a watch ends within `REQUEST_DEADLINE` seconds, its retries included. Retried is only what is safe:
+an answer 429 or 5xx that says Retry-After (the server asks for it, whatever the verb), a GET whose connection broke,
+and once, with fresh credentials, an answer 401. A write whose connection broke is never repeated: it may have
+happened, and the reconciler that sees the world again knows better. Waits between retries use real time, because
+virtual time stands still while a request is in flight. Design: runtime.md 1.7, P17, P18, P37.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlencode
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from kardinal.kube.backoff import Backoff
+from kardinal.kube.connection import Access, Connection
+from kardinal.kube.errors import ApiError, ConnectionFailed, DeadlineExceeded, Unauthorized, error_from_response
+from kardinal.kube.objects import JsonObject
+
+__all__ = ["Transport"]
+
+REQUEST_DEADLINE = 30.0
+CONNECT_TIMEOUT = 10.0
+# API servers send a bookmark every 60 s: a longer silence is a dead connection (runtime.md, W19).
+WATCH_SILENCE = 75.0
+MAX_TRIES = 10
+RECONNECT = Backoff(base=0.05, cap=1.0, jitter=0.5)
+MAX_CONNECTIONS = 256
+
+Sleep = Callable[[float], Awaitable[None]]
+Observer = Callable[[str, int], None]
+
+
+class Transport:
+    """Sends requests; knows nothing of what they mean."""
+
+    def __init__(self, connection: Connection, *, user_agent: str, sleep: Sleep = asyncio.sleep) -> None:
+        self.connection = connection
+        self.in_flight = 0
+        self.observers: list[Observer] = []
+        self._sleep = sleep
+        self._headers = {
+            "Accept": "application/json",
+            # Compressing gains nothing on a loopback or a cluster network and costs both sides time.
+            "Accept-Encoding": "identity",
+            "User-Agent": user_agent,
+        }
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=self._headers,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+        )
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+    ) -> JsonObject:
+        """Send, retry what may be retried, decode."""
+        data = None if body is None else orjson.dumps(body)
+        deadline = asyncio.timeout(REQUEST_DEADLINE)
+        self.in_flight += 1
+        try:
+            async with deadline:
+                return await self._with_retries(method, self._url(path, query), data, content_type, deadline)
+        except TimeoutError:
+            raise DeadlineExceeded(f"{method} {path}: no answer within {REQUEST_DEADLINE:.0f} s") from None
+        finally:
+            self.in_flight -= 1
+
+    @asynccontextmanager
+    async def stream(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
+        """Open a long answer. Nothing but a 401 is retried: who streams knows where to resume."""
+        url = self._url(path, query)
+        access = await self.connection.access()
+        try:
+            response = await self._open_stream(url, access)
+        except Unauthorized:
+            response = await self._open_stream(url, await self.connection.renew(access))
+        try:
+            yield response.content
+        finally:
+            # Not released to the pool: the next watch opens anew and may land on another server.
+            response.close()
+
+    async def _with_retries(
+        self, method: str, url: URL, data: bytes | None, content_type: str, deadline: asyncio.Timeout
+    ) -> JsonObject:
+        access = await self.connection.access()
+        renewed = False
+        tries = 0
+        while True:
+            try:
+                return await self._once(method, url, data, content_type, access)
+            except Unauthorized:
+                if renewed:
+                    raise
+                renewed = True
+                access = await self.connection.renew(access)
+            except ApiError as error:
+                tries += 1
+                if tries >= MAX_TRIES or not _asks_to_retry(error):
+                    raise
+                await self._pause(error, error.retry_after or 0.0, deadline)
+            except ConnectionFailed as error:
+                tries += 1
+                if tries >= MAX_TRIES or method != "GET" or not _broke(error.__cause__):
+                    raise
+                await self._pause(error, RECONNECT.delay(tries - 1), deadline)
+
+    async def _pause(self, error: Exception, seconds: float, deadline: asyncio.Timeout) -> None:
+        """Wait before the next try, unless the deadline would come first: then the error says more than a timeout."""
+        ends = deadline.when()
+        if ends is not None and asyncio.get_running_loop().time() + seconds >= ends:
+            raise error
+        await self._sleep(seconds)
+
+    async def _once(self, method: str, url: URL, data: bytes | None, content_type: str, access: Access) -> JsonObject:
+        headers = _authorization(access)
+        if data is not None:
+            headers["Content-Type"] = content_type
+        try:
+            async with self._open().request(
+                method,
+                url,
+                data=data,
+                headers=headers,
+                ssl=access.tls or True,
+                server_hostname=access.tls_server_name,
+                proxy=access.proxy,
+                allow_redirects=False,
+            ) as response:
+                body = await response.read()
+        except TimeoutError as error:
+            raise ConnectionFailed(f"{method} {url.path}: the server did not answer in time") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ConnectionFailed(f"{method} {url.path}: {_said(error)}") from error
+        self._observe(method, response.status)
+        if response.status >= 300:
+            raise error_from_response(response.status, body, retry_after=response.headers.get("Retry-After"))
+        return _decode(method, url, body)
+
+    async def _open_stream(self, url: URL, access: Access) -> aiohttp.ClientResponse:
+        try:
+            response = await self._open().get(
+                url,
+                headers=_authorization(access),
+                ssl=access.tls or True,
+                server_hostname=access.tls_server_name,
+                proxy=access.proxy,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=WATCH_SILENCE),
+            )
+        except TimeoutError as error:
+            raise ConnectionFailed(f"WATCH {url.path}: the server did not answer in time") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ConnectionFailed(f"WATCH {url.path}: {_said(error)}") from error
+        self._observe("WATCH", response.status)
+        if response.status == 200:
+            return response
+        try:
+            async with asyncio.timeout(REQUEST_DEADLINE):
+                body = await response.read()
+        except (aiohttp.ClientError, OSError):
+            body = b""
+        finally:
+            response.close()
+        raise error_from_response(response.status, body, retry_after=response.headers.get("Retry-After"))
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it inside `async with`")
+        return self._session
+
+    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
+        suffix = f"?{urlencode(query)}" if query else ""
+        return URL(f"{self.connection.server}{path}{suffix}", encoded=True)
+
+    def _observe(self, method: str, status: int) -> None:
+        for observer in self.observers:
+            observer(method, status)
+
+
+def _asks_to_retry(error: ApiError) -> bool:
+    # A revision the server does not have will not appear within a request: who lists falls back to the newest.
+    return (
+        error.retry_after is not None and (error.status == 429 or error.status >= 500) and not error.revision_too_large
+    )
+
+
+def _broke(cause: BaseException | None) -> bool:
+    """Whether a connection broke under a request. One that was refused did not, and repeating it only costs time."""
+    broken = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError, ConnectionResetError)
+    return isinstance(cause, broken) and not isinstance(cause, aiohttp.ClientConnectorError)
+
+
+def _authorization(access: Access) -> dict[str, str]:
+    return {} if access.authorization is None else {"Authorization": access.authorization}
+
+
+def _said(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _decode(method: str, url: URL, body: bytes) -> JsonObject:
+    try:
+        decoded = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise ConnectionFailed(f"{method} {url.path}: the answer is not a JSON object; is this an API server?")
+    return decoded
