@@ -1,0 +1,57 @@
+# Every target makes its own .venv from the lock; all it needs is python3 (3.11 or newer) and git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCKED := $(VENV)/.locked
+INSTALLED := $(VENV)/.installed
+CODE := kardinal kardinal_agent kardinal_controller tests hack
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fmt crds docs bench lock
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## watch a Bundle walk through three environments on this machine
+	$(BIN)/kardinal demo
+
+test: $(INSTALLED) ## run the tests
+	$(BIN)/pytest
+
+lint: $(INSTALLED) ## check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports
+
+fmt: $(INSTALLED) ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+crds: $(INSTALLED) ## regenerate crds/ from the models
+	$(BIN)/python -m kardinal.api.crds crds
+
+docs: $(INSTALLED) ## regenerate the CLI reference from the CLI
+	$(BIN)/python -m hack.docs.cli_reference docs/cli.md
+
+bench: $(INSTALLED) ## measure a Bundle's walk on this machine
+	$(BIN)/python hack/bench/first_light
+
+# uv is the one tool that is not in the lock: it writes the lock. Its output is what pip-compile would write.
+LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock"
+lock: ## raise every dependency to its newest version, with hashes for pip
+	$(LOCK) --upgrade pyproject.toml --output-file requirements.txt
+	$(LOCK) --upgrade --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
+	$(LOCK) --upgrade --constraint requirements-dev.txt --group build --output-file requirements-build.txt
+
+$(LOCKED): requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "kardinal needs Python 3.11 or newer, and '$(PYTHON)' is not (`$(PYTHON) --version 2>&1`)." >&2; \
+		echo "Name another one: make PYTHON=python3.13 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --requirement requirements-dev.txt
+	@touch $@
+
+$(INSTALLED): $(LOCKED) pyproject.toml
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
