@@ -2,9 +2,9 @@
 
 `nginx`, `library/nginx` and `docker.io/library/nginx` name one repository, and a registry's port looks like a tag to a
 careless reader. Everything that asks "is this the image we promote?" (the kustomize edit, health, the pull request's
-table) therefore compares `canonical`, never text. What is written to a manifest stays `repository`, as its author wrote it.
+table) therefore compares `canonical`, never text. What goes into a manifest stays `repository`, as its author wrote it.
 
-The trap: two references with the same tag may be two images. Where a promotion carries a digest, the digest alone decides.
+The trap: two references with the same tag may be two images. Where a promotion carries a digest, it alone decides.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ImageReference:
 
 
 def promoted_image(image: Image) -> ImageReference:
-    """The reference a Bundle promotes: its `digest` wins over the one in its `reference`; one of tag and digest must be there."""
+    """The reference a Bundle promotes: `digest` wins over the one in `reference`; a tag or a digest must be there."""
     reference = ImageReference.parse(image.reference)
     if image.digest:
         if not _DIGEST.fullmatch(image.digest):
@@ -110,7 +110,8 @@ def promoted_image(image: Image) -> ImageReference:
         reference = replace(reference, digest=image.digest)
     if not reference.tag and not reference.digest:
         raise ImageReferenceError(
-            f"image reference {_shown(image.reference)} names no version: add a tag or a digest, such as {image.reference}:1.2.3"
+            f"image reference {_shown(image.reference)} names no version: "
+            f"add a tag or a digest, such as {image.reference}:1.2.3"
         )
     return reference
 
@@ -127,7 +128,7 @@ def promoted_images(artifacts: Artifacts) -> tuple[ImageReference, ...]:
 
 
 def bundle_version(artifacts: Artifacts) -> str:
-    """The tag of the first image, else its short digest, else the short commit; empty when there is nothing to tell by."""
+    """The tag of the first image, else its short digest, else the short commit, else nothing."""
     if artifacts.images:
         return promoted_image(artifacts.images[0]).version
     return artifacts.git_commit.sha[:_SHORT_COMMIT] if artifacts.git_commit else ""
