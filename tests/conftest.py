@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.clock import VirtualClock
 
-pytest_plugins = ["pytester", "tests.support.blocking", "tests.support.leaks"]
+pytest_plugins = ["pytester", "tests.support.blocking", "tests.support.leaks", "tests.support.repository"]
 
 
 @pytest.fixture
