@@ -1,0 +1,48 @@
+"""What can go wrong with an expression.
+
+    CompileError          the text is wrong; its author fixes it
+    EvaluationError       inside one evaluation, never leaves this package
+    ├── Absent            data is not there yet
+    └── Fault             the data does not fit the expression
+
+No message holds a value: positions, operators and type names only. An expression may touch a Secret, and what it says
+about itself ends up in status, events and logs.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["Absent", "CompileError", "EvaluationError", "FailureKind", "Fault"]
+
+FailureKind = Literal["type", "conversion", "arithmetic", "limit", "unrepresentable"]
+
+
+class CompileError(Exception):
+    """An expression that can never be evaluated; `position` is an offset into its text."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(f"{message} (at column {position + 1})")
+        self.position = position
+        self.message = message
+
+
+class EvaluationError(Exception):
+    """An evaluation that yields no value."""
+
+
+class Absent(EvaluationError):
+    """The expression reads `path`, which is not in scope."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+class Fault(EvaluationError):
+    """The data is there but the expression cannot be computed from it."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message

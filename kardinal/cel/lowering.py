@@ -1,0 +1,234 @@
+"""From the parse tree to `syntax`: the precedence levels fall away, macros and names find their meaning.
+
+Everything that makes an expression wrong whatever the data is found here and says where: an unknown function, a wrong
+number of arguments, a macro without its variable, a reserved word, too deep a nesting. The depth bound is what keeps
+every later recursion, here and in evaluation, far from Python's own limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from lark import Token, Tree
+
+from kardinal.cel.errors import CompileError
+from kardinal.cel.functions import FUNCTIONS, TYPE_NAMES
+from kardinal.cel.grammar import parse
+from kardinal.cel.literals import literal_value
+from kardinal.cel.syntax import (
+    Call,
+    Comprehension,
+    Conditional,
+    Constant,
+    Has,
+    Index,
+    ListLiteral,
+    Logical,
+    MapLiteral,
+    Name,
+    Node,
+    Select,
+    TypeName,
+)
+
+__all__ = ["DEPTH_LIMIT", "MACROS", "lower"]
+
+DEPTH_LIMIT = 64
+"""Levels of nesting in one expression (graph.md 2.14)."""
+
+MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+
+_RESERVED = frozenset(
+    [
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "in", "let", "loop"),
+        *("namespace", "package", "return", "var", "void", "while"),
+    ]
+)
+_WRAPPERS = frozenset(
+    ["expr", "conditionalor", "conditionaland", "relation", "addition", "multiplication", "unary", "member", "primary"]
+)
+_OPERATORS = {
+    "relation_lt": "<",
+    "relation_le": "<=",
+    "relation_gt": ">",
+    "relation_ge": ">=",
+    "relation_eq": "==",
+    "relation_ne": "!=",
+    "relation_in": "in",
+    "addition_add": "+",
+    "addition_sub": "-",
+    "multiplication_mul": "*",
+    "multiplication_div": "/",
+    "multiplication_mod": "%",
+    "unary_not": "!",
+    "unary_neg": "-",
+}
+
+_Parsed = Tree[Token]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a parse tree stands: the comprehension variables around it, and how deep it is."""
+
+    bound: frozenset[str] = frozenset()
+    depth: int = 0
+
+
+def lower(source: str) -> Node:
+    """The syntax of `source`, or CompileError."""
+    return _Lowering(source).node(parse(source), _Place())
+
+
+class _Lowering:
+    """One method per grammar rule that means something."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._rules: dict[str, Callable[[_Parsed, int, _Place], Node]] = {
+            "expr": self._conditional,
+            "conditionalor": self._logical,
+            "conditionaland": self._logical,
+            "relation": self._binary,
+            "addition": self._binary,
+            "multiplication": self._binary,
+            "unary": self._unary,
+            "paren_expr": lambda tree, _, place: self.node(_tree(tree.children[0]), place),
+            "literal": lambda tree, position, _: Constant(position, literal_value(_token(tree.children[0]))),
+            "list_lit": lambda tree, position, place: ListLiteral(position, self._members(tree.children, place)),
+            "map_lit": self._map,
+            "ident": self._name,
+            "dot_ident": self._name,
+            "ident_arg": self._function,
+            "dot_ident_arg": self._function,
+            "member_dot_arg": self._method,
+            "member_dot": self._select,
+            "member_opt_dot": self._select,
+            "member_index": self._index,
+            "member_opt_index": self._index,
+        }
+
+    def node(self, tree: _Parsed, place: _Place) -> Node:
+        while tree.data in _WRAPPERS and len(tree.children) == 1:
+            tree = _tree(tree.children[0])
+        position = 0 if tree.meta.empty else tree.meta.start_pos
+        if place.depth > DEPTH_LIMIT:
+            raise CompileError(position, f"the expression is nested deeper than {DEPTH_LIMIT} levels")
+        rule = self._rules.get(tree.data)
+        if rule is None:
+            raise CompileError(position, "message construction is not supported")
+        return rule(tree, position, replace(place, depth=place.depth + 1))
+
+    def _text(self, tree: _Parsed) -> str:
+        return re.sub(r"\s+", " ", self._source[tree.meta.start_pos : tree.meta.end_pos])
+
+    def _members(self, parts: list[Token | _Parsed], place: _Place) -> tuple[Node, ...]:
+        """The members of an `exprlist` or `mapinits`, which is all that `parts` can hold, if anything."""
+        return tuple(self.node(_tree(child), place) for part in parts for child in _tree(part).children)
+
+    def _conditional(self, tree: _Parsed, position: int, place: _Place) -> Conditional:
+        condition, then, otherwise = (self.node(_tree(child), place) for child in tree.children)
+        return Conditional(position, condition, then, otherwise)
+
+    def _logical(self, tree: _Parsed, position: int, place: _Place) -> Logical:
+        operator, terms = tree.data, list[_Parsed]()
+        while tree.data == operator and len(tree.children) == 2:
+            terms.append(_tree(tree.children[1]))
+            tree = _tree(tree.children[0])
+        terms.append(tree)
+        nodes = tuple(self.node(term, place) for term in reversed(terms))
+        return Logical(position, operator == "conditionaland", nodes)
+
+    def _binary(self, tree: _Parsed, position: int, place: _Place) -> Call:
+        operation, right = map(_tree, tree.children)
+        left = self.node(_tree(operation.children[0]), place)
+        return Call(position, _OPERATORS[operation.data], (left, self.node(right, place)))
+
+    def _unary(self, tree: _Parsed, position: int, place: _Place) -> Call:
+        operation, operand = map(_tree, tree.children)
+        return Call(position, _OPERATORS[operation.data], (self.node(operand, place),))
+
+    def _map(self, tree: _Parsed, position: int, place: _Place) -> MapLiteral:
+        parts = self._members(tree.children, place)
+        return MapLiteral(position, tuple(zip(parts[::2], parts[1::2], strict=True)))
+
+    def _name(self, tree: _Parsed, position: int, place: _Place) -> Node:
+        name = _token(tree.children[0]).value
+        if name in _RESERVED:
+            raise CompileError(position, f"`{name}` is a reserved word")
+        if name in TYPE_NAMES and name not in place.bound:
+            return TypeName(position, name)
+        return Name(position, name, bound=name in place.bound)
+
+    def _operand(self, tree: _Parsed, place: _Place) -> Node:
+        """What a field is selected from: there the name of a type is an ordinary name."""
+        node = self.node(tree, place)
+        return Name(node.position, node.name, bound=False) if isinstance(node, TypeName) else node
+
+    def _select(self, tree: _Parsed, position: int, place: _Place) -> Select:
+        operand = self._operand(_tree(tree.children[0]), place)
+        field = _token(tree.children[1]).value
+        return Select(position, operand, field, tree.data == "member_opt_dot", self._text(tree))
+
+    def _index(self, tree: _Parsed, position: int, place: _Place) -> Index:
+        operand = self._operand(_tree(tree.children[0]), place)
+        key = self.node(_tree(tree.children[1]), place)
+        return Index(position, operand, key, tree.data == "member_opt_index", self._text(tree))
+
+    def _function(self, tree: _Parsed, position: int, place: _Place) -> Node:
+        name = _token(tree.children[0]).value
+        arguments = self._members(tree.children[1:], place)
+        if name != "has":
+            return _call(name, arguments, position)
+        match arguments:
+            case (Select(operand=operand, field=field, text=text, optional=False),):
+                return Has(position, operand, field, text)
+            case _:
+                raise CompileError(position, "has() takes one field selection, as in `has(a.b)`")
+
+    def _method(self, tree: _Parsed, position: int, place: _Place) -> Node:
+        token = _token(tree.children[1])
+        name = token.value
+        if name in MACROS:
+            return self._comprehension(name, tree, position, place)
+        operand = self._operand(_tree(tree.children[0]), place)
+        arguments = self._members(tree.children[2:], place)
+        if isinstance(operand, Name) and not operand.bound and f"{operand.name}.{name}" in FUNCTIONS:
+            return _call(f"{operand.name}.{name}", arguments, position)
+        return _call(name, (operand, *arguments), token.start_pos or position)
+
+    def _comprehension(self, macro: str, tree: _Parsed, position: int, place: _Place) -> Comprehension:
+        arguments = [_tree(child) for part in tree.children[2:] for child in _tree(part).children]
+        if len(arguments) != 2 and not (macro == "map" and len(arguments) == 3):
+            raise CompileError(position, f"{macro}() takes a variable and an expression, as in `list.{macro}(x, x.ok)`")
+        variable = self.node(arguments[0], replace(place, bound=frozenset()))
+        if not isinstance(variable, Name):
+            raise CompileError(variable.position, f"the first argument of {macro}() must be a plain name")
+        operand = self._operand(_tree(tree.children[0]), place)
+        inner = replace(place, bound=place.bound | {variable.name})
+        body, *rest = (self.node(argument, inner) for argument in arguments[1:])
+        return Comprehension(position, macro, operand, variable.name, body, rest[0] if rest else None)
+
+
+def _tree(part: Token | _Parsed) -> _Parsed:
+    assert isinstance(part, Tree)  # noqa: S101 - what the grammar puts there
+    return part
+
+
+def _token(part: Token | _Parsed) -> Token:
+    assert isinstance(part, Token)  # noqa: S101 - what the grammar puts there
+    return part
+
+
+def _call(name: str, arguments: tuple[Node, ...], position: int) -> Call:
+    function = FUNCTIONS.get(name)
+    if function is None:
+        near = get_close_matches(name, [*FUNCTIONS, *MACROS, "has"], n=1)
+        hint = f" (did you mean `{near[0]}`?)" if near else ""
+        raise CompileError(position, f"unknown function `{name}`{hint}")
+    if len(arguments) not in function.arities:
+        raise CompileError(position, f"wrong number of arguments for `{name}`")
+    return Call(position, name, arguments)

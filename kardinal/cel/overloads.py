@@ -1,0 +1,37 @@
+"""How a function is found: by its name, then by the exact types of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kardinal.cel.errors import Fault
+from kardinal.cel.values import type_name
+
+__all__ = ["Function"]
+
+Implementation = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`typed` maps argument types to an implementation; `generic` takes any types, by number of arguments."""
+
+    typed: Mapping[tuple[type, ...], Implementation] = field(default_factory=dict)
+    generic: Mapping[int, Implementation] = field(default_factory=dict)
+
+    @property
+    def arities(self) -> frozenset[int]:
+        return frozenset(map(len, self.typed)) | frozenset(self.generic)
+
+    def __call__(self, name: str, position: int, arguments: list[object]) -> object:
+        implementation = self.typed.get(tuple(map(type, arguments))) or self.generic.get(len(arguments))
+        if implementation is None:
+            raise no_overload(name, position, arguments)
+        return implementation(*arguments)
+
+
+def no_overload(name: str, position: int, arguments: list[object]) -> Fault:
+    types = ", ".join(map(type_name, arguments))
+    return Fault("type", f"`{name}` does not take ({types}) (at column {position + 1})")

@@ -1,0 +1,94 @@
+"""A compiled expression and what evaluating it yields.
+
+Programs are immutable and shared: the cache is keyed by the text alone, since Graphs of different Bundles repeat the
+same few expressions. An evaluation reads plain decoded objects and never changes or copies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from kardinal.cel.errors import Absent, FailureKind, Fault
+from kardinal.cel.evaluation import Evaluate, Frame, build
+from kardinal.cel.lowering import lower
+from kardinal.cel.references import Reference, is_volatile, references
+from kardinal.cel.syntax import Node
+from kardinal.cel.thresholds import Threshold, thresholds
+from kardinal.cel.values import to_json
+
+__all__ = ["Failed", "Missing", "Outcome", "Program", "Value", "compile"]
+
+_CACHED_PROGRAMS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The result as decoded JSON; `OMIT` for an optional without a value."""
+
+    json: object
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """`path` is not in scope: the same expression may succeed once it is."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The data does not fit the expression. The message names types and positions, never values."""
+
+    kind: FailureKind
+    message: str
+
+
+Outcome = Value | Missing | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    source: str
+    references: frozenset[Reference]
+    volatile: bool
+    _reads: tuple[Reference, ...]
+    _evaluate: Evaluate
+    _thresholds: tuple[Threshold, ...]
+
+    def evaluate(self, scope: Mapping[str, object], *, now: datetime) -> Outcome:
+        try:
+            return Value(to_json(self._evaluate(Frame(scope, now))))
+        except Absent as error:
+            return Missing(error.path)
+        except Fault as error:
+            return Failed(error.kind, error.message)
+        except RecursionError:
+            return Failed("limit", "the data is nested too deeply")
+
+    def observed(self, scope: Mapping[str, object]) -> list[tuple[str, object]]:
+        """The references that are scalars in `scope`, in source order: what an explanation of the result may show."""
+        seen: list[tuple[str, object]] = []
+        for reference in self._reads:
+            value: object = scope.get(reference.root)
+            for field in reference.path:
+                value = value.get(field) if isinstance(value, dict) else None
+            if isinstance(value, (bool, int, float, str)):
+                seen.append((str(reference), value))
+        return seen
+
+    def next_flip(self, scope: Mapping[str, object], *, now: datetime) -> datetime | None:
+        """The earliest moment after `now` at which time alone can change the result; None when it cannot."""
+        moments = [threshold.after(scope, now) for threshold in self._thresholds]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+
+@lru_cache(maxsize=_CACHED_PROGRAMS)
+def compile(source: str) -> Program:  # noqa: A001 - read as `cel.compile`
+    """The program of `source`; raises CompileError."""
+    node: Node = lower(source)
+    reads = tuple(dict.fromkeys(references(node)))
+    volatile = is_volatile(node)
+    return Program(source, frozenset(reads), volatile, reads, build(node), tuple(thresholds(node)) if volatile else ())

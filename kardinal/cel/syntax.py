@@ -1,0 +1,170 @@
+"""The expression as kardinal sees it: a dozen small nodes.
+
+The parse tree wraps every value in twelve levels of precedence; these nodes keep only what decides something. Reference
+inference, the search for time thresholds and evaluation all walk this one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = [
+    "Call",
+    "Comprehension",
+    "Conditional",
+    "Constant",
+    "Has",
+    "Index",
+    "ListLiteral",
+    "Logical",
+    "MapLiteral",
+    "Name",
+    "Node",
+    "Select",
+    "TypeName",
+    "children",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    position: int
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """The name of a type standing for itself: `type(x) == string`."""
+
+    position: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    position: int
+    name: str
+    bound: bool
+    """Whether a comprehension around it introduces the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`, or `operand.?field`; `text` is the source of the whole chain."""
+
+    position: int
+    operand: Node
+    field: str
+    optional: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`operand[key]`, or `operand[?key]`."""
+
+    position: int
+    operand: Node
+    key: Node
+    optional: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """`has(operand.field)`."""
+
+    position: int
+    operand: Node
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator, a function or a method: a receiver is simply the first argument."""
+
+    position: int
+    function: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """`&&` (`conjunction`) or `||` over any number of terms."""
+
+    position: int
+    conjunction: bool
+    terms: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    position: int
+    condition: Node
+    then: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """`operand.all(variable, body)` and its kin; `transform` is the third argument of `map`."""
+
+    position: int
+    macro: str
+    operand: Node
+    variable: str
+    body: Node
+    transform: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    position: int
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral:
+    position: int
+    entries: tuple[tuple[Node, Node], ...]
+
+
+Node = (
+    Constant
+    | TypeName
+    | Name
+    | Select
+    | Index
+    | Has
+    | Call
+    | Logical
+    | Conditional
+    | Comprehension
+    | ListLiteral
+    | MapLiteral
+)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in source order."""
+    match node:
+        case Select(operand=operand) | Has(operand=operand):
+            yield operand
+        case Index(operand=operand, key=key):
+            yield operand
+            yield key
+        case Call(arguments=nodes) | Logical(terms=nodes) | ListLiteral(items=nodes):
+            yield from nodes
+        case Conditional(condition=condition, then=then, otherwise=otherwise):
+            yield from (condition, then, otherwise)
+        case Comprehension(operand=operand, body=body, transform=transform):
+            yield operand
+            yield body
+            if transform is not None:
+                yield transform
+        case MapLiteral(entries=entries):
+            for key, value in entries:
+                yield key
+                yield value

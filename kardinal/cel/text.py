@@ -1,0 +1,97 @@
+"""Functions on strings.
+
+Every result is bounded before it is built: `replace` and `join` could otherwise turn a kilobyte of expression into
+gigabytes. Regular expressions run on RE2, whose time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re2  # type: ignore[import-untyped]
+
+from kardinal.cel.errors import Fault
+from kardinal.cel.overloads import Function
+
+__all__ = ["TEXT_FUNCTIONS", "TEXT_LIMIT", "concatenate"]
+
+TEXT_LIMIT = 1 << 20
+"""Characters of one string."""
+
+
+def _bounded(length: int) -> None:
+    if length > TEXT_LIMIT:
+        raise Fault("limit", "the text is too long")
+
+
+def concatenate(left: str, right: str) -> str:
+    _bounded(len(left) + len(right))
+    return left + right
+
+
+def _matches(text: str, pattern: str) -> bool:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.search(pattern, text, options=options) is not None
+    except re2.error:
+        raise Fault("conversion", "matches() needs a valid RE2 pattern") from None
+
+
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    found = text.count(old) if limit < 0 else min(limit, text.count(old))
+    _bounded(len(text) + found * max(0, len(new) - len(old)))
+    return text.replace(old, new, limit)
+
+
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    if separator:
+        return text.split(separator, limit - 1 if limit > 0 else -1)
+    return list(text) if limit < 0 else [*text[: limit - 1], text[limit - 1 :]]
+
+
+def _join(items: list[object], separator: str = "") -> str:
+    if not all(isinstance(item, str) for item in items):
+        raise Fault("type", "join() needs a list of strings")
+    texts = [str(item) for item in items]
+    _bounded(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    stop = len(text) if end is None else end
+    if not 0 <= start <= stop <= len(text):
+        raise Fault("conversion", "substring() was asked for a range outside the text")
+    return text[start:stop]
+
+
+def _char_at(text: str, index: int) -> str:
+    if not 0 <= index <= len(text):
+        raise Fault("conversion", "charAt() was asked for a position outside the text")
+    return text[index : index + 1]
+
+
+def _lower(text: str) -> str:
+    return "".join(chr(ord(char) + 32) if "A" <= char <= "Z" else char for char in text)
+
+
+def _upper(text: str) -> str:
+    return "".join(chr(ord(char) - 32) if "a" <= char <= "z" else char for char in text)
+
+
+TEXT_FUNCTIONS: dict[str, Function] = {
+    "contains": Function({(str, str): lambda text, part: part in text}),
+    "startsWith": Function({(str, str): str.startswith}),
+    "endsWith": Function({(str, str): str.endswith}),
+    "matches": Function({(str, str): _matches}),
+    "replace": Function({(str, str, str): _replace, (str, str, str, int): _replace}),
+    "split": Function({(str, str): _split, (str, str, int): _split}),
+    "join": Function({(list,): _join, (list, str): _join}),
+    "lowerAscii": Function({(str,): _lower}),
+    "upperAscii": Function({(str,): _upper}),
+    "trim": Function({(str,): str.strip}),
+    "substring": Function({(str, int): _substring, (str, int, int): _substring}),
+    "charAt": Function({(str, int): _char_at}),
+    "indexOf": Function({(str, str): str.find, (str, str, int): str.find}),
+    "lastIndexOf": Function({(str, str): str.rfind}),
+}

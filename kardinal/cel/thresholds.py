@@ -1,0 +1,81 @@
+"""When time alone changes an answer.
+
+`timestamp(g.status.lastEvaluatedAt) > now() - duration("10m")` is true until a moment that can be computed: both
+sides are linear in now(), so the difference at two instants gives its slope, and the slope the crossing. That covers
+every way of writing such a comparison without recognising any. What is not linear (`now().getHours() >= 9`) or stands
+inside a comprehension has no closed form here and is looked at again after a fixed interval.
+
+A moment returned is an occasion to evaluate again, not a promise that the answer differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kardinal.cel.errors import EvaluationError
+from kardinal.cel.evaluation import Evaluate, Frame, build
+from kardinal.cel.functions import CLOCK_FUNCTIONS
+from kardinal.cel.references import is_volatile
+from kardinal.cel.syntax import Call, Comprehension, Node, children
+
+__all__ = ["RECHECK_INTERVAL", "Threshold", "thresholds"]
+
+RECHECK_INTERVAL = timedelta(minutes=1)
+"""How soon to look again at an expression whose dependence on time has no closed form."""
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_PROBE = timedelta(hours=1)
+_RESOLUTION = timedelta(microseconds=1)
+_ZERO = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One comparison with time in it; without `sides` its dependence on time is not computable."""
+
+    sides: tuple[Evaluate, Evaluate] | None = None
+
+    def after(self, scope: Mapping[str, object], now: datetime) -> datetime | None:
+        """The first moment after `now` at which the comparison can turn."""
+        if self.sides is None:
+            return now + RECHECK_INTERVAL
+        try:
+            gap, later = self._gap(scope, now), self._gap(scope, now + _PROBE)
+        except (EvaluationError, OverflowError):
+            return None
+        if gap is None or later is None or later - gap not in (_ZERO, _PROBE, -_PROBE):
+            return now + RECHECK_INTERVAL
+        if later == gap:
+            return None
+        wait = -gap if later > gap else gap
+        # Strict and inclusive comparisons turn at the crossing or just behind it; the caller sees both.
+        if wait > _ZERO:
+            return now + wait
+        return now + _RESOLUTION if wait == _ZERO else None
+
+    def _gap(self, scope: Mapping[str, object], now: datetime) -> timedelta | None:
+        assert self.sides is not None  # noqa: S101 - checked by the only caller
+        left, right = (side(Frame(scope, now)) for side in self.sides)
+        if isinstance(left, datetime) and isinstance(right, datetime):
+            return left - right
+        if isinstance(left, timedelta) and isinstance(right, timedelta):
+            return left - right
+        return None
+
+
+def thresholds(node: Node) -> Iterator[Threshold]:
+    """The comparisons of `node` that depend on now(), and a catch-all for any other use of it."""
+    if not is_volatile(node):
+        return
+    match node:
+        case Call(function=function, arguments=(left, right)) if function in _COMPARISONS:
+            yield Threshold((build(left), build(right)))
+        case Call(function=function) if function in CLOCK_FUNCTIONS:
+            yield Threshold()
+        case Comprehension():
+            yield Threshold()
+        case _:
+            for child in children(node):
+                yield from thresholds(child)

@@ -1,0 +1,182 @@
+"""Values of the language and how they compare.
+
+An expression works directly on decoded JSON: `dict`, `list`, `str`, `int`, `float`, `bool` and `None` are the
+language's map, list, string, int, double, bool and null; `datetime` and `timedelta` are its timestamp and duration.
+Nothing is converted on the way in, so reading one field of a large object costs one lookup, and shared objects stay
+untouched.
+
+The trap is Python's equality: `True == 1`, and `[1] == [True]`. Values of different types are simply unequal here,
+except that numbers compare across int and double.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from kardinal.cel.errors import Fault
+from kardinal.cel.literals import INT_MAX, INT_MIN
+
+__all__ = [
+    "NOTHING",
+    "OMIT",
+    "Omitted",
+    "Optional",
+    "Type",
+    "duration_text",
+    "equal",
+    "parse_duration",
+    "parse_timestamp",
+    "timestamp_text",
+    "to_json",
+    "type_name",
+]
+
+_RESULT_LIMIT = 100_000
+"""Values in one result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """What `a.?b` yields."""
+
+    value: object
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    name: str
+
+
+class Omitted:
+    """The result of an optional without a value: the field it was meant for is left out."""
+
+    def __repr__(self) -> str:
+        return "OMIT"
+
+
+NOTHING: Final = Optional(None, present=False)
+OMIT: Final = Omitted()
+
+_TYPE_NAMES: dict[type, str] = {
+    dict: "map",
+    list: "list",
+    str: "string",
+    int: "int",
+    float: "double",
+    bool: "bool",
+    type(None): "null_type",
+    datetime: "timestamp",
+    timedelta: "duration",
+    Optional: "optional",
+    Type: "type",
+}
+
+
+def type_name(value: object) -> str:
+    return _TYPE_NAMES.get(type(value), "unknown")
+
+
+def equal(left: object, right: object) -> bool:
+    kind = type(left)
+    if kind is not type(right):
+        return _is_number(left) and _is_number(right) and left == right
+    if kind is dict:
+        assert isinstance(left, dict) and isinstance(right, dict)  # noqa: S101, PT018 - narrows for the type checker
+        return len(left) == len(right) and all(key in right and equal(left[key], right[key]) for key in left)
+    if kind is list:
+        assert isinstance(left, list) and isinstance(right, list)  # noqa: S101, PT018 - narrows for the type checker
+        return len(left) == len(right) and all(map(equal, left, right))
+    return bool(left == right)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+_DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|us|µs|ns|s))+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|us|µs|ns|s)")
+_MICROSECONDS = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1, "µs": 1, "ns": 0.001}
+
+
+def parse_timestamp(text: str) -> datetime:
+    """RFC 3339; digits beyond microseconds are dropped."""
+    if _TIMESTAMP.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text.upper()).astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    raise Fault("conversion", "timestamp() needs RFC 3339 text such as 2026-04-09T12:00:00Z")
+
+
+def parse_duration(text: str) -> timedelta:
+    match = _DURATION.fullmatch(text)
+    if match is None and text != "0":
+        raise Fault("conversion", "duration() needs text such as 1h30m")
+    total = sum(float(amount) * _MICROSECONDS[unit] for amount, unit in _DURATION_PART.findall(text))
+    try:
+        span = timedelta(microseconds=round(total))
+    except OverflowError:
+        raise Fault("arithmetic", "the duration is out of range") from None
+    return -span if text.startswith("-") else span
+
+
+def timestamp_text(moment: datetime) -> str:
+    text = moment.astimezone(UTC).isoformat().replace("+00:00", "")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "Z"
+
+
+def duration_text(span: timedelta) -> str:
+    """Seconds, as the language writes a duration: `5400s`, `-0.25s`."""
+    microseconds = abs(span) // timedelta(microseconds=1)
+    whole, fraction = divmod(microseconds, 1_000_000)
+    sign = "-" if span < timedelta(0) else ""
+    return f"{sign}{whole}" + (f".{fraction:06}".rstrip("0") if fraction else "") + "s"
+
+
+def to_json(value: object) -> object:
+    """A result as decoded JSON that shares nothing mutable with the scope; what JSON cannot say is a Fault."""
+    budget = [_RESULT_LIMIT]
+    if isinstance(value, Optional):
+        return _json(value.value, budget) if value.present else OMIT
+    return _json(value, budget)
+
+
+def _json(value: object, budget: list[int]) -> object:
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise Fault("limit", "the result is too large")
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            if INT_MIN <= value <= INT_MAX:
+                return value
+            raise Fault("arithmetic", "the number does not fit into 64 bits")
+        case float():
+            if math.isfinite(value):
+                return value
+            raise Fault("unrepresentable", "the result is not a finite number")
+        case dict():
+            return _json_map(value, budget)
+        case list():
+            return [_json(item, budget) for item in value if item is not NOTHING]
+        case datetime():
+            return timestamp_text(value)
+        case timedelta():
+            return duration_text(value)
+        case Optional(value=inner, present=True):
+            return _json(inner, budget)
+        case _:
+            raise Fault("unrepresentable", f"a value of type {type_name(value)} cannot be a result")
+
+
+def _json_map(value: dict[object, object], budget: list[int]) -> dict[str, object]:
+    if not all(isinstance(key, str) for key in value):
+        raise Fault("unrepresentable", "the keys of a map must be strings")
+    return {str(key): _json(item, budget) for key, item in value.items() if item is not NOTHING}
