@@ -17,7 +17,7 @@ from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.kube import ApiError, Client, ConfigError, Forbidden, KubeError, NotFound, Unauthorized, load_connection
 
-__all__ = ["Session", "cluster_command", "output_option"]
+__all__ = ["Session", "cluster_command", "connect", "explained", "newest_first", "output_option"]
 
 P = ParamSpec("P")
 
@@ -104,7 +104,7 @@ def cluster_command(
         try:
             asyncio.run(run())
         except KubeError as error:
-            raise _explained(error) from error
+            raise explained(error) from error
         except KeyboardInterrupt:
             raise click.exceptions.Exit(130) from None
 
@@ -122,7 +122,7 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def _explained(error: KubeError) -> CommandError:
+def explained(error: KubeError) -> CommandError:
     match error:
         case ConfigError():
             return CommandError(str(error))

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
-from kardinal.api.image import ImageError, ImageReference
+from kardinal.api.image import ImageReference, ImageReferenceError
 from kardinal_controller.http.problem import FieldError, ProblemError
 
 __all__ = ["BundleRequest", "check_against", "parse_request"]
@@ -71,7 +71,7 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
     for index, image in enumerate(request.artifacts.images):
         try:
             ImageReference.parse(image.reference)
-        except ImageError as error:
+        except ImageReferenceError as error:
             errors.append(FieldError(f"artifacts.images[{index}].reference", str(error)))
     if errors:
         raise ProblemError(

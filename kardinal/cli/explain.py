@@ -1,0 +1,238 @@
+"""`kardinal explain`: why an environment has not been promoted to, with the values its gates saw (DD 6).
+
+The answer is put together from what the controllers wrote: the Graph says which gates and steps there are, the gates what
+they saw, the step how far it got. Nothing is evaluated here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import click
+from rich.text import Text
+
+from kardinal.api import (
+    BUNDLE,
+    GRAPH,
+    POLICY_GATE,
+    PROMOTION_STEP,
+    Bundle,
+    Graph,
+    PolicyGate,
+    PromotionStep,
+    ResourceType,
+)
+from kardinal.api.image import bundle_version
+from kardinal.api.names import freeze_name, step_name
+from kardinal.cli.errors import CommandError
+from kardinal.cli.output import console, print_value, span, state_text
+from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.kube import KubeError, NotFound
+from kardinal.runtime.clock import SystemClock
+
+__all__ = ["explain"]
+
+_WATCHED = (BUNDLE, POLICY_GATE, PROMOTION_STEP)
+RETRY_SECONDS = 1.0
+"""Pause before a watch that broke is opened again."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateLine:
+    """One gate of the environment. `answer` is PASS, FAIL or PENDING (not evaluated)."""
+
+    name: str
+    scope: str
+    answer: str
+    detail: str
+    changes_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    pipeline: str
+    environment: str
+    bundle: Bundle
+    gates: Sequence[GateLine]
+    result: str
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "pipeline": self.pipeline,
+            "environment": self.environment,
+            "bundle": self.bundle.metadata.name,
+            "gates": [
+                {
+                    "name": gate.name,
+                    "scope": gate.scope,
+                    "result": gate.answer,
+                    "detail": gate.detail,
+                    "changesAt": gate.changes_at.isoformat() if gate.changes_at else None,
+                }
+                for gate in self.gates
+            ],
+            "result": self.result,
+        }
+
+
+@click.command()
+@click.argument("pipeline")
+@click.option("--env", "environment", required=True, metavar="ENVIRONMENT")
+@click.option("--bundle", "name", metavar="NAME", help="Default: the Bundle under way, else the newest.")
+@click.option("--watch", is_flag=True, help="Print again whenever the answer changes; ends with Ctrl-C.")
+@output_option
+@cluster_command
+async def explain(
+    session: Session, *, pipeline: str, environment: str, name: str | None, watch: bool, output: str
+) -> None:
+    """Show what holds, or held, a Bundle before an environment."""
+    found = await session.pipeline(pipeline)
+    known = [entry.name for entry in found.spec.environments]
+    if environment not in known:
+        raise CommandError(
+            f"Pipeline {pipeline} has no environment {environment}", remedy=f"It has: {', '.join(known)}"
+        )
+    explanation = await _explanation(session, pipeline, environment, name)
+    _print(explanation, output)
+    if not watch:
+        return
+    async for _ in _changes(session):
+        latest = await _explanation(session, pipeline, environment, name)
+        if latest.to_json() != explanation.to_json():
+            explanation = latest
+            click.echo()
+            _print(explanation, output)
+
+
+async def _explanation(session: Session, pipeline: str, environment: str, name: str | None) -> Explanation:
+    bundle = await session.bundle(pipeline, name)
+    gates = await _gates(session, bundle, environment)
+    step = await _step(session, bundle, environment)
+    frozen = await _exists(session, POLICY_GATE, freeze_name(pipeline))
+    return Explanation(pipeline, environment, bundle, gates, _result(bundle, environment, gates, step, frozen=frozen))
+
+
+async def _gates(session: Session, bundle: Bundle, environment: str) -> list[GateLine]:
+    """Every gate the Graph has for the environment, whether it was created yet or not."""
+    try:
+        graph = Graph.model_validate(await session.client.get(GRAPH, bundle.metadata.name, session.namespace))
+    except NotFound:
+        return []
+    states = {status.id: status for status in graph.status.nodes}
+    lines = []
+    for node in graph.spec.nodes:
+        template = node.get("template", {})
+        origin = template.get("spec", {}).get("origin", {}) if template.get("kind") == POLICY_GATE.kind else {}
+        if origin.get("environment") != environment:
+            continue
+        try:
+            gate = PolicyGate.model_validate(
+                await session.client.get(POLICY_GATE, template["metadata"]["name"], session.namespace)
+            )
+        except NotFound:
+            waiting = states.get(node["id"])
+            detail = (waiting.message or waiting.reason if waiting else None) or "waits for the environment before it"
+            lines.append(GateLine(origin["name"], origin["scope"], "PENDING", detail))
+            continue
+        answer = {True: "PASS", False: "FAIL", None: "PENDING"}[gate.status.ready]
+        lines.append(
+            GateLine(
+                origin["name"],
+                origin["scope"],
+                answer,
+                gate.status.reason or "not evaluated yet",
+                gate.status.next_transition_at if answer == "FAIL" else None,
+            )
+        )
+    return lines
+
+
+async def _step(session: Session, bundle: Bundle, environment: str) -> PromotionStep | None:
+    try:
+        stored = await session.client.get(
+            PROMOTION_STEP, step_name(bundle.metadata.name, environment), session.namespace
+        )
+    except NotFound:
+        return None
+    return PromotionStep.model_validate(stored)
+
+
+async def _exists(session: Session, resource: ResourceType, name: str) -> bool:
+    try:
+        await session.client.get(resource, name, session.namespace)
+    except NotFound:
+        return False
+    return True
+
+
+def _result(
+    bundle: Bundle, environment: str, gates: Sequence[GateLine], step: PromotionStep | None, *, frozen: bool
+) -> str:
+    recorded = bundle.status.environments.get(environment)
+    state = (step.status.state or "Pending") if step else (recorded.state if recorded else None)
+    message = (step.status.message if step else recorded.message if recorded else None) or ""
+    ready = bundle.status.condition("Ready")
+    if state in ("Verified", "Failed"):
+        return f"{state.upper()}: {message}" if message else state.upper()
+    if bundle.status.phase in ("Failed", "Superseded", "SkipDenied"):
+        return f"{bundle.status.phase.upper()}: {ready.message if ready else message}"
+    if frozen:
+        return "PAUSED: the Pipeline is frozen until kardinal resume"
+    failing = [gate.name for gate in gates if gate.answer == "FAIL"]
+    if failing:
+        return f"BLOCKED by {', '.join(failing)}"
+    if step is None:
+        return "WAITING for the environments and gates before it"
+    return f"{state}: {message}" if message else str(state)
+
+
+def _print(explanation: Explanation, output: str) -> None:
+    if output != "table":
+        print_value(explanation.to_json(), output)
+        return
+    out = console()
+    bundle = explanation.bundle
+    out.print(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
+    out.print(f"  Bundle: {bundle.metadata.name} ({bundle_version(bundle.spec.artifacts)})")
+    out.print("\nPOLICY GATES:")
+    width = max((len(gate.name) for gate in explanation.gates), default=0)
+    for gate in explanation.gates:
+        line = Text.assemble(
+            f"  {gate.name.ljust(width)}  {f'[{gate.scope}]'.ljust(6)}  ",
+            (gate.answer.ljust(7), state_text(gate.answer).style),
+            f"  {gate.detail}",
+        )
+        out.print(line)
+        if gate.changes_at is not None:
+            left = gate.changes_at - SystemClock().now()
+            out.print(f"  {''.ljust(width)}          ETA: ~{span(left)} (at {gate.changes_at:%Y-%m-%d %H:%M:%S} UTC)")
+    if not explanation.gates:
+        out.print("  none")
+    out.print(f"\nRESULT: {explanation.result}")
+
+
+async def _changes(session: Session) -> AsyncIterator[None]:
+    """A tick after anything of interest changed; several changes at once are one tick."""
+    changed = asyncio.Event()
+
+    async def follow(resource: ResourceType) -> None:
+        while True:
+            try:
+                revision = (await session.client.list(resource, session.namespace, limit=1)).resource_version
+                async with session.client.watch(resource, session.namespace, resource_version=revision) as events:
+                    changed.set()
+                    async for _ in events:
+                        changed.set()
+            except KubeError:
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async with asyncio.TaskGroup() as tasks:
+        for resource in _WATCHED:
+            tasks.create_task(follow(resource))
+        while True:
+            await changed.wait()
+            changed.clear()
+            yield

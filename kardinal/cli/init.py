@@ -1,0 +1,157 @@
+"""`kardinal init`: a Pipeline from eight lines (DD 5.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import click
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from kardinal.api import PIPELINE, POLICY_GATE
+from kardinal.api.base import DnsLabel, Name, Url
+from kardinal.api.names import LABEL_APPLIES_TO, LABEL_BUNDLE, LABEL_TYPE, TYPE_GATE
+from kardinal.api.pipeline import Provider
+from kardinal.cli.errors import CommandError
+from kardinal.cli.output import print_value
+from kardinal.cli.session import Session, cluster_command
+from kardinal.kube import AlreadyExists
+
+__all__ = ["init"]
+
+DEFAULT_FILE = Path("kardinal.yaml")
+EXAMPLE = """\
+app: my-app
+image: ghcr.io/acme/my-app
+git:
+  url: https://github.com/acme/gitops
+  secret: git-credentials
+environments: [dev, staging, prod]
+prodApproval: auto
+"""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class GitConfig(_Strict):
+    url: Url
+    branch: str = "main"
+    provider: Provider | None = None
+    secret: Name | None = None
+
+
+class InitConfig(_Strict):
+    app: Name
+    image: str
+    git: GitConfig
+    environments: Annotated[tuple[DnsLabel, ...], Field(min_length=1)] = ("dev", "staging", "prod")
+    prod_approval: Literal["auto", "pr-review"] = "auto"
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=DEFAULT_FILE,
+    show_default=True,
+    help="The short description of the Pipeline.",
+)
+@click.option("--policy-namespace", default="platform-policies", show_default=True, help="Where org gates live.")
+@click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="Print the Pipeline and create nothing.")
+@cluster_command
+async def init(session: Session, *, path: Path, policy_namespace: str, output: str | None) -> None:
+    """Create a Pipeline from a short description."""
+    config = _load(path)
+    pipeline = _pipeline(config, session.namespace)
+    if output:
+        print_value(pipeline, output)
+        return
+    try:
+        await session.client.create(PIPELINE, pipeline, field_manager="kardinal-cli")
+    except AlreadyExists as error:
+        raise CommandError(
+            f"Pipeline {config.app} exists already in namespace {session.namespace}",
+            remedy=f"Change it: kubectl edit pipeline {config.app}, or print this one: kardinal init -f {path} -o yaml",
+        ) from error
+    names = ", ".join(config.environments)
+    click.echo(f'Pipeline "{config.app}" created ({len(config.environments)} environments: {names})')
+    gates = sorted(await _org_gates(session, policy_namespace, config.environments))
+    if gates:
+        click.echo(f"  {len(gates)} org PolicyGates will be injected: {', '.join(gates)}")
+    click.echo(f"\nNext: Add to your CI:\n  kardinal create bundle {config.app} --image {config.image}:$TAG")
+
+
+def _load(path: Path) -> InitConfig:
+    try:
+        document = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+    except FileNotFoundError:
+        raise CommandError(f"there is no file {path}", remedy=f"Write one like this:\n\n{EXAMPLE}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise CommandError(f"{path} is not YAML{where}") from None
+    try:
+        return InitConfig.model_validate(document)
+    except ValidationError as error:
+        problems = "\n  ".join(_problem(item["loc"], item["type"], item["msg"]) for item in error.errors())
+        raise CommandError(f"{path} does not describe a Pipeline:\n  {problems}") from None
+
+
+def _problem(location: tuple[int | str, ...], kind: str, message: str) -> str:
+    path = ".".join(str(part) for part in location) or "the document"
+    if kind != "extra_forbidden":
+        return f"{path}: {message}"
+    model = GitConfig if location[0] == "git" else InitConfig
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    nearest = get_close_matches(str(location[-1]), known, n=1)
+    return f"{path}: unknown field" + (f"; did you mean {nearest[0]}?" if nearest else f"; known: {', '.join(known)}")
+
+
+def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
+    local = "://" not in config.git.url or config.git.url.startswith("file://")
+    git: dict[str, Any] = {
+        "url": config.git.url,
+        "branch": config.git.branch,
+        "provider": config.git.provider or ("local" if local else "git"),
+    }
+    if config.git.secret:
+        git["secretRef"] = {"name": config.git.secret}
+    last = config.environments[-1]
+    return {
+        "apiVersion": PIPELINE.api_version,
+        "kind": PIPELINE.kind,
+        "metadata": {"name": config.app, "namespace": namespace},
+        "spec": {
+            "git": git,
+            "environments": [
+                {
+                    "name": name,
+                    "path": f"environments/{name}",
+                    "approval": config.prod_approval if name == last else "auto",
+                }
+                for name in config.environments
+            ],
+        },
+    }
+
+
+async def _org_gates(session: Session, namespace: str, environments: Iterable[str]) -> set[str]:
+    """The names of the org gates that apply to any of the environments."""
+    wanted = set(environments)
+    found = set()
+    for gate in (await session.client.list(POLICY_GATE, namespace)).items:
+        labels = gate["metadata"].get("labels", {})
+        if LABEL_BUNDLE in labels or labels.get(LABEL_TYPE, TYPE_GATE) != TYPE_GATE:
+            continue
+        applies = {*gate["spec"].get("appliesTo", []), *filter(None, [labels.get(LABEL_APPLIES_TO)])}
+        if not applies or applies & wanted:
+            found.add(gate["metadata"]["name"])
+    return found

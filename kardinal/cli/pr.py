@@ -1,0 +1,149 @@
+"""`kardinal pr`: review the pull requests of provider `local`, which live inside the bare repository itself."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kardinal.api import PIPELINE
+from kardinal.cli.errors import CommandError
+from kardinal.cli.output import age, print_table, print_value, state_text
+from kardinal.cli.session import connect, explained, output_option
+from kardinal.git import GitError, GitRunner, Repositories
+from kardinal.kube import KubeError
+from kardinal.runtime.clock import SystemClock
+from kardinal.scm import PullRequest, PullRequestError, PullRequests, local_pull_requests
+
+__all__ = ["pr"]
+
+
+@click.group()
+def pr() -> None:
+    """List, show, merge or close the pull requests of a local repository."""
+
+
+def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @click.option("--repo", metavar="PATH|file://…", help="The bare repository; default: the namespace's Pipeline's.")
+    @click.option("-n", "--namespace", help="Namespace of the Pipeline; default: the one of the context.")
+    @click.option("--context", help="Context of the kubeconfig; default: its current one.")
+    @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="Path of the kubeconfig.")
+    @wraps(function)
+    def command(
+        *, repo: str | None, namespace: str | None, context: str | None, kubeconfig: Path | None, **options: Any
+    ) -> None:
+        async def run() -> None:
+            url = repo or await _pipeline_repository(kubeconfig, context, namespace)
+            async with _pull_requests(url) as pulls:
+                await function(pulls, **options)
+
+        try:
+            asyncio.run(run())
+        except (GitError, PullRequestError) as error:
+            raise CommandError(str(error)) from error
+        except KubeError as error:
+            raise explained(error) from error
+
+    return command
+
+
+@pr.command("list")
+@click.option("--all", "everything", is_flag=True, help="Merged and closed ones too.")
+@output_option
+@_repository_command
+async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
+    """List pull requests; the open ones unless --all is given."""
+    found = await pulls.list(None if everything else "open")
+    if output != "table":
+        print_value([_summary(pull) for pull in found], output)
+        return
+    rows = [
+        [f"#{pull.number}", pull.environment, pull.bundle, state_text(pull.state), pull.title, age(pull.created_at)]
+        for pull in found
+    ]
+    print_table(["NUMBER", "ENVIRONMENT", "BUNDLE", "STATE", "TITLE", "AGE"], rows, empty="No open pull requests.")
+
+
+@pr.command()
+@click.argument("number", type=click.IntRange(min=1))
+@output_option
+@_repository_command
+async def show(pulls: PullRequests, *, number: int, output: str) -> None:
+    """Print one pull request with its evidence."""
+    pull = await pulls.get(number)
+    if output != "table":
+        print_value({**_summary(pull), "body": pull.body, "comments": list(pull.comments)}, output)
+        return
+    click.echo(f"#{pull.number} {pull.title} ({pull.state})\n{pull.head} -> {pull.base}\n\n{pull.body}")
+    for comment in pull.comments:
+        click.echo(f"\n> {comment}")
+
+
+@pr.command()
+@click.argument("number", type=click.IntRange(min=1))
+@_repository_command
+async def merge(pulls: PullRequests, *, number: int) -> None:
+    """Merge a pull request, as its reviewer."""
+    merged = await pulls.merge(number, by=getpass.getuser())
+    click.echo(f"#{number} merged as {(merged.merge_commit or '')[:12]} into {merged.base}")
+
+
+@pr.command()
+@click.argument("number", type=click.IntRange(min=1))
+@click.option("--comment", default="", help="Why.")
+@_repository_command
+async def close(pulls: PullRequests, *, number: int, comment: str) -> None:
+    """Close a pull request without merging it; its promotion fails."""
+    await pulls.close(number, by=getpass.getuser(), comment=comment)
+    click.echo(f"#{number} closed")
+
+
+def _summary(pull: PullRequest) -> dict[str, Any]:
+    return {
+        "number": pull.number,
+        "environment": pull.environment,
+        "bundle": pull.bundle,
+        "state": pull.state,
+        "title": pull.title,
+        "head": pull.head,
+        "base": pull.base,
+    }
+
+
+@asynccontextmanager
+async def _pull_requests(url: str) -> AsyncIterator[PullRequests]:
+    runner = GitRunner(workers=1)
+    try:
+        with tempfile.TemporaryDirectory(prefix="kardinal-pr-") as cache:
+            repositories = Repositories(Path(cache), runner=runner, clock=SystemClock(), allow_local=True)
+            try:
+                repository = repositories.open(url if "://" in url else str(Path(url).resolve()))
+                yield local_pull_requests(repository, clock=SystemClock())
+            finally:
+                await repositories.close()
+    finally:
+        runner.close()
+
+
+async def _pipeline_repository(kubeconfig: Path | None, context: str | None, namespace: str | None) -> str:
+    async with connect(kubeconfig, context, namespace) as session:
+        pipelines = (await session.client.list(PIPELINE, session.namespace)).items
+        urls = sorted({item["spec"]["git"]["url"] for item in pipelines if item["spec"]["git"]["provider"] == "local"})
+    if len(urls) == 1:
+        return str(urls[0])
+    if not urls:
+        raise CommandError(
+            f"no Pipeline of provider local in namespace {session.namespace}",
+            remedy="Name the repository: --repo PATH, or another namespace: -n NAMESPACE",
+        )
+    raise CommandError(
+        f"the Pipelines of namespace {session.namespace} have {len(urls)} repositories",
+        remedy=f"Choose one: --repo {urls[0]}",
+    )

@@ -1,0 +1,109 @@
+"""The sample that `kardinal demo` promotes: a GitOps repository, its Pipeline and one org gate (pure data)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kardinal.api import PIPELINE, POLICY_GATE, SECRET
+from kardinal.api.names import LABEL_APPLIES_TO, LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
+
+__all__ = ["APP", "ENVIRONMENTS", "IMAGE", "NEW_TAG", "SOAK_SECONDS", "files", "org_gate", "pipeline", "webhook_secret"]
+
+APP = "podinfo"
+IMAGE = "ghcr.io/acme/podinfo"
+OLD_TAG = "6.11.0"
+NEW_TAG = "6.12.0"
+ENVIRONMENTS = ("dev", "staging", "prod")
+SOAK_SECONDS = 6
+
+_DEPLOYMENT = f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {APP}
+spec:
+  replicas: 2
+  selector:
+    matchLabels:
+      app: {APP}
+  template:
+    metadata:
+      labels:
+        app: {APP}
+    spec:
+      containers:
+        - name: {APP}
+          image: {IMAGE}
+          ports:
+            - containerPort: 9898
+"""
+
+_BASE = """\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - deployment.yaml
+"""
+
+
+def _overlay(environment: str) -> str:
+    return f"""\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: {environment}
+resources:
+  - ../../base
+# kardinal changes the tag below, and nothing else in this file
+images:
+  - name: {IMAGE}
+    newTag: "{OLD_TAG}"
+"""
+
+
+def files() -> dict[str, bytes]:
+    """The repository: a base and one kustomize overlay per environment."""
+    overlays = {f"environments/{name}/kustomization.yaml": _overlay(name).encode() for name in ENVIRONMENTS}
+    return {"base/kustomization.yaml": _BASE.encode(), "base/deployment.yaml": _DEPLOYMENT.encode(), **overlays}
+
+
+def pipeline(repository: str) -> dict[str, Any]:
+    return {
+        "apiVersion": PIPELINE.api_version,
+        "kind": PIPELINE.kind,
+        "metadata": {"name": APP, "namespace": "default"},
+        "spec": {
+            "git": {"url": repository, "provider": "local"},
+            "environments": [
+                {"name": "dev"},
+                {"name": "staging"},
+                {"name": "prod", "approval": "pr-review"},
+            ],
+        },
+    }
+
+
+def org_gate(namespace: str) -> dict[str, Any]:
+    """A gate of the platform team: no Pipeline can take it out of its way to prod."""
+    return {
+        "apiVersion": POLICY_GATE.api_version,
+        "kind": POLICY_GATE.kind,
+        "metadata": {
+            "name": "staging-soak",
+            "namespace": namespace,
+            "labels": {LABEL_SCOPE: "org", LABEL_TYPE: TYPE_GATE, LABEL_APPLIES_TO: "prod"},
+        },
+        "spec": {
+            "expression": f"bundle.upstreamSoakMinutes >= {SOAK_SECONDS / 60}",
+            "message": f"A Bundle stays in staging for {SOAK_SECONDS} seconds before prod",
+            "recheckInterval": "1m",
+        },
+    }
+
+
+def webhook_secret(token: str, key: str) -> dict[str, Any]:
+    return {
+        "apiVersion": SECRET.api_version,
+        "kind": SECRET.kind,
+        "metadata": {"name": WEBHOOK_SECRET, "namespace": "default"},
+        "stringData": {"token": token, "hmacKey": key},
+    }

@@ -1,0 +1,46 @@
+"""A stand-in for what a laptop lacks: a GitOps tool and a kubelet, so that health means something without a cluster.
+
+It is labelled as such wherever it shows (field manager, annotation, condition messages), works with an identity of its own
+over HTTPS, and hears nothing from the agent: it sees only the repository and the API server, as the real ones would.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kardinal.git import GitRunner, Repositories
+from kardinal.kube import Client
+from kardinal.localplane.simulator.gitops import GitOps
+from kardinal.localplane.simulator.renderer import BuiltInRenderer, Renderer, find_renderer
+from kardinal.localplane.simulator.workloads import Workloads
+from kardinal.runtime import Clock, Manager
+
+__all__ = ["BuiltInRenderer", "Simulator", "find_renderer"]
+
+DELAY = timedelta(seconds=1)
+"""How long a simulated rollout takes."""
+
+
+class Simulator:
+    """Start it beside a local plane; `delay` is how long a rollout takes, `renderer` who reads kustomizations."""
+
+    def __init__(
+        self,
+        client: Client,
+        repositories: Repositories,
+        *,
+        runner: GitRunner,
+        clock: Clock,
+        delay: timedelta = DELAY,
+        renderer: Renderer | None = None,
+    ) -> None:
+        self.manager = Manager(client, clock=clock, name="kardinal-simulator")
+        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer or find_renderer(runner))
+        Workloads(self.manager, clock=clock, delay=delay)
+
+    async def start(self) -> None:
+        await self.manager.start()
+
+    async def stop(self) -> None:
+        self._gitops.close()
+        await self.manager.stop()

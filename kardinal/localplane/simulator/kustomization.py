@@ -1,0 +1,116 @@
+"""A small reader of kustomizations, for machines without `kustomize` and `kubectl` (pure).
+
+It knows `resources`, `namespace` and `images`; everything else it finds is named in `Rendered.unknown`, so that nobody takes
+its answer for more than it is.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from kardinal.git import Tree
+from kardinal.kube import JsonObject
+
+__all__ = ["RenderError", "Rendered", "render"]
+
+FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_KNOWN = frozenset({"apiVersion", "kind", "metadata", "resources", "namespace", "images"})
+DEPTH_LIMIT = 16
+"""How deep kustomizations may refer to each other."""
+
+
+class RenderError(Exception):
+    """A directory that cannot be rendered: names the file and what is wrong with it."""
+
+
+@dataclass(slots=True)
+class Rendered:
+    """The objects of a directory, and the fields of its kustomizations that were not understood."""
+
+    objects: list[JsonObject] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def render(tree: Tree, path: str) -> Rendered:
+    """What `kustomize build` would print for `path`, as far as this reader knows."""
+    return _render(tree, posixpath.normpath(path), depth=0)
+
+
+def _render(tree: Tree, path: str, *, depth: int) -> Rendered:
+    if depth > DEPTH_LIMIT:
+        raise RenderError(f"{path}: kustomizations refer to each other more than {DEPTH_LIMIT} levels deep")
+    name, kustomization = _kustomization(tree, path)
+    result = Rendered(unknown=[f"{name}: {key}" for key in kustomization if key not in _KNOWN])
+    for entry in kustomization.get("resources") or []:
+        target = posixpath.normpath(posixpath.join(path, str(entry)))
+        if "://" in str(entry) or target.startswith(".."):
+            raise RenderError(f"{name}: resource {entry} is outside the repository")
+        if tree.is_dir(target):
+            nested = _render(tree, target, depth=depth + 1)
+            result.objects += nested.objects
+            result.unknown += nested.unknown
+            continue
+        content = tree.read(target)
+        if content is None:
+            raise RenderError(f"{name}: resource {entry} does not exist")
+        result.objects += _documents(content, target)
+    for item in result.objects:
+        if namespace := kustomization.get("namespace"):
+            item["metadata"]["namespace"] = namespace
+        for image in kustomization.get("images") or []:
+            _set_image(item, image)
+    return result
+
+
+def _kustomization(tree: Tree, path: str) -> tuple[str, Mapping[str, Any]]:
+    for file in FILE_NAMES:
+        name = posixpath.join(path, file)
+        content = tree.read(name)
+        if content is None:
+            continue
+        documents = _load(content, name)
+        if len(documents) != 1 or not isinstance(documents[0], dict):
+            raise RenderError(f"{name}: not a kustomization")
+        return name, documents[0]
+    raise RenderError(f"{path}: there is no {FILE_NAMES[0]}")
+
+
+def _documents(content: bytes, name: str) -> Iterator[JsonObject]:
+    for document in _load(content, name):
+        if not isinstance(document, dict) or "kind" not in document or "name" not in document.get("metadata", {}):
+            raise RenderError(f"{name}: a document without kind or metadata.name")
+        yield document
+
+
+def _load(content: bytes, name: str) -> list[Any]:
+    try:
+        documents = yaml.load_all(content, Loader=yaml.CSafeLoader)
+        return [document for document in documents if document is not None]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise RenderError(f"{name}: not YAML{f' (line {mark.line + 1})' if mark else ''}") from None
+
+
+def _set_image(item: JsonObject, entry: Mapping[str, Any]) -> None:
+    pod = item.get("spec", {}).get("template", {}).get("spec", {})
+    for container in [*pod.get("initContainers", []), *pod.get("containers", [])]:
+        repository, tag, digest = _split(container.get("image", ""))
+        if repository != entry.get("name"):
+            continue
+        repository = entry.get("newName") or repository
+        if entry.get("digest"):
+            tag, digest = "", entry["digest"]
+        elif entry.get("newTag"):
+            tag, digest = str(entry["newTag"]), ""
+        container["image"] = f"{repository}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+
+
+def _split(image: str) -> tuple[str, str, str]:
+    rest, _, digest = image.partition("@")
+    repository, colon, tag = rest.rpartition(":")
+    return (repository, tag, digest) if colon and "/" not in tag else (rest, "", digest)

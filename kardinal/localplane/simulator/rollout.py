@@ -1,0 +1,137 @@
+"""How a Deployment would come up, as its status would tell it (health.md, "Workloads"; pure).
+
+The status is honest: a new generation is observed at once, the old pods stay available while the new ones come up, and an
+image whose tag contains `broken` never does; after the progress deadline the Deployment says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from kardinal.api import format_time
+from kardinal.kube import JsonObject
+
+__all__ = ["Rollout", "advance"]
+
+BROKEN = "broken"
+"""What the tag of an image contains that never becomes available."""
+DEFAULT_PROGRESS_DEADLINE = 600
+"""Seconds, as the Deployment API has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """The status to write, and when to look again; None when there is nothing to wait for."""
+
+    status: JsonObject
+    again: timedelta | None = None
+
+
+def advance(deployment: Mapping[str, Any], *, now: datetime, delay: timedelta) -> Rollout:
+    """What the status should say at `now`, when a rollout takes `delay`."""
+    spec, status = deployment["spec"], deployment.get("status") or {}
+    generation = deployment["metadata"]["generation"]
+    wanted = spec.get("replicas", 1)
+    observed = status.get("observedGeneration") == generation
+    started = (_started(status) if observed else None) or now
+    elapsed = now - started
+    if not _is_broken(spec):
+        if elapsed >= delay:
+            return Rollout(_complete(status, generation, wanted, now))
+        return Rollout(_progressing(status, generation, wanted, now, started), delay - elapsed)
+    deadline = timedelta(seconds=spec.get("progressDeadlineSeconds", DEFAULT_PROGRESS_DEADLINE))
+    if elapsed >= deadline:
+        return Rollout(_stalled(status, generation, wanted, now, started))
+    return Rollout(_progressing(status, generation, wanted, now, started), deadline - elapsed)
+
+
+def _is_broken(spec: Mapping[str, Any]) -> bool:
+    pod = spec["template"]["spec"]
+    images = [container.get("image", "") for container in [*pod.get("initContainers", []), *pod.get("containers", [])]]
+    return any(BROKEN in image.rpartition("/")[2].partition(":")[2] for image in images)
+
+
+def _started(status: Mapping[str, Any]) -> datetime | None:
+    for condition in status.get("conditions", []):
+        if condition["type"] == "Progressing":
+            return datetime.fromisoformat(condition["lastUpdateTime"])
+    return None
+
+
+def _complete(before: Mapping[str, Any], generation: int, wanted: int, now: datetime) -> JsonObject:
+    """A finished rollout; a status that says so already comes back as it is."""
+    counts = {
+        "observedGeneration": generation,
+        "replicas": wanted,
+        "updatedReplicas": wanted,
+        "readyReplicas": wanted,
+        "availableReplicas": wanted,
+    }
+    if all(before.get(key) == value for key, value in counts.items()) and _holds(before, "Available"):
+        return dict(before)
+    return counts | {
+        "conditions": [
+            _condition(before, "Available", "True", "MinimumReplicasAvailable", now),
+            _condition(before, "Progressing", "True", "NewReplicaSetAvailable", now),
+        ]
+    }
+
+
+def _progressing(
+    before: Mapping[str, Any], generation: int, wanted: int, now: datetime, started: datetime
+) -> JsonObject:
+    return _unfinished(before, generation, wanted) | {
+        "conditions": [
+            _available(before, wanted, now),
+            _condition(before, "Progressing", "True", "ReplicaSetUpdated", now, updated=started),
+        ]
+    }
+
+
+def _stalled(before: Mapping[str, Any], generation: int, wanted: int, now: datetime, started: datetime) -> JsonObject:
+    return _unfinished(before, generation, wanted) | {
+        "conditions": [
+            _available(before, wanted, now),
+            _condition(before, "Progressing", "False", "ProgressDeadlineExceeded", now, updated=started),
+        ]
+    }
+
+
+def _unfinished(before: Mapping[str, Any], generation: int, wanted: int) -> JsonObject:
+    """One new pod is not available yet; what ran before goes on running."""
+    old = before.get("availableReplicas", 0)
+    return {
+        "observedGeneration": generation,
+        "replicas": old + 1 if old else wanted,
+        "updatedReplicas": 1 if old else wanted,
+        "readyReplicas": old,
+        "availableReplicas": old,
+        "unavailableReplicas": 1 if old else wanted,
+    }
+
+
+def _available(before: Mapping[str, Any], wanted: int, now: datetime) -> JsonObject:
+    enough = before.get("availableReplicas", 0) >= wanted
+    reason = "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable"
+    return _condition(before, "Available", "True" if enough else "False", reason, now)
+
+
+def _holds(status: Mapping[str, Any], type_: str) -> bool:
+    return any(entry["type"] == type_ and entry["status"] == "True" for entry in status.get("conditions", []))
+
+
+def _condition(
+    before: Mapping[str, Any], type_: str, status: str, reason: str, now: datetime, *, updated: datetime | None = None
+) -> JsonObject:
+    same = [entry for entry in before.get("conditions", []) if entry["type"] == type_ and entry["status"] == status]
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": "simulated: no pods run on the local plane",
+        "lastTransitionTime": same[0]["lastTransitionTime"] if same else format_time(now),
+        "lastUpdateTime": format_time(updated or now),
+    }
