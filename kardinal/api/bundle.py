@@ -111,6 +111,8 @@ class BundleStatus(Status):
 
     phase: BundlePhase | None = None
     pipeline: Name | None = None
+    sequence: Annotated[int | None, Field(ge=1)] = None
+    """Order of admission among the Bundles of one Pipeline: creation times have seconds only."""
     graph_ref: Name | None = None
     graph_recreated: bool | None = None
     environments: Annotated[dict[str, EnvironmentStatus], Field(max_length=64)] = Field(default_factory=dict)

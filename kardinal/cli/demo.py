@@ -1,7 +1,7 @@
 """`kardinal demo`: a Bundle walks dev, staging and prod of a sample repository, on this machine alone.
 
-Nothing is staged: the repository, the commits, the pull request, the signature on the webhook call and the API server are
-real. What stands in for a cluster is the simulator, and it says so. A composition root, like `local`.
+Nothing is staged: the repository, the commits, the pull request, the signature on the webhook call and the API server
+are real. What stands in for a cluster is the simulator, and it says so. A composition root, like `local`.
 """
 
 from __future__ import annotations

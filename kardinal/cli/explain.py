@@ -1,7 +1,7 @@
 """`kardinal explain`: why an environment has not been promoted to, with the values its gates saw (DD 6).
 
-The answer is put together from what the controllers wrote: the Graph says which gates and steps there are, the gates what
-they saw, the step how far it got. Nothing is evaluated here.
+The answer is put together from what the controllers wrote: the Graph says which gates and steps there are, the gates
+what they saw, the step how far it got. Nothing is evaluated here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`kardinal local`: the local plane, controller, agent and, on request, the simulator, in one process.
 
-A composition root: the programs are put together here exactly as in a cluster, each with an identity, a kubeconfig and an
-HTTPS connection of its own; none of them can tell the difference.
+A composition root: the programs are put together here exactly as in a cluster, each with an identity, a kubeconfig and
+an HTTPS connection of its own; none of them can tell the difference.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import orjson
@@ -23,13 +24,18 @@ import orjson
 from kardinal.api import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.api.crds import definitions
 from kardinal.cli.errors import CommandError
+from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
+from kardinal.localplane import LocalPlane, LocalPlaneError, holder
+from kardinal.localplane.simulator import DELAY, Renderer, Simulator
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.logging import configure
+from kardinal_controller.program import Controller, ControllerOptions
 
-if TYPE_CHECKING:
-    from kardinal.localplane import LocalPlane
-    from kardinal.localplane.simulator import Renderer
+try:
+    from uvloop import new_event_loop
+except ImportError:
+    from asyncio import new_event_loop
 
 __all__ = ["Stack", "local", "run_stack", "until_signalled"]
 
@@ -37,8 +43,9 @@ DEFAULT_PORT = 16443
 SYSTEM_NAMESPACE = "kardinal-system"
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
-DOWN_DEADLINE = 35.0
-"""Seconds that `down` waits for a clean end."""
+DOWN_ATTEMPTS = 700
+DOWN_PAUSE = 0.05
+"""Seconds between two looks of `down` at a process that is ending; with the attempts, 35 s in all."""
 
 
 def default_directory() -> Path:
@@ -76,8 +83,6 @@ async def run_stack(
     renderer: Renderer | None = None,
 ) -> AsyncIterator[Stack]:
     """Everything `kardinal local up` runs, until the block ends; `delay` and `renderer` are the simulator's."""
-    from kardinal.localplane import LocalPlane
-
     async with AsyncExitStack() as stack:
         plane = await LocalPlane.start(directory, port=await asyncio.to_thread(_port, directory, port))
         stack.push_async_callback(plane.stop)
@@ -107,8 +112,6 @@ async def _install(plane: LocalPlane) -> None:
 
 
 async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory: Path) -> Endpoints:
-    from kardinal_controller.program import Controller, ControllerOptions
-
     connection = await load_connection(plane.kubeconfig_for("controller"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
     options = ControllerOptions(
@@ -130,9 +133,6 @@ async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory:
 async def _start_simulator(
     stack: AsyncExitStack, plane: LocalPlane, directory: Path, *, delay: timedelta | None, renderer: Renderer | None
 ) -> None:
-    from kardinal.git import GitRunner, Repositories
-    from kardinal.localplane.simulator import DELAY, Simulator
-
     connection = await load_connection(plane.kubeconfig_for("simulator"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-simulator"))
     runner = GitRunner(workers=2)
@@ -198,10 +198,6 @@ async def until_signalled() -> None:
 
 def run_program(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run on uvloop where it is installed."""
-    try:
-        from uvloop import new_event_loop
-    except ImportError:
-        from asyncio import new_event_loop
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(main())
 
@@ -240,8 +236,6 @@ def up(*, directory: Path, port: int | None, only: str | None, simulate: bool, l
             await until_signalled()
             click.echo("stopping", err=True)
 
-    from kardinal.localplane import LocalPlaneError
-
     try:
         run_program(main)
     except LocalPlaneError as error:
@@ -264,36 +258,28 @@ def _announce(stack: Stack, *, simulate: bool) -> None:
 @_directory_option
 def down(*, directory: Path) -> None:
     """Stop what `kardinal local up` runs on a directory, and wait for its end."""
-    from kardinal.localplane import holder
-
     process = holder(directory)
     if process is None:
         click.echo(f"nothing runs on {directory}")
         return
     os.kill(process, signal.SIGTERM)
-    asyncio.run(_until_released(directory))
+    _await_release(directory, process)
     click.echo(f"stopped process {process}")
 
 
-async def _until_released(directory: Path) -> None:
-    from kardinal.localplane import holder
-
-    try:
-        async with asyncio.timeout(DOWN_DEADLINE):
-            while (process := await asyncio.to_thread(holder, directory)) is not None:
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise CommandError(
-            f"process {process} did not end within {DOWN_DEADLINE:.0f} s", remedy=f"End it: kill -9 {process}"
-        ) from None
+def _await_release(directory: Path, process: int) -> None:
+    """There is no event for the end of a process that is not our child: look again until it let go of its directory."""
+    for _ in range(DOWN_ATTEMPTS):
+        if holder(directory) is None:
+            return
+        time.sleep(DOWN_PAUSE)
+    raise CommandError(f"process {process} has not ended yet", remedy=f"End it: kill -9 {process}")
 
 
 @local.command()
 @_directory_option
 def status(*, directory: Path) -> None:
     """Say whether something runs on a directory, and where it listens."""
-    from kardinal.localplane import holder
-
     process = holder(directory)
     if process is None:
         raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")

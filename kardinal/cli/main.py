@@ -1,4 +1,4 @@
-"""The entry point: commands are imported when they are called, so that `kardinal version` does not pay for `kardinal demo`.
+"""The entry point. A command is imported when it is called: `kardinal version` does not pay for `kardinal demo`.
 
 Exit codes: 0 done, 1 failed, 2 called wrongly.
 """

@@ -40,7 +40,7 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
         *, repo: str | None, namespace: str | None, context: str | None, kubeconfig: Path | None, **options: Any
     ) -> None:
         async def run() -> None:
-            url = repo or await _pipeline_repository(kubeconfig, context, namespace)
+            url = _absolute(repo) if repo else await _pipeline_repository(kubeconfig, context, namespace)
             async with _pull_requests(url) as pulls:
                 await function(pulls, **options)
 
@@ -124,12 +124,16 @@ async def _pull_requests(url: str) -> AsyncIterator[PullRequests]:
         with tempfile.TemporaryDirectory(prefix="kardinal-pr-") as cache:
             repositories = Repositories(Path(cache), runner=runner, clock=SystemClock(), allow_local=True)
             try:
-                repository = repositories.open(url if "://" in url else str(Path(url).resolve()))
+                repository = repositories.open(url)
                 yield local_pull_requests(repository, clock=SystemClock())
             finally:
                 await repositories.close()
     finally:
         runner.close()
+
+
+def _absolute(repository: str) -> str:
+    return repository if "://" in repository else str(Path(repository).resolve())
 
 
 async def _pipeline_repository(kubeconfig: Path | None, context: str | None, namespace: str | None) -> str:

@@ -1,7 +1,7 @@
 """A stand-in for what a laptop lacks: a GitOps tool and a kubelet, so that health means something without a cluster.
 
-It is labelled as such wherever it shows (field manager, annotation, condition messages), works with an identity of its own
-over HTTPS, and hears nothing from the agent: it sees only the repository and the API server, as the real ones would.
+It is labelled as such wherever it shows (field manager, annotation, condition messages), works with an identity of its
+own over HTTPS, and hears nothing from the agent: it sees only the repository and the API server, as the real ones would.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kardinal.localplane.simulator.renderer import BuiltInRenderer, Renderer, fi
 from kardinal.localplane.simulator.workloads import Workloads
 from kardinal.runtime import Clock, Manager
 
-__all__ = ["BuiltInRenderer", "Simulator", "find_renderer"]
+__all__ = ["DELAY", "BuiltInRenderer", "Renderer", "Simulator", "find_renderer"]
 
 DELAY = timedelta(seconds=1)
 """How long a simulated rollout takes."""

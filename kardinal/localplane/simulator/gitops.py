@@ -7,6 +7,7 @@ Deployments carry the commit that changed them, so that a commit to one environm
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -131,10 +132,8 @@ class GitOps:
         if namespace in self._namespaces:
             return
         body = {"apiVersion": NAMESPACE.api_version, "kind": NAMESPACE.kind, "metadata": {"name": namespace}}
-        try:
+        with suppress(AlreadyExists):
             await self._client.create(NAMESPACE, body, field_manager=FIELD_MANAGER)
-        except AlreadyExists:
-            pass
         self._namespaces.add(namespace)
 
     def _report(self, pipeline: JsonObject, environment: str, rendered: Rendered) -> None:

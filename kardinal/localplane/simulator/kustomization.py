@@ -1,7 +1,7 @@
 """A small reader of kustomizations, for machines without `kustomize` and `kubectl` (pure).
 
-It knows `resources`, `namespace` and `images`; everything else it finds is named in `Rendered.unknown`, so that nobody takes
-its answer for more than it is.
+It knows `resources`, `namespace` and `images`; everything else it finds is named in `Rendered.unknown`, so that nobody
+takes its answer for more than it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rendering one environment of one commit: by kustomize or kubectl where they are installed, else by the small reader."""
+"""Rendering one environment of one commit: by kustomize or kubectl where installed, else by the small reader."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a Deployment would come up, as its status would tell it (health.md, "Workloads"; pure).
 
-The status is honest: a new generation is observed at once, the old pods stay available while the new ones come up, and an
-image whose tag contains `broken` never does; after the progress deadline the Deployment says so.
+The status is honest: a new generation is observed at once, the old pods stay available while the new ones come up, and
+an image whose tag contains `broken` never does; after the progress deadline the Deployment says so.
 """
 
 from __future__ import annotations
