@@ -100,7 +100,7 @@ def _access(node: Select | Index) -> Evaluate:
                 break
     hops.reverse()
     path, position = node.text, node.position
-    start = _soft_root(base) if hops[0][1] else build(base)
+    start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base)
 
     def evaluate(frame: Frame) -> object:
         value = start(frame)
@@ -124,12 +124,19 @@ def _access(node: Select | Index) -> Evaluate:
     return evaluate
 
 
-def _soft_root(base: Node) -> Evaluate:
-    """The start of `a.?b`: that `a` itself is not in scope is one of the cases the optional is for."""
-    if isinstance(base, Name) and not base.bound:
-        name = base.name
-        return lambda frame: frame.scope.get(name, NOTHING)
-    return build(base)
+def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
+    """The start of `a.b`, or of `a.?b`: that `a` itself is not in scope is one of the cases the optional is for."""
+    name = base.name
+
+    def evaluate(frame: Frame) -> object:
+        try:
+            return frame.scope[name]
+        except KeyError:
+            if soft:
+                return NOTHING
+            raise Absent(path) from None
+
+    return evaluate
 
 
 def _index(node: Index) -> Evaluate:

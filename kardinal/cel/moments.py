@@ -1,11 +1,15 @@
-"""Timestamps and durations: reading them, their parts, and the parts of a day in some place."""
+"""Timestamps and durations: reading them, their parts, and the parts of a day in some place.
+
+Time zones are files. All of them are read on import, because a gate that asks for the hour in Zurich is evaluated on
+the event loop, where nothing may wait for a disk.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from kardinal.cel.errors import Fault
 from kardinal.cel.overloads import Function
@@ -14,6 +18,7 @@ from kardinal.cel.values import parse_duration, parse_timestamp
 __all__ = ["MOMENT_FUNCTIONS", "add", "between", "subtract"]
 
 _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)")
+_ZONES = {name: ZoneInfo(name) for name in available_timezones()}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -23,12 +28,10 @@ def _zone(name: str) -> tzinfo:
         offset = timedelta(hours=int(hours), minutes=int(minutes))
         if offset < timedelta(hours=24):
             return timezone(-offset if sign == "-" else offset)
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        raise Fault(
-            "conversion", "unknown time zone; use a name such as Europe/Zurich or an offset such as +02:00"
-        ) from None
+    zone = _ZONES.get(name)
+    if zone is None:
+        raise Fault("conversion", "unknown time zone; use a name such as Europe/Zurich or an offset such as +02:00")
+    return zone
 
 
 def _shifted(moment: datetime, span: timedelta) -> datetime:

@@ -65,6 +65,8 @@ class Program:
             return Missing(error.path)
         except Fault as error:
             return Failed(error.kind, error.message)
+        except OverflowError:
+            return Failed("arithmetic", "the result is out of range")
         except RecursionError:
             return Failed("limit", "the data is nested too deeply")
 
