@@ -6,7 +6,13 @@ import pytest
 
 from tests.support.clock import VirtualClock
 
-pytest_plugins = ["pytester", "tests.support.blocking", "tests.support.leaks", "tests.support.repository"]
+pytest_plugins = [
+    "pytester",
+    "tests.support.blocking",
+    "tests.support.kubectl",
+    "tests.support.leaks",
+    "tests.support.repository",
+]
 
 
 @pytest.fixture

@@ -1,0 +1,126 @@
+"""Letting a world come to rest, and moving its time only then.
+
+Controllers, API server, Git and the network run for real and take what real time they need; the clock of the world
+stands still meanwhile. `settle` waits until nothing is left to do at this instant: no key in a queue, no request or job
+under way, and every informer holding exactly what the API server holds. Only then may time move on, and only to the
+next timer, so that a test of an hour sees every moment of it in order, however slow the machine is.
+
+The trap is work that is visible nowhere for an instant, such as a task between the end of one await and the start of
+the next. So rest must be seen several times in a row, with turns of the event loop between and no request in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+import pytest
+
+from tests.support.clock import VirtualClock
+
+__all__ = ["CountingExecutor", "RestingWorld", "run_until", "settle"]
+
+
+Answer = TypeVar("Answer")
+
+REAL_SECONDS = 20.0
+"""How long a world may be busy without coming to rest before the test is told what keeps it busy."""
+
+_LOOKS = 4
+_TURNS = 5
+
+
+class RestingWorld(Protocol):
+    """What `settle` needs to know of a world."""
+
+    clock: VirtualClock
+
+    def unrest(self) -> list[str]:
+        """What is still under way, a line each; empty when the world is at rest."""
+        ...
+
+    def pulse(self) -> int:
+        """A number that grows with every request the world's servers answer."""
+        ...
+
+    async def describe(self) -> str:
+        """The state of the world, for a person who wonders why a test failed."""
+        ...
+
+
+class CountingExecutor(concurrent.futures.ThreadPoolExecutor):
+    """The event loop's threads, with the number of jobs they have not finished."""
+
+    def __init__(self) -> None:
+        super().__init__(thread_name_prefix="world")
+        self.pending: set[concurrent.futures.Future[Any]] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        job = super().submit(fn, *args, **kwargs)
+        self.pending.add(job)
+        job.add_done_callback(self.pending.discard)
+        return job
+
+
+async def settle(world: RestingWorld, *, real_seconds: float = REAL_SECONDS) -> None:
+    """Return when nothing more will happen without time or somebody else moving."""
+    deadline = time.monotonic() + real_seconds
+    seen, pulse = 0, -1
+    while seen < _LOOKS:
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        unrest = world.unrest()
+        if not unrest and world.pulse() == pulse:
+            seen += 1
+            continue
+        seen, pulse = 0, world.pulse()
+        if time.monotonic() > deadline:
+            busy = "\n".join(f"  {line}" for line in unrest) or "  requests keep coming"
+            report = f"not at rest after {real_seconds:g} s:\n{busy}\n{await world.describe()}"
+            pytest.fail(report, pytrace=False)
+        if unrest:
+            # Threads and sockets need the processor more than this loop does.
+            await asyncio.sleep(0.001)
+
+
+async def run_until(
+    world: RestingWorld,
+    condition: Callable[[], Answer | Awaitable[Answer]],
+    *,
+    max_virtual: timedelta = timedelta(hours=1),
+    real_seconds: float = REAL_SECONDS,
+) -> Answer:
+    """Let the world live until `condition` holds; returns what it answered.
+
+    The condition is asked whenever the world is at rest, before time moves to the next timer.
+    """
+    end = world.clock.monotonic() + max_virtual.total_seconds()
+    while True:
+        await settle(world, real_seconds=real_seconds)
+        answer = condition()
+        held = await answer if inspect.isawaitable(answer) else answer
+        if held:
+            return held
+        next_timer = world.clock.next_deadline
+        if next_timer is None or next_timer > end:
+            why = "nothing is left to happen" if next_timer is None else f"{max_virtual} of virtual time have passed"
+            asked = inspect.getsource(condition).strip() if inspect.isfunction(condition) else repr(condition)
+            pytest.fail(f"{why}, and this does not hold:\n  {asked}\n{await world.describe()}", pytrace=False)
+        world.clock.advance_to_next_timer()
+
+
+def difference(held: Mapping[Any, str], served: Mapping[Any, str]) -> Iterable[str]:
+    """How an informer's objects differ from the server's, by name."""
+    for key in sorted(held.keys() | served.keys(), key=str):
+        if held.get(key) != served.get(key):
+            yield f"{key}: holds {held.get(key, 'nothing')}, the server has {served.get(key, 'nothing')}"
+
+
+def table(title: str, rows: Sequence[str]) -> str:
+    """A titled list for a failure message."""
+    return "\n".join([f"{title}:", *(f"  {row}" for row in rows or ["none"])])

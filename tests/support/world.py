@@ -1,0 +1,269 @@
+"""One world per test: an API server with the CRDs, the programs that are asked for, and time that stands still.
+
+Nothing in a world is a stand-in: the local plane answers over HTTPS, the programs are the composition that runs in a
+cluster, each with an identity of its own, and repositories are bare Git repositories. What is special is the clock,
+which all of them share, and that everything is stopped in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pytest
+import yaml
+
+import kardinal.api
+from kardinal.api import (
+    BUNDLE,
+    CUSTOM_RESOURCE_DEFINITION,
+    EVENT,
+    GRAPH,
+    NAMESPACE,
+    POLICY_GATE,
+    PROMOTION_STEP,
+    ResourceType,
+)
+from kardinal.kube import Client, JsonObject, NotFound, load_connection
+from kardinal.localplane import Authority, LocalPlane
+from kardinal.runtime import Manager
+from tests.support import settle
+from tests.support.clock import VirtualClock
+from tests.support.objects import namespace
+
+__all__ = ["World"]
+
+Running = TypeVar("Running", bound="Program")
+
+DEFINITIONS = Path(__file__).parents[2] / "crds"
+
+KINDS = {
+    (resource.api_version, resource.kind): resource
+    for resource in vars(kardinal.api).values()
+    if isinstance(resource, ResourceType)
+}
+
+
+class Program(Protocol):
+    """A running composition of controllers."""
+
+    @property
+    def manager(self) -> Manager: ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class World:
+    """An API server and what runs on it; see the fixture `world`."""
+
+    client: Client
+
+    def __init__(self, *, plane: LocalPlane, clock: VirtualClock, directory: Path) -> None:
+        self.plane = plane
+        self.clock = clock
+        self.directory = directory
+        self._cleanup = AsyncExitStack()
+        self._programs: dict[Program, AsyncExitStack] = {}
+        self._clients: list[Client] = []
+        self._threads = settle.CountingExecutor()
+
+    @classmethod
+    async def create(cls, plane: LocalPlane, *, clock: VirtualClock, directory: Path) -> World:
+        world = cls(plane=plane, clock=clock, directory=directory)
+        asyncio.get_running_loop().set_default_executor(world._threads)
+        world.client = await world.connect("admin")
+        return world
+
+    # What a person does with kubectl.
+
+    async def apply(self, *objects: JsonObject) -> list[JsonObject]:
+        """Create or change objects by server-side apply."""
+        applied = []
+        for obj in objects:
+            resource = KINDS[obj["apiVersion"], obj["kind"]]
+            applied.append(await self.client.apply(resource, obj, field_manager="test", force=True))
+        return applied
+
+    async def get(self, resource: ResourceType, name: str, namespace: str = "default") -> JsonObject:
+        return await self.client.get(resource, name, namespace if resource.namespaced else None)
+
+    async def find(self, resource: ResourceType, name: str, namespace: str = "default") -> JsonObject | None:
+        """The object, or None when there is none."""
+        try:
+            return await self.get(resource, name, namespace)
+        except NotFound:
+            return None
+
+    async def objects(
+        self, resource: ResourceType, namespace: str | None = None, *, labels: str | None = None
+    ) -> list[JsonObject]:
+        return (await self.client.list(resource, namespace, labels=labels)).items
+
+    async def delete(self, resource: ResourceType, name: str, namespace: str = "default") -> None:
+        await self.client.delete(resource, name, namespace if resource.namespaced else None)
+
+    async def events(self, reason: str | None = None) -> list[JsonObject]:
+        """The Events of all namespaces, all or those of one reason."""
+        return [event for event in await self.objects(EVENT) if reason in (None, event.get("reason"))]
+
+    # Letting time pass.
+
+    async def settle(self) -> None:
+        """Return when nothing more will happen without time or somebody moving."""
+        await settle.settle(self)
+
+    async def until(
+        self, condition: Callable[[], Any], *, within: timedelta = timedelta(hours=1), real_seconds: float = 20
+    ) -> Any:
+        """Live until `condition`, a function or a coroutine function, answers something true; returns it."""
+        return await settle.run_until(self, condition, max_virtual=within, real_seconds=real_seconds)
+
+    async def wait_for(
+        self,
+        resource: ResourceType,
+        name: str,
+        accepts: Callable[[JsonObject], bool],
+        *,
+        namespace: str = "default",
+        within: timedelta = timedelta(hours=1),
+    ) -> JsonObject:
+        """Live until the object exists and `accepts` says yes; returns it."""
+
+        async def accepted() -> JsonObject | None:
+            obj = await self.find(resource, name, namespace)
+            return obj if obj is not None and accepts(obj) else None
+
+        found: JsonObject = await self.until(accepted, within=within)
+        return found
+
+    async def live(self, duration: timedelta) -> None:
+        """Let `duration` of virtual time pass, timer by timer."""
+        end = self.clock.monotonic() + duration.total_seconds()
+        await self.settle()
+        while (deadline := self.clock.next_deadline) is not None and deadline <= end:
+            self.clock.advance_to_next_timer()
+            await self.settle()
+        self.clock.skip(end - self.clock.monotonic())
+
+    # Running programs.
+
+    async def connect(self, identity: str) -> Client:
+        """A client with the credentials of `identity`, closed with the world."""
+        return await self._connect(self._cleanup, identity)
+
+    async def run(self, build: Callable[[Client], Running], *, identity: str) -> Running:
+        """Start a program with an identity of its own; it is stopped by `stop`, or with the world."""
+        async with AsyncExitStack() as stack:
+            client = await self._connect(stack, identity)
+            program = build(client)
+            stack.push_async_callback(program.stop)
+            await program.start()
+            stack.callback(self._programs.pop, program)
+            self._programs[program] = stack.pop_all()
+        return program
+
+    async def stop(self, program: Program) -> None:
+        """Stop a program and close its connection."""
+        await self._programs[program].aclose()
+
+    async def close(self) -> None:
+        for program in reversed(list(self._programs)):
+            await self.stop(program)
+        await self._cleanup.aclose()
+
+    async def _connect(self, stack: AsyncExitStack, identity: str) -> Client:
+        connection = await load_connection(self.plane.kubeconfig_for(identity))
+        client = await stack.enter_async_context(Client(connection, user_agent=f"kardinal-test/{identity}"))
+        self._clients.append(client)
+        stack.callback(self._clients.remove, client)
+        return client
+
+    # What `settle` asks.
+
+    def pulse(self) -> int:
+        return self.plane.audit.count()
+
+    def unrest(self) -> list[str]:
+        return [
+            *(f"{client.in_flight} requests under way" for client in self._clients if client.in_flight),
+            *(["the API server is working"] if not self.plane.idle else []),
+            *([f"{len(self._threads.pending)} jobs in threads"] if self._threads.pending else []),
+            *(line for program in self._programs for line in self._unrest_of(program)),
+        ]
+
+    def _unrest_of(self, program: Program) -> Iterator[str]:
+        name, manager = type(program).__name__, program.manager
+        if not manager.idle:
+            yield from (f"{name}: {line}" for line in manager.activity() or ["is busy"])
+        if not manager.recorder.idle:
+            yield f"{name}: Events are being written"
+        if program.repositories.runner.busy:
+            yield f"{name}: Git is at work"
+        for informer in manager.informers:
+            held = {
+                (obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj["metadata"]["resourceVersion"]
+                for obj in informer.list()
+            }
+            served = self.plane.objects(informer.resource, informer.namespace, informer.labels, informer.fields)
+            for line in settle.difference(held, served):
+                yield f"{name}: the informer of {informer.resource.plural}: {line}"
+
+    async def describe(self) -> str:
+        timers = [f"in {timer.deadline - self.clock.monotonic():.1f} s: {timer}" for timer in self.clock.timers[:10]]
+        sections = [
+            settle.table(f"the time is {self.clock.now():%a %H:%M:%S}, pending timers", timers),
+            settle.table("unrest", self.unrest()),
+        ]
+        for resource in (BUNDLE, GRAPH, PROMOTION_STEP, POLICY_GATE):
+            objects = await self.objects(resource)
+            sections.append(settle.table(resource.plural, [_summary(obj) for obj in objects]))
+        events = [f"{event.get('reason')}: {event.get('note')}" for event in await self.events()]
+        return "\n".join([*sections, settle.table("last Events", events[-10:])])
+
+
+def _summary(obj: JsonObject) -> str:
+    status = {key: value for key, value in obj.get("status", {}).items() if key not in _LONG_FIELDS}
+    return f"{obj['metadata'].get('namespace')}/{obj['metadata']['name']}: {status or 'no status'}"
+
+
+_LONG_FIELDS = {"evidence", "environments", "outputs"}
+
+
+@pytest.fixture(scope="session")
+def authority() -> Authority:
+    """One certificate authority for all planes of a run: making one costs more than starting a plane."""
+    return Authority.create()
+
+
+@pytest.fixture(scope="session")
+def definitions() -> list[JsonObject]:
+    """The CustomResourceDefinitions as they are shipped."""
+    return [yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(DEFINITIONS.glob("*.yaml"))]
+
+
+@pytest.fixture
+async def plane(tmp_path: Path, clock: VirtualClock, authority: Authority) -> AsyncIterator[LocalPlane]:
+    """An empty API server."""
+    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority)
+    yield plane
+    await plane.stop()
+
+
+@pytest.fixture
+async def world(
+    plane: LocalPlane, clock: VirtualClock, tmp_path: Path, definitions: list[JsonObject]
+) -> AsyncIterator[World]:
+    """A world with the CRDs and the namespaces default and platform-policies; its programs are started by the test."""
+    world = await World.create(plane, clock=clock, directory=tmp_path)
+    await asyncio.gather(
+        *(world.client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
+        world.client.create(NAMESPACE, namespace("platform-policies")),
+    )
+    yield world
+    await world.close()
