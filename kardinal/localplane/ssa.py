@@ -1,0 +1,154 @@
+"""Server-side apply and the record of who owns which field.
+
+Every write leaves its mark in `metadata.managedFields`: an apply owns the fields its configuration names, any other
+write owns the fields it added or changed. An apply that would change a field of another manager conflicts, unless
+forced; a field that its manager stops applying is removed, unless somebody else owns it too. The main object and its
+status subresource are separate claims of one manager.
+
+What controllers rely on: an apply that changes nothing gives back the live object itself, times included, so that it
+is no write. The trap: a merge can grow a list but never shrink it, so removal works from the previous claim alone;
+without the claim of the last apply nothing is ever removed. Design: local-plane.md 2.2 (items 6, 7, 10), 5.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from functools import reduce
+
+from kardinal.localplane.documents import JsonObject, timestamp
+from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
+from kardinal.localplane.fieldsets import FieldSet, difference, intersection, paths, union
+from kardinal.localplane.managers import Claim, claims_from, record
+from kardinal.localplane.metadata_schema import OBJECT_META
+from kardinal.localplane.typed import compare, field_set, merge, remove
+
+__all__ = ["apply", "track_update"]
+
+_NOTHING: JsonObject = {"metadata": {}}
+_TYPE = frozenset({"apiVersion", "kind"})
+_UNTRACKED = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+def apply(
+    live: JsonObject | None,
+    applied: JsonObject,
+    *,
+    manager: str,
+    force: bool,
+    subresource: str,
+    schema: JsonObject | None,
+    now: datetime,
+) -> JsonObject:
+    """The object after the apply; `live` itself when nothing changes."""
+    if applied.get("metadata", {}).get("managedFields"):
+        raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
+    root = _root(schema)
+    wanted = field_set(_tracked(applied), root)
+    _drop_identity(wanted)
+    mine = Claim(manager, "Apply", applied.get("apiVersion", ""), subresource, wanted, timestamp(now))
+    if live is None:
+        return _recorded(applied, [mine])
+
+    claims = claims_from(live["metadata"].get("managedFields"))
+    if not claims:
+        everything = compare(_NOTHING, _tracked(live), root).added
+        claims = [Claim("before-first-apply", "Update", live["apiVersion"], "", everything, timestamp(now))]
+    last = next((claim for claim in claims if claim.same_voice(mine)), None)
+    others = [claim for claim in claims if claim is not last]
+
+    merged = merge(live, _tracked(applied), root)
+    if last is not None:
+        dropped = reduce(difference, (claim.fields for claim in others), difference(last.fields, wanted))
+        if dropped:
+            merged = remove(merged, dropped, root, held=wanted)
+    change = compare(_tracked(live), _tracked(merged), root)
+    taken = union(change.modified, change.added)
+    if taken and not force:
+        _refuse_conflicts(others, taken)
+    if change:
+        others = [claim.without(taken).without(change.removed) for claim in others]
+    elif last is not None and last.fields == wanted and last.api_version == mine.api_version:
+        return live
+    return _recorded(merged, [*others, mine])
+
+
+def track_update(
+    live: JsonObject | None,
+    new: JsonObject,
+    *,
+    manager: str,
+    subresource: str,
+    schema: JsonObject | None,
+    now: datetime,
+) -> list[JsonObject]:
+    """The managedFields after a create, replace or patch that leaves the object as `new`."""
+    claims = _base(live, new, subresource)
+    change = compare(_tracked(live) if live is not None else _NOTHING, _tracked(new), _root(schema))
+    taken = union(change.modified, change.added)
+    if change:
+        claims = [claim.without(taken).without(change.removed) for claim in claims]
+    if taken:
+        mine = Claim(manager, "Update", new.get("apiVersion", ""), subresource, taken, timestamp(now))
+        before = next((claim for claim in claims if claim.same_voice(mine)), None)
+        if before is not None:
+            claims.remove(before)
+            mine = replace(mine, fields=union(before.fields, taken))
+        claims.append(mine)
+    return record(claims)
+
+
+def _base(live: JsonObject | None, new: JsonObject, subresource: str) -> list[Claim]:
+    """The claims a write starts from: on the main object a client may rewrite them or, with an empty list, reset."""
+    stored = claims_from(live["metadata"].get("managedFields")) if live is not None else []
+    given = new["metadata"].get("managedFields")
+    if subresource or given is None:
+        return stored
+    if given in ([], [{}]):
+        return []
+    return claims_from(given) or stored
+
+
+def _refuse_conflicts(others: list[Claim], taken: FieldSet) -> None:
+    causes = [
+        Cause("FieldManagerConflict", path, f"conflict with {claim.shown}")
+        for claim in others
+        for path in paths(intersection(claim.fields, taken))
+    ]
+    if causes:
+        raise ApplyConflict(causes)
+
+
+def _recorded(obj: JsonObject, claims: list[Claim]) -> JsonObject:
+    return {**obj, "metadata": {**obj.get("metadata", {}), "managedFields": record(claims)}}
+
+
+def _tracked(obj: JsonObject) -> JsonObject:
+    """The object without what nobody owns: its type, its identity and what the server alone sets."""
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTRACKED}
+    return {key: value for key, value in obj.items() if key not in _TYPE} | {"metadata": metadata}
+
+
+def _drop_identity(fields: FieldSet) -> None:
+    """An applied configuration without labels or the like names `metadata`, which nobody owns."""
+    if not fields["f:metadata"]:
+        del fields["f:metadata"]
+
+
+def _root(schema: JsonObject | None) -> JsonObject:
+    if schema is None:
+        return {"properties": {"metadata": OBJECT_META}, "x-kubernetes-preserve-unknown-fields": True}
+    return {**schema, "properties": {**schema.get("properties", {}), "metadata": OBJECT_META}}

@@ -1,0 +1,229 @@
+"""Objects seen through their schema: which parts are one value, which merge, and what differs between two of them.
+
+To server-side apply an object is a tree whose leaves are owned. The schema says where leaves begin: a scalar, a list
+without `x-kubernetes-list-type`, a map marked atomic. A keyed list (`map`) and a set have elements that are owned one
+by one. Where no schema speaks, maps are granular and lists are atomic. The raw OpenAPI dictionaries are read directly:
+a look-up costs no more than a compiled node would. Design: local-plane.md 2.3 (CRDs) and 5.2 (ssa).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import ApplyError
+from kardinal.localplane.fieldsets import FieldSet, is_member
+
+__all__ = ["Difference", "compare", "field_set", "merge", "remove", "subtree"]
+
+_ANY: JsonObject = {}
+_IDENTITY = ("apiVersion", "kind", "metadata")
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+@dataclass(slots=True)
+class Difference:
+    """What an update adds, changes and removes, as sets of fields."""
+
+    added: FieldSet = field(default_factory=dict)
+    modified: FieldSet = field(default_factory=dict)
+    removed: FieldSet = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.modified or self.removed)
+
+
+def field_set(value: JsonObject, schema: JsonObject, *, path: str = "") -> FieldSet:
+    """The fields that an applied configuration speaks of; refuses what its schema does not know."""
+    properties = schema.get("properties", _ANY)
+    fields: FieldSet = {}
+    for key, item in value.items():
+        child = properties.get(key)
+        if child is None:
+            # An entry of a map belongs to whoever names it; a declared field is only the way to its content.
+            fields[f"f:{key}"] = _with_self(_set_of(item, _entry(schema, key, path), f"{path}.{key}"))
+            continue
+        node = _set_of(item, child, f"{path}.{key}")
+        if node is not None:
+            fields[f"f:{key}"] = node
+    return fields
+
+
+def _set_of(value: Any, schema: JsonObject, path: str) -> FieldSet | None:
+    """None for a keyed list without elements: nothing is owned by naming it."""
+    if value.__class__ is dict:
+        return {} if _is_atomic_map(schema) else field_set(value, schema, path=path)
+    if value.__class__ is not list or _is_atomic_list(schema):
+        return {}
+    fields: FieldSet = {}
+    items = schema.get("items", _ANY)
+    for index, item in enumerate(value):
+        step = _element(item, schema, at=f"{path}: element {index}")
+        if step in fields:
+            raise _untyped(f"{path}: duplicate entries for key {step[2:]}")
+        fields[step] = _with_self(_set_of(item, items, f"{path}[{step[2:]}]"))
+    return fields or None
+
+
+def _with_self(node: FieldSet | None) -> FieldSet:
+    return {".": {}, **node} if node else {}
+
+
+def subtree(value: Any, schema: JsonObject) -> FieldSet:
+    """Everything from here down, containers included: what a write that adds the value takes."""
+    if not value or not _is_granular(value, schema):
+        return {}
+    return _with_self({step: subtree(item, child) for step, (item, child) in _steps(value, schema).items()})
+
+
+def compare(old: Any, new: Any, schema: JsonObject) -> Difference:
+    """The difference between two states of one object, or of one granular part of it."""
+    difference = Difference()
+    if old is new:
+        return difference
+    before, after = _steps(old, schema), _steps(new, schema)
+    for step, (item, child) in after.items():
+        if step not in before:
+            difference.added[step] = subtree(item, child)
+            continue
+        previous = before[step][0]
+        if previous is item or previous == item:
+            continue
+        if previous.__class__ is not item.__class__ or not _is_granular(item, child):
+            difference.modified[step] = {}
+            continue
+        inner = compare(previous, item, child)
+        if inner.added:
+            difference.added[step] = inner.added
+        if inner.modified:
+            difference.modified[step] = inner.modified
+        if inner.removed:
+            difference.removed[step] = inner.removed
+    for step, (item, child) in before.items():
+        if step not in after:
+            difference.removed[step] = subtree(item, child)
+    return difference
+
+
+def merge(live: Any, applied: Any, schema: JsonObject) -> Any:
+    """The live value with the applied one laid over it; elements only the live list has keep their place."""
+    if applied.__class__ is not live.__class__ or not _is_granular(applied, schema):
+        return applied
+    if applied.__class__ is dict:
+        merged = dict(live)
+        for key, item in applied.items():
+            merged[key] = merge(live[key], item, _child(schema, key)) if key in live else item
+        return merged
+    ours, theirs = _steps(live, schema), _steps(applied, schema)
+    waiting = list(ours)
+    placed: set[str] = set()
+    result: list[Any] = []
+    for step, (item, child) in theirs.items():
+        while waiting and (waiting[0] not in theirs or waiting[0] in placed):
+            name = waiting.pop(0)
+            if name not in theirs:
+                result.append(ours[name][0])
+        result.append(merge(ours[step][0], item, child) if step in ours else item)
+        placed.add(step)
+    return result + [ours[name][0] for name in waiting if name not in theirs]
+
+
+def remove(value: Any, fields: FieldSet, schema: JsonObject, *, held: FieldSet) -> Any:
+    """The value without the given fields; a container that loses all it had goes too, unless `held` names it."""
+    if value.__class__ is list:
+        kept = []
+        for step, (item, child) in _steps(value, schema).items():
+            node = fields.get(step)
+            if node is None:
+                kept.append(item)
+            elif not is_member(node):
+                kept.append(remove(item, node, child, held=held.get(step, _ANY)))
+        return kept
+    result: JsonObject = {}
+    properties = schema.get("properties", _ANY)
+    for key, item in value.items():
+        step = f"f:{key}"
+        node = fields.get(step)
+        if node is None:
+            result[key] = item
+            continue
+        child = _child(schema, key)
+        granular = bool(item) and _is_granular(item, child)
+        # Owning a declared container does not mean owning what others put into it.
+        if is_member(node) and not (granular and key in properties):
+            continue
+        rest = remove(item, node, child, held=held.get(step, _ANY)) if granular and node else item
+        if rest or not granular or step in held:
+            result[key] = rest
+    return result
+
+
+def _steps(value: Any, schema: JsonObject) -> dict[str, tuple[Any, JsonObject]]:
+    """The children of a granular value by their step, each with its schema."""
+    if value.__class__ is dict:
+        return {f"f:{key}": (item, _child(schema, key)) for key, item in value.items()}
+    items = schema.get("items", _ANY)
+    return {_element(item, schema): (item, items) for item in value}
+
+
+def _is_granular(value: Any, schema: JsonObject) -> bool:
+    if value.__class__ is dict:
+        return not _is_atomic_map(schema)
+    return value.__class__ is list and not _is_atomic_list(schema)
+
+
+def _is_atomic_map(schema: JsonObject) -> bool:
+    return bool(schema.get("x-kubernetes-map-type") == "atomic")
+
+
+def _is_atomic_list(schema: JsonObject) -> bool:
+    return bool(schema.get("x-kubernetes-list-type", "atomic") == "atomic")
+
+
+def _child(schema: JsonObject, key: str) -> JsonObject:
+    child = schema.get("properties", _ANY).get(key)
+    if child is None:
+        child = schema.get("additionalProperties")
+    return child if child.__class__ is dict else _ANY
+
+
+def _entry(schema: JsonObject, key: str, path: str) -> JsonObject:
+    """The schema of a field that is not declared, where such fields are allowed."""
+    extra = schema.get("additionalProperties")
+    if extra is not None:
+        return extra if isinstance(extra, dict) else _ANY
+    if schema.get(_PRESERVE) or "properties" not in schema:
+        return _ANY
+    if schema.get("x-kubernetes-embedded-resource") and key in _IDENTITY:
+        return _ANY
+    raise _untyped(f"{path}.{key}: field not declared in schema")
+
+
+def _element(item: Any, schema: JsonObject, *, at: str | None = None) -> str:
+    """The step to one element of a set or keyed list; `at` makes an element without its keys an error."""
+    keys = schema.get("x-kubernetes-list-map-keys")
+    if keys is None:
+        return "v:" + orjson.dumps(item, option=orjson.OPT_SORT_KEYS).decode()
+    if item.__class__ is not dict:
+        if at is not None:
+            raise _untyped(f"{at}: associative list with keys may not have non-map elements")
+        return "k:" + orjson.dumps(item).decode()
+    identity = {}
+    properties = schema["items"].get("properties", _ANY)
+    for key in sorted(keys):
+        value = item.get(key)
+        if value is None:
+            value = properties.get(key, _ANY).get("default")
+        if value is not None:
+            identity[key] = value
+        elif at is not None:
+            raise _untyped(f'{at}: associative list with keys has an element that omits key field "{key}"')
+    return "k:" + orjson.dumps(identity).decode()
+
+
+def _untyped(detail: str) -> ApplyError:
+    # The real server gives this code and no reason, although the fault is the client's.
+    return ApplyError(500, "", f"failed to create typed patch object: {detail}")
