@@ -1,0 +1,134 @@
+"""`POST /api/v1/bundles`, as CI meets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kardinal.api import BUNDLE
+from tests.http.conftest import Api
+from tests.support.world import World
+
+BODY: dict[str, Any] = {
+    "pipeline": "my-app",
+    "artifacts": {"images": [{"name": "my-app", "reference": "ghcr.io/acme/my-app:1.2.3"}]},
+    "provenance": {"commitSHA": "abc123def456", "author": "dana"},
+    "labels": {"hotfix": "true"},
+}
+
+
+async def test_a_signed_post_creates_a_bundle(api: Api, world: World) -> None:
+    answer = await api.post(BODY)
+    assert answer.status == 201
+    assert answer.body["namespace"] == "default"
+    bundle = await world.get(BUNDLE, answer.body["name"])
+    assert bundle["metadata"]["labels"] == {"kardinal.io/pipeline": "my-app", "hotfix": "true"}
+    assert bundle["metadata"]["annotations"]["kardinal.io/source"] == "webhook"
+    assert bundle["spec"]["artifacts"]["images"][0]["reference"] == "ghcr.io/acme/my-app:1.2.3"
+    assert bundle["spec"]["provenance"]["author"] == "dana"
+    assert bundle["metadata"]["name"].startswith("my-app-1-2-3-")
+
+
+async def test_two_posts_in_one_second_create_two_bundles(api: Api) -> None:
+    names = {(await api.post(BODY)).body["name"] for _ in range(3)}
+    assert len(names) == 3
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [{"token": None}, {"key": None}, {"token": "wrong"}, {"key": "wrong"}, {"token": ""}],
+    ids=["no token", "no signature", "wrong token", "wrong signature", "empty token"],
+)
+async def test_who_cannot_prove_who_they_are_gets_401_and_nothing_is_written(
+    api: Api, world: World, credentials: dict[str, Any]
+) -> None:
+    answer = await api.post(BODY, **credentials)
+    assert answer.status == 401
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert "Bearer" in answer.headers["WWW-Authenticate"]
+    assert await world.objects(BUNDLE) == []
+
+
+async def test_a_namespace_without_a_secret_accepts_nobody(api: Api) -> None:
+    answer = await api.post({**BODY, "namespace": "platform-policies"}, token="", key="")
+    assert answer.status == 401
+    answer = await api.post({**BODY, "namespace": "platform-policies"})
+    assert answer.status == 401
+    assert "kardinal-webhook" in answer.body["detail"]
+
+
+async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(api: Api) -> None:
+    unknown = {**BODY, "pipeline": "my-other-app"}
+    assert (await api.post(unknown, token="wrong")).status == 401
+    answer = await api.post(unknown)
+    assert answer.status == 404
+    assert "my-other-app" in answer.body["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "message"),
+    [
+        ({"piplines": "x"}, "piplines", "pipeline"),
+        ({"artifacts": {"images": [{"refrence": "x"}]}}, "artifacts.images[0].refrence", "reference"),
+        ({"artifacts": {"images": []}}, "artifacts.images", "at least one"),
+        ({"artifacts": {"images": [{"reference": "UPPER/case"}]}}, "artifacts.images[0].reference", "UPPER"),
+        ({"intent": {"target": "prd"}}, "intent.target", "did you mean 'prod'"),
+        ({"intent": {"skip": ["dve"]}}, "intent.skip[0]", "did you mean 'dev'"),
+        ({"type": "chart"}, "type", "image"),
+        ({"labels": {"a": "not a label!"}}, "labels.a", "pattern"),
+    ],
+)
+async def test_every_mistake_in_the_body_is_named_by_its_path(
+    api: Api, world: World, change: dict[str, Any], field: str, message: str
+) -> None:
+    answer = await api.post(BODY | change)
+    assert answer.status == 422
+    errors = {error["field"]: error["message"] for error in answer.body["errors"]}
+    assert message in errors[field]
+    assert await world.objects(BUNDLE) == []
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b"\xff"])
+async def test_a_body_that_is_no_json_object_is_422(api: Api, body: bytes) -> None:
+    assert (await api.post(body)).status == 422
+
+
+async def test_a_body_over_one_mebibyte_is_413(api: Api) -> None:
+    assert (await api.post({**BODY, "padding": "x" * 1024 * 1024})).status == 413
+
+
+async def test_the_hundred_and_first_bundle_in_a_minute_is_429_and_later_ones_are_welcome(
+    api: Api, world: World
+) -> None:
+    for index in range(100):
+        assert (await api.post(BODY, **{"Idempotency-Key": str(index % 3)})).status == 201
+    answer = await api.post(BODY)
+    assert answer.status == 429
+    assert 0 < int(answer.headers["Retry-After"]) <= 60
+    await world.clock.advance(60)
+    assert (await api.post(BODY)).status == 201
+
+
+async def test_an_idempotency_key_makes_one_bundle_however_often_it_is_sent(api: Api, world: World) -> None:
+    first = await api.post(BODY, **{"Idempotency-Key": "run-7"})
+    again = await api.post(BODY, **{"Idempotency-Key": "run-7"})
+    assert (first.status, first.body) == (again.status, again.body)
+    assert len(await world.objects(BUNDLE)) == 1
+
+
+async def test_an_idempotency_key_with_another_body_is_409(api: Api, world: World) -> None:
+    await api.post(BODY, **{"Idempotency-Key": "run-7"})
+    other = {**BODY, "artifacts": {"images": [{"reference": "ghcr.io/acme/my-app:9.9.9"}]}}
+    answer = await api.post(other, **{"Idempotency-Key": "run-7"})
+    assert answer.status == 409
+    assert len(await world.objects(BUNDLE)) == 1
+
+
+async def test_other_methods_and_paths_are_problems_too(api: Api) -> None:
+    async with api.session.get(f"{api.url}/api/v1/bundles") as response:
+        assert response.status == 405
+        assert response.headers["Allow"] == "POST"
+        assert response.content_type == "application/problem+json"
+    async with api.session.get(f"{api.url}/nothing") as response:
+        assert response.status == 404
