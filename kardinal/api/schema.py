@@ -8,9 +8,13 @@ defaults are kept for scalars in `spec` alone: a default object would make the s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+from kardinal.api.duration import format_duration
 
 __all__ = ["structural_schema"]
 
@@ -33,9 +37,16 @@ _KEPT = (
 )
 
 
+class _JsonSchema(GenerateJsonSchema):
+    """Durations are written as Go writes them, in defaults too."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
+
+
 def structural_schema(model: type[BaseModel], *, defaults: bool) -> dict[str, Any]:
     """The structural schema of `model`; `defaults` says whether scalar defaults are written into it."""
-    schema = model.model_json_schema(by_alias=True, mode="validation")
+    schema = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_JsonSchema)
     definitions = schema.get("$defs", {})
     return _structural(schema, definitions, defaults=defaults)
 

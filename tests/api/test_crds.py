@@ -79,6 +79,11 @@ def test_every_string_list_and_map_has_a_bound(kind: str) -> None:
                 assert "maxProperties" in field, f"{path} is unbounded"
 
 
+def test_a_default_is_a_value_its_own_field_accepts() -> None:
+    interval = _schema("PolicyGate")["properties"]["spec"]["properties"]["recheckInterval"]
+    assert interval["default"] == "5m"
+
+
 def test_lists_of_named_things_are_keyed() -> None:
     environments = _schema("Pipeline")["properties"]["spec"]["properties"]["environments"]
     assert environments["x-kubernetes-list-map-keys"] == ["name"]
