@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pytest
-import yaml
 
 import kardinal.api
 from kardinal.api import (
@@ -28,9 +27,13 @@ from kardinal.api import (
     PROMOTION_STEP,
     ResourceType,
 )
+from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
-from kardinal.localplane import Authority, LocalPlane
+from kardinal.localplane import LocalPlane
+from kardinal.localplane.simulator import BuiltInRenderer, Simulator
 from kardinal.runtime import Manager
+from kardinal_agent.program import Agent, AgentOptions
+from kardinal_controller.program import Controller, ControllerOptions
 from tests.support import settle
 from tests.support.clock import VirtualClock
 from tests.support.objects import namespace
@@ -38,8 +41,6 @@ from tests.support.objects import namespace
 __all__ = ["World"]
 
 Running = TypeVar("Running", bound="Program")
-
-DEFINITIONS = Path(__file__).parents[2] / "crds"
 
 KINDS = {
     (resource.api_version, resource.kind): resource
@@ -53,6 +54,9 @@ class Program(Protocol):
 
     @property
     def manager(self) -> Manager: ...
+
+    @property
+    def runner(self) -> GitRunner: ...
 
     async def start(self) -> None: ...
 
@@ -69,7 +73,7 @@ class World:
         self.clock = clock
         self.directory = directory
         self._cleanup = AsyncExitStack()
-        self._programs: dict[Program, AsyncExitStack] = {}
+        self._running: dict[Program, AsyncExitStack] = {}
         self._clients: list[Client] = []
         self._threads = settle.CountingExecutor()
 
@@ -153,27 +157,71 @@ class World:
 
     # Running programs.
 
+    async def start_controller(self, **options: Any) -> Controller:
+        """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
+        settings = {
+            "policy_namespaces": ("platform-policies",),
+            "allow_local_repositories": True,
+            "git_cache_dir": self.directory / f"controller-git-{len(self._running)}",
+            "api_address": "127.0.0.1:0",
+            "metrics_address": "127.0.0.1:0",
+            "probe_address": "127.0.0.1:0",
+        }
+        chosen = ControllerOptions(**settings | options)
+        return await self.run(lambda client: Controller(chosen, client, clock=self.clock), identity="controller")
+
+    async def start_agent(self, **options: Any) -> Agent:
+        """Start an agent of its own; `options` are those of AgentOptions that matter to the test."""
+        settings = {
+            "allow_local_repositories": True,
+            "git_cache_dir": self.directory / f"agent-git-{len(self._running)}",
+            "metrics_address": "127.0.0.1:0",
+            "probe_address": "127.0.0.1:0",
+        }
+        chosen = AgentOptions(**settings | options)
+        return await self.run(lambda client: Agent(chosen, client, clock=self.clock), identity="agent")
+
+    async def start_simulator(self, *, delay: timedelta = timedelta(seconds=1)) -> Simulator:
+        """Start the stand-in for a GitOps tool and a kubelet, with the renderer that needs no other program."""
+        async with AsyncExitStack() as stack:
+            runner = GitRunner(workers=2)
+            stack.callback(runner.close)
+            cache = self.directory / "simulator-git"
+            repositories = Repositories(cache, runner=runner, clock=self.clock, allow_local=True)
+            stack.push_async_callback(repositories.close)
+            renderer = BuiltInRenderer()
+            return await self._run(
+                stack,
+                lambda client: Simulator(
+                    client, repositories, runner=runner, clock=self.clock, delay=delay, renderer=renderer
+                ),
+                identity="simulator",
+            )
+
+    async def run(self, build: Callable[[Client], Running], *, identity: str) -> Running:
+        """Start a program with the credentials of `identity`; it is stopped by `stop`, or with the world."""
+        async with AsyncExitStack() as stack:
+            return await self._run(stack, build, identity=identity)
+
+    async def _run(self, stack: AsyncExitStack, build: Callable[[Client], Running], *, identity: str) -> Running:
+        client = await self._connect(stack, identity)
+        program = build(client)
+        stack.push_async_callback(program.stop)
+        await program.start()
+        stack.callback(self._running.pop, program)
+        self._running[program] = stack.pop_all()
+        return program
+
     async def connect(self, identity: str) -> Client:
         """A client with the credentials of `identity`, closed with the world."""
         return await self._connect(self._cleanup, identity)
 
-    async def run(self, build: Callable[[Client], Running], *, identity: str) -> Running:
-        """Start a program with an identity of its own; it is stopped by `stop`, or with the world."""
-        async with AsyncExitStack() as stack:
-            client = await self._connect(stack, identity)
-            program = build(client)
-            stack.push_async_callback(program.stop)
-            await program.start()
-            stack.callback(self._programs.pop, program)
-            self._programs[program] = stack.pop_all()
-        return program
-
     async def stop(self, program: Program) -> None:
         """Stop a program and close its connection."""
-        await self._programs[program].aclose()
+        await self._running[program].aclose()
 
     async def close(self) -> None:
-        for program in reversed(list(self._programs)):
+        for program in reversed(list(self._running)):
             await self.stop(program)
         await self._cleanup.aclose()
 
@@ -194,7 +242,7 @@ class World:
             *(f"{client.in_flight} requests under way" for client in self._clients if client.in_flight),
             *(["the API server is working"] if not self.plane.idle else []),
             *([f"{len(self._threads.pending)} jobs in threads"] if self._threads.pending else []),
-            *(line for program in self._programs for line in self._unrest_of(program)),
+            *(line for program in self._running for line in self._unrest_of(program)),
         ]
 
     def _unrest_of(self, program: Program) -> Iterator[str]:
@@ -203,15 +251,13 @@ class World:
             yield from (f"{name}: {line}" for line in manager.activity() or ["is busy"])
         if not manager.recorder.idle:
             yield f"{name}: Events are being written"
-        if program.repositories.runner.busy:
+        if program.runner.busy:
             yield f"{name}: Git is at work"
         for informer in manager.informers:
-            held = {
-                (obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj["metadata"]["resourceVersion"]
-                for obj in informer.list()
-            }
+            if informer.backing_off:
+                continue  # It waits for its timer, not for the server.
             served = self.plane.objects(informer.resource, informer.namespace, informer.labels, informer.fields)
-            for line in settle.difference(held, served):
+            for line in settle.difference(informer.revisions, served):
                 yield f"{name}: the informer of {informer.resource.plural}: {line}"
 
     async def describe(self) -> str:
@@ -233,26 +279,6 @@ def _summary(obj: JsonObject) -> str:
 
 
 _LONG_FIELDS = {"evidence", "environments", "outputs"}
-
-
-@pytest.fixture(scope="session")
-def authority() -> Authority:
-    """One certificate authority for all planes of a run: making one costs more than starting a plane."""
-    return Authority.create()
-
-
-@pytest.fixture(scope="session")
-def definitions() -> list[JsonObject]:
-    """The CustomResourceDefinitions as they are shipped."""
-    return [yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(DEFINITIONS.glob("*.yaml"))]
-
-
-@pytest.fixture
-async def plane(tmp_path: Path, clock: VirtualClock, authority: Authority) -> AsyncIterator[LocalPlane]:
-    """An empty API server."""
-    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority)
-    yield plane
-    await plane.stop()
 
 
 @pytest.fixture
