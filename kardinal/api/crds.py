@@ -55,9 +55,10 @@ _KINDS = (
         Pipeline,
         "pl",
         (
-            _Column("Environments", ".spec.environments[*].name"),
+            _Column("Repository", ".spec.git.url"),
+            _Column("Branch", ".spec.git.branch", wide=True),
             _READY,
-            _Column("Repository", ".spec.git.url", wide=True),
+            _WHY,
             _AGE,
         ),
     ),
