@@ -1,0 +1,1 @@
+"""The agent: executes PromotionSteps by writing to Git, and proves what runs."""
