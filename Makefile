@@ -35,7 +35,7 @@ docs: $(INSTALLED) ## regenerate the CLI reference from the CLI
 	$(BIN)/python -m hack.docs.cli_reference docs/cli.md
 
 bench: $(INSTALLED) ## measure a Bundle's walk on this machine
-	$(BIN)/python hack/bench/first_light
+	$(BIN)/python -m hack.bench.first_light
 
 # uv is the one tool that is not in the lock: it writes the lock. Its output is what pip-compile would write.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock"

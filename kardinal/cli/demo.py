@@ -66,7 +66,7 @@ async def _run(*, ask: bool, keep: bool) -> None:
         repositories = Repositories(directory / "git", runner=runner, clock=_CLOCK, allow_local=True)
         resources.push_async_callback(repositories.close)
         repository = repositories.open(bare.as_uri())
-        client = Client(await load_connection(stack.kubeconfig), user_agent="kardinal-demo")
+        client = Client(await load_connection(stack.plane.kubeconfig), user_agent="kardinal-demo")
         await resources.enter_async_context(client)
         before = await repository.head("main")
         token, key = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
@@ -78,7 +78,7 @@ async def _run(*, ask: bool, keep: bool) -> None:
         timeline = await walk.follow(name)
         await _conclude(repository, timeline, before.commit)
         if keep:
-            click.echo(f"\nstill running: export KUBECONFIG={stack.kubeconfig}\nstop with Ctrl-C")
+            click.echo(f"\nstill running: export KUBECONFIG={stack.plane.kubeconfig}\nstop with Ctrl-C")
             await until_signalled()
 
 
@@ -107,7 +107,7 @@ async def _apply_sample(client: Client, bare: Path, *, token: str, key: str) -> 
 
 def _introduce(stack: Stack, bare: Path) -> None:
     click.echo(f"sample repository   {bare}")
-    click.echo(f"API server          {stack.server} (the local plane; no cluster)")
+    click.echo(f"API server          {stack.plane.url} (the local plane; no cluster)")
     click.echo("rollouts            simulated: no pods run")
     click.echo(f"org gate            staging-soak: {sample.SOAK_SECONDS} s in staging before prod\n")
 

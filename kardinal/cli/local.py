@@ -65,10 +65,9 @@ class Endpoints:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What is running: the kubeconfig of a person, and where things listen. `endpoints` is None with `--only plane`."""
+    """What is running, and where it listens; `endpoints` is None with `--only plane`."""
 
-    kubeconfig: Path
-    server: str
+    plane: LocalPlane
     endpoints: Endpoints | None
 
 
@@ -89,14 +88,14 @@ async def run_stack(
         await asyncio.to_thread(_write_private, directory / "port", str(plane.port).encode())
         await _install(plane)
         if only_plane:
-            yield Stack(plane.kubeconfig, plane.url, None)
+            yield Stack(plane, None)
             return
         endpoints = await _start_controller(stack, plane, directory)
         if simulate:
             await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
         await asyncio.to_thread(_write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
         await _publish(plane, endpoints)
-        yield Stack(plane.kubeconfig, plane.url, endpoints)
+        yield Stack(plane, endpoints)
 
 
 async def _install(plane: LocalPlane) -> None:
@@ -243,8 +242,8 @@ def up(*, directory: Path, port: int | None, only: str | None, simulate: bool, l
 
 
 def _announce(stack: Stack, *, simulate: bool) -> None:
-    click.echo(f"export KUBECONFIG={stack.kubeconfig}")
-    click.echo(f"API server   {stack.server}")
+    click.echo(f"export KUBECONFIG={stack.plane.kubeconfig}")
+    click.echo(f"API server   {stack.plane.url}")
     if stack.endpoints:
         click.echo(f"webhook      {stack.endpoints.api}/api/v1/bundles")
         click.echo(f"metrics      {stack.endpoints.metrics}/metrics")

@@ -34,6 +34,7 @@ class Simulator:
         delay: timedelta = DELAY,
         renderer: Renderer | None = None,
     ) -> None:
+        self.runner = runner
         self.manager = Manager(client, clock=clock, name="kardinal-simulator")
         self._gitops = GitOps(self.manager, client, repositories, renderer=renderer or find_renderer(runner))
         Workloads(self.manager, clock=clock, delay=delay)

@@ -1,0 +1,44 @@
+"""The process under test: what `kardinal local up --simulate` runs, with rollouts that take no time.
+
+It says on standard output where its kubeconfig is, and answers every line on standard input with the requests its API
+server has counted so far, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import orjson
+
+from kardinal.cli.local import Stack, run_program, run_stack
+from kardinal.localplane.simulator import BuiltInRenderer
+from kardinal.runtime.logging import configure
+
+
+async def _answer(stack: Stack) -> None:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    _say({"kubeconfig": str(stack.plane.kubeconfig)})
+    while await reader.readline():
+        counts = stack.plane.audit.counts.items()
+        _say([[user, verb, resource, sub, count] for (user, verb, resource, sub, _), count in counts])
+    transport.close()
+
+
+def _say(value: object) -> None:
+    sys.stdout.write(orjson.dumps(value).decode() + "\n")
+    sys.stdout.flush()
+
+
+async def _serve(directory: Path) -> None:
+    async with run_stack(directory, port=0, simulate=True, delay=timedelta(0), renderer=BuiltInRenderer()) as stack:
+        await _answer(stack)
+
+
+if __name__ == "__main__":
+    configure(level="error")
+    run_program(lambda: _serve(Path(sys.argv[1])))
