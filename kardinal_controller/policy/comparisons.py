@@ -1,0 +1,77 @@
+"""The comparisons of an attribute with a literal in an expression: `bundle.upstreamSoakMinutes >= 30`.
+
+They are what a person reads an expression for: the threshold beside the value, the moment at which a soak reaches it,
+and the mistake of comparing text with something that is not text. An expression says more than its comparisons; nothing
+is decided by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kardinal.cel.lowering import lower
+from kardinal.cel.references import chain
+from kardinal.cel.syntax import Call, Constant, Name, Node, children
+
+__all__ = ["Comparison", "comparisons", "numbers"]
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+_CACHED_EXPRESSIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`path operator literal`, whichever way round it was written."""
+
+    path: str
+    operator: str
+    literal: object
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.operator} {self.literal_text}"
+
+    @property
+    def literal_text(self) -> str:
+        """The literal as it is written in an expression."""
+        if isinstance(self.literal, bool):
+            return str(self.literal).lower()
+        return f'"{self.literal}"' if isinstance(self.literal, str) else str(self.literal)
+
+
+@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+def comparisons(source: str) -> tuple[Comparison, ...]:
+    """Those of a valid expression, in source order; raises `CompileError` for another."""
+    return tuple(_comparisons(lower(source)))
+
+
+@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+def numbers(source: str) -> frozenset[float]:
+    """Every number in a valid expression; raises `CompileError` for another."""
+    return frozenset(_numbers(lower(source)))
+
+
+def _comparisons(node: Node) -> Iterator[Comparison]:
+    match node:
+        case Call(function=operator, arguments=(left, Constant(value=literal))) if operator in _MIRRORED:
+            yield from _compared(left, operator, literal)
+        case Call(function=operator, arguments=(Constant(value=literal), right)) if operator in _MIRRORED:
+            yield from _compared(right, _MIRRORED[operator], literal)
+        case _:
+            for child in children(node):
+                yield from _comparisons(child)
+
+
+def _compared(node: Node, operator: str, literal: object) -> Iterator[Comparison]:
+    path, base, _ = chain(node)
+    if isinstance(base, Name) and not base.bound:
+        yield Comparison(".".join((base.name, *path)), operator, literal)
+
+
+def _numbers(node: Node) -> Iterator[float]:
+    if isinstance(node, Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        yield float(node.value)
+    for child in children(node):
+        yield from _numbers(child)
