@@ -164,9 +164,9 @@ def _difference(after: Counter[tuple[str, str]], before: Counter[tuple[str, str]
 
 def _print_writes(writes: Counter[tuple[str, str]], promotions: int) -> None:
     own = sum(count for (user, _), count in writes.items() if "simulator" not in user)
-    print(f"API writes per environment promotion    {own / promotions:8.1f}   (goal <= 10)")  # noqa: T201
+    print(f"API writes per environment promotion    {own / promotions:8.1f}   (goal <= 10)")
     for (user, resource), count in sorted(writes.items(), key=lambda item: -item[1]):
-        print(f"    {user:<28} {resource:<40} {count / promotions:6.2f}")  # noqa: T201
+        print(f"    {user:<28} {resource:<40} {count / promotions:6.2f}")
 
 
 async def _measure(directory: Path) -> None:
@@ -199,17 +199,17 @@ async def _measure(directory: Path) -> None:
             await asyncio.sleep(IDLE_SECONDS)
             idle_writes = _difference(await subject.counts(), quiet).total()
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    print(f"first light on {machine}, {SystemClock().now():%Y-%m-%d}\n")  # noqa: T201
+    print(f"first light on {machine}, {SystemClock().now():%Y-%m-%d}\n")
     print(
         f"Bundle to Verified, three environments  {statistics.median(walks):8.2f} s (median of {WALKS}, goal <= 1.5 s)"
-    )  # noqa: T201
-    print(f"environment promotions a minute, 1      {pace:8.0f}")  # noqa: T201
-    print(f"environment promotions a minute, {PIPELINES}     {PIPELINES * len(ENVIRONMENTS) / together * 60:8.0f}")  # noqa: T201
+    )
+    print(f"environment promotions a minute, 1      {pace:8.0f}")
+    print(f"environment promotions a minute, {PIPELINES}     {PIPELINES * len(ENVIRONMENTS) / together * 60:8.0f}")
     _print_writes(writes, promotions)
-    print(f"CPU per environment promotion           {spent:8.3f} s")  # noqa: T201
-    print(f"memory, idle                            {idle:8.0f} MB")  # noqa: T201
-    print(f"memory, after {done} promotions           {memory:8.0f} MB (goal <= 200 MB)")  # noqa: T201
-    print(f"API writes in an idle minute            {idle_writes:8d}   (goal 0)")  # noqa: T201
+    print(f"CPU per environment promotion           {spent:8.3f} s")
+    print(f"memory, idle                            {idle:8.0f} MB")
+    print(f"memory, after {done} promotions           {memory:8.0f} MB (goal <= 200 MB)")
+    print(f"API writes in an idle minute            {idle_writes:8d}   (goal 0)")
 
 
 def main() -> None:
