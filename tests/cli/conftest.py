@@ -1,0 +1,65 @@
+"""Calling `kardinal` as a person does: another process, its exit code and what it printed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.world import World
+
+KARDINAL = Path(sys.executable).parent / "kardinal"
+DEADLINE = 30.0
+
+
+@dataclass(frozen=True)
+class Finished:
+    code: int
+    out: str
+    err: str
+
+
+class Cli:
+    """The command, pointed at one API server."""
+
+    def __init__(self, kubeconfig: Path, directory: Path) -> None:
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(directory),
+            "KUBECONFIG": str(kubeconfig),
+            "LANG": "C.UTF-8",
+            "USER": "tester",
+        }
+        self._directory = directory
+
+    async def attempt(self, *arguments: str) -> Finished:
+        """Run to the end, whatever that is."""
+        process = await asyncio.create_subprocess_exec(
+            KARDINAL,
+            *arguments,
+            cwd=self._directory,
+            env=self._environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(DEADLINE):
+            out, err = await process.communicate()
+        return Finished(process.returncode or 0, out.decode(), err.decode())
+
+    async def __call__(self, *arguments: str) -> str:
+        """What the command printed; it must succeed."""
+        done = await self.attempt(*arguments)
+        assert done.code == 0, f"kardinal {' '.join(arguments)} ended with {done.code}:\n{done.err}{done.out}"
+        return done.out
+
+
+@pytest.fixture
+def cli(world: World) -> Cli:
+    home = world.directory / "home"
+    home.mkdir()
+    return Cli(world.plane.kubeconfig, home)

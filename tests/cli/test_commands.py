@@ -1,0 +1,123 @@
+"""The commands that create, show and steer."""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
+from kardinal.kube import PatchType
+from tests.cli.conftest import Cli
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.world import World
+
+REPOSITORY = "https://git.example.com/acme/gitops.git"
+
+
+async def test_create_bundle_makes_one_that_carries_what_was_given(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY))
+    printed = await cli(
+        *("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3", "--target", "staging"),
+        *("--label", "hotfix=true", "--author", "dana", "--commit", "abc123def456"),
+    )
+    (created,) = await world.objects(BUNDLE)
+    assert printed == f"bundle.kardinal.io/{created['metadata']['name']} created\n"
+    assert created["metadata"]["labels"] == {"kardinal.io/pipeline": "my-app", "hotfix": "true"}
+    assert created["metadata"]["annotations"]["kardinal.io/source"] == "cli"
+    assert created["spec"]["intent"]["target"] == "staging"
+    assert created["spec"]["provenance"] == {"author": "dana", "commitSHA": "abc123def456"}
+
+
+async def test_lists_are_there_as_tables_json_and_yaml(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1", tag="1.1.0", provenance={"author": "dana"}))
+    table = await cli("get", "bundles", "my-app")
+    assert table.splitlines()[0].split() == ["BUNDLE", "VERSION", "PHASE", "ENVIRONMENTS", "COMMIT", "AUTHOR", "AGE"]
+    assert {"my-app-1", "1.1.0", "dana"} <= set(table.splitlines()[1].split())
+    (as_json,) = json.loads(await cli("get", "bundles", "my-app", "-o", "json"))["items"]
+    (as_yaml,) = yaml.safe_load(await cli("get", "bundles", "my-app", "-o", "yaml"))["items"]
+    assert as_json == as_yaml
+    assert as_json["metadata"]["name"] == "my-app-1"
+
+
+async def test_get_pipelines_shows_what_is_verified_where(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1", tag="1.1.0"))
+    status = {
+        "phase": "Promoting",
+        "pipeline": "my-app",
+        "environments": {"dev": {"state": "Verified", "verifiedAt": "2026-04-07T10:00:00Z"}},
+    }
+    await world.client.patch(
+        BUNDLE, "my-app-1", "default", {"status": status}, kind=PatchType.MERGE, subresource="status"
+    )
+    table = await cli("get", "pipelines")
+    assert "dev=1.1.0" in table
+    assert "staging=-" in table
+
+
+async def test_pause_creates_a_freeze_gate_and_resume_deletes_it(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY))
+    assert await cli("pause", "my-app", "--message", "audit week") == "Pipeline my-app paused\n"
+    frozen = await world.get(POLICY_GATE, "my-app-freeze")
+    assert frozen["spec"] == {"expression": "false", "message": "audit week", "recheckInterval": "5m"}
+    assert frozen["metadata"]["labels"]["kardinal.io/type"] == "freeze"
+    assert "already" in await cli("pause", "my-app")
+    assert "my-app (paused)" in await cli("get", "pipelines")
+    assert await cli("resume", "my-app") == "Pipeline my-app resumed\n"
+    assert await world.objects(POLICY_GATE) == []
+    assert "not paused" in await cli("resume", "my-app")
+
+
+async def test_promote_moves_the_target_forward(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1", intent={"target": "dev"}))
+    assert "goes on to staging" in await cli("promote", "my-app", "--env", "staging")
+    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == "staging"
+    assert "already on its way to staging" in await cli("promote", "my-app", "--env", "staging")
+
+
+async def test_promote_does_not_move_a_target_back_or_aside(cli: Cli, world: World) -> None:
+    fan_out = ["staging", environment("eu", dependsOn=["staging"]), environment("us", dependsOn=["staging"])]
+    await world.apply(pipeline(REPOSITORY, environments=fan_out), bundle("my-app-1", intent={"target": "eu"}))
+    for name in ("staging", "us"):
+        done = await cli.attempt("promote", "my-app", "--env", name)
+        assert done.code == 1
+        assert f"{name} does not come after it" in done.err
+    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == "eu"
+
+
+async def test_init_makes_a_pipeline_and_names_the_gates_it_will_meet(cli: Cli, world: World) -> None:
+    await world.apply(gate("no-weekend-deploys", "!schedule.isWeekend", namespace="platform-policies"))
+    config = world.directory / "home" / "kardinal.yaml"
+    config.write_text(
+        "app: shop\nimage: ghcr.io/acme/shop\ngit: {url: https://git.example.com/acme/gitops, secret: git}\n"
+        "environments: [dev, prod]\nprodApproval: pr-review\n"
+    )
+    preview = yaml.safe_load(await cli("init", "-o", "yaml"))
+    assert await world.objects(PIPELINE) == []
+    printed = await cli("init")
+    assert printed.startswith('Pipeline "shop" created (2 environments: dev, prod)\n')
+    assert "1 org PolicyGates will be injected: no-weekend-deploys" in printed
+    assert "kardinal create bundle shop --image ghcr.io/acme/shop:$TAG" in printed
+    created = await world.get(PIPELINE, "shop")
+    assert [entry["approval"] for entry in created["spec"]["environments"]] == ["auto", "pr-review"]
+    assert created["spec"]["git"]["secretRef"] == {"name": "git"}
+    assert preview["spec"]["git"]["url"] == created["spec"]["git"]["url"]
+
+
+async def test_explain_before_anything_began_says_what_it_waits_for(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1", tag="1.1.0"))
+    printed = await cli("explain", "my-app", "--env", "prod")
+    assert "PROMOTION: my-app / prod" in printed
+    assert "Bundle: my-app-1 (1.1.0)" in printed
+    assert "RESULT: WAITING" in printed
+
+
+async def test_version_names_both_ends(cli: Cli) -> None:
+    printed = await cli("version")
+    assert [line.split()[0] for line in printed.splitlines()] == ["kardinal", "controller"]
+    assert "not installed" in printed
+
+
+async def test_colour_is_never_written_where_nobody_sees_it(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
+    assert "\x1b" not in await cli("get", "bundles", "my-app")

@@ -1,0 +1,101 @@
+"""What a person reads who typed the wrong thing: exit code 2 for a wrong call, 1 for work that failed, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.support.objects import bundle, pipeline
+from tests.support.world import World
+
+REPOSITORY = "https://git.example.com/acme/gitops.git"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frobnicate"],
+        ["get"],
+        ["get", "bundles"],
+        ["create", "bundle", "my-app"],
+        ["promote", "my-app"],
+        ["get", "pipelines", "-o", "xml"],
+        ["create", "bundle", "my-app", "--image", "a:1", "--label", "novalue"],
+        ["local", "up", "--only", "plane", "--simulate"],
+        ["local", "up", "--port", "70000"],
+    ],
+)
+async def test_a_wrong_call_ends_with_2_and_shows_the_usage(world: World, cli: Cli, arguments: list[str]) -> None:
+    await world.apply(pipeline(REPOSITORY))
+    done = await cli.attempt(*arguments)
+    assert done.code == 2
+    assert "Usage:" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["get", "bundles", "my-ap"], ["no Pipeline my-ap", "There are: my-app"]),
+        (
+            ["create", "bundle", "my-app", "--image", "a:1", "--target", "qa"],
+            ["no environment qa", "dev, staging, prod"],
+        ),
+        (["create", "bundle", "my-app", "--image", "UP:1"], ["UP"]),
+        (["explain", "my-app", "--env", "qa"], ["no environment qa", "dev, staging, prod"]),
+        (["explain", "my-app", "--env", "dev", "--bundle", "other"], ["no Bundle other", "kardinal get bundles"]),
+        (["promote", "my-app", "--env", "qa"], ["no environment qa"]),
+        (["init"], ["there is no file kardinal.yaml", "app: my-app"]),
+        (["pr", "list"], ["no Pipeline of provider local", "--repo"]),
+        (["pr", "list", "--repo", "/nowhere/at/all.git"], ["/nowhere/at/all.git"]),
+        (["local", "status", "--dir", "nowhere"], ["nothing runs", "kardinal local up"]),
+    ],
+)
+async def test_a_failure_names_its_cause_and_the_remedy(
+    world: World, cli: Cli, arguments: list[str], words: list[str]
+) -> None:
+    await world.apply(pipeline(REPOSITORY, provider="git"), bundle("my-app-1"))
+    done = await cli.attempt(*arguments)
+    assert done.code == 1
+    for word in words:
+        assert word in done.err
+    assert "Traceback" not in done.err
+
+
+async def test_a_typo_in_the_init_file_is_answered_with_the_nearest_field(world: World, cli: Cli) -> None:
+    config = world.directory / "home" / "kardinal.yaml"
+    config.write_text("app: shop\nimage: x\ngit: {ulr: https://git.example.com/x}\nenviroments: [dev]\n")
+    done = await cli.attempt("init")
+    assert done.code == 1
+    assert "enviroments: unknown field; did you mean environments?" in done.err
+    assert "git.ulr: unknown field; did you mean url?" in done.err
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "words"),
+    [
+        (None, ["kubeconfig"]),
+        ("not: [yaml", ["kubeconfig"]),
+        ("apiVersion: v1\nkind: Config\n", ["kubeconfig"]),
+    ],
+    ids=["missing", "broken", "empty"],
+)
+async def test_a_kubeconfig_that_does_not_work_is_named(
+    tmp_path: Path, kubeconfig: str | None, words: list[str]
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if kubeconfig is not None:
+        path.write_text(kubeconfig)
+    done = await Cli(path, tmp_path).attempt("get", "pipelines")
+    assert done.code == 1
+    for word in words:
+        assert word in done.err
+    assert "Traceback" not in done.err
+
+
+async def test_a_server_that_is_gone_says_how_to_start_one(world: World, cli: Cli) -> None:
+    await world.plane.stop()
+    done = await cli.attempt("get", "pipelines")
+    assert done.code == 1
+    assert "kardinal local up" in done.err
