@@ -23,7 +23,8 @@ __all__ = ["next_transition"]
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
-_LONGEST_SOAK = 366 * _DAY
+_LONGEST_SOAK = 366 * 24 * 60
+"""Minutes; a larger number in an expression is no threshold that anybody waits for."""
 
 
 def next_transition(expression: str, context: Context, *, now: datetime) -> datetime | None:
@@ -43,7 +44,7 @@ def _moments(expression: str, context: Context, now: datetime) -> Iterator[datet
     yield from _schedule(reads, now)
     if SOAK in reads and context.soak.since is not None:
         for threshold in numbers(expression):
-            if 0 <= threshold * timedelta(minutes=1) / _LONGEST_SOAK <= 1:
+            if 0 <= threshold <= _LONGEST_SOAK:
                 reached = context.soak.since + timedelta(minutes=threshold)
                 yield reached
                 yield reached + _INSTANT

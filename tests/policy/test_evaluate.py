@@ -1,0 +1,171 @@
+"""What gates answer and how they explain it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kardinal.api import Bundle
+from kardinal_controller.policy.context import Context, Soak, upstream_soak
+from kardinal_controller.policy.evaluate import Answer, evaluate
+from tests.support import objects
+
+TUESDAY = datetime(2026, 3, 3, 14, 30, tzinfo=UTC)
+SATURDAY = datetime(2026, 3, 7, 9, 0, tzinfo=UTC)
+
+
+def bundle(**fields: Any) -> Bundle:
+    return Bundle.model_validate(objects.bundle("app-1", **fields))
+
+
+def context(*, soaked: timedelta | None = timedelta(minutes=12), previous: str | None = None, **fields: Any) -> Context:
+    soak = Soak(since=TUESDAY - soaked) if soaked is not None else Soak(unknown="dev has no upstream")
+    return Context(bundle(**fields), "prod", "pr-review", soak=soak, previous_version=previous)
+
+
+def answer(expression: str, *, now: datetime = TUESDAY, **fields: Any) -> Answer:
+    return evaluate(expression, context(**fields), now=now)
+
+
+@pytest.mark.parametrize(
+    ("expression", "ready", "reason"),
+    [
+        ("!schedule.isWeekend", True, "schedule.isWeekend = false"),
+        ("schedule.hour >= 15", False, "schedule.hour = 14 (threshold: >= 15)"),
+        (
+            "schedule.hour >= 9 && schedule.hour < 17",
+            True,
+            "schedule.hour = 14 (threshold: >= 9, < 17)",
+        ),
+        ('schedule.dayOfWeek != "Friday"', True, "schedule.dayOfWeek = Tuesday"),
+        ("bundle.upstreamSoakMinutes >= 30", False, "bundle.upstreamSoakMinutes = 12 (threshold: >= 30)"),
+        ("30 <= bundle.upstreamSoakMinutes", False, "bundle.upstreamSoakMinutes = 12 (threshold: >= 30)"),
+        ('bundle.version == "1.1.0"', True, "bundle.version = 1.1.0"),
+        ('bundle.type == "image" && bundle.name == "app-1"', True, "bundle.type = image, bundle.name = app-1"),
+        ('environment.name == "prod"', True, "environment.name = prod"),
+        ('environment.approval == "pr-review"', True, "environment.approval = pr-review"),
+        ("false", False, "the expression is false"),
+        ("true", True, "the expression is true"),
+        ("has(bundle.labels.hotfix)", False, "the expression is false"),
+        ("!has(previousBundle.version)", True, "the expression is true"),
+        ("bundle.?labels.?tier.orValue('x') == 'x'", True, "the expression is true"),
+    ],
+)
+def test_the_reason_shows_the_values_that_were_seen(expression: str, ready: bool, reason: str) -> None:
+    assert answer(expression) == Answer(ready, reason, "pass" if ready else "fail")
+
+
+def test_labels_provenance_and_intent_can_be_read() -> None:
+    found = answer(
+        'bundle.labels["team"] == "web" && bundle.provenance.author == "ci" && bundle.intent.target == "prod"',
+        labels={"team": "web"},
+        provenance={"author": "ci"},
+        intent={"target": "prod"},
+    )
+    assert found.ready
+    assert found.reason == "bundle.labels.team = web, bundle.provenance.author = ci, bundle.intent.target = prod"
+
+
+def test_the_previous_version_of_the_environment_can_be_read() -> None:
+    assert answer("bundle.version != previousBundle.version", previous="1.0.0").ready
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("bundle.upstreamSoakMinutes >= 30", "dev has no upstream"),
+        ("bundle.upstreamSoakMinutes < 60", "dev has no upstream"),
+        (
+            'previousBundle.version == "1"',
+            "no other Bundle has been Verified in prod: previousBundle.version is not set",
+        ),
+        ('bundle.labels.tier == "gold"', "bundle.labels.tier is not set"),
+        ('bundle.provenance.author != "x"', "bundle.provenance.author is not set"),
+        ("schedule.isWeekend &&", "the expression is not valid CEL"),
+        ("nonsense(1)", "the expression is not valid CEL"),
+        ("metrics.errorRate < 0.1", "metrics.errorRate is not available in this version"),
+        ("has(metrics.errorRate) || true", "metrics.errorRate is not available in this version"),
+        ('delegation.status == "ok"', "delegation.status is not available in this version"),
+        ("externalApproval.granted", "not available in this version"),
+        ("contracts.ok", "not available in this version"),
+        ("targetDrift.unreconciled == 0", "not available in this version"),
+        ("bundle.vresion == 'x'", "there is no attribute bundle.vresion; did you mean bundle.version?"),
+        ("schedul.isWeekend", "did you mean schedule.isWeekend?"),
+        ("bundle.provenance.autor == 'x'", "did you mean bundle.provenance.author?"),
+        ("bundle.?annotations.?x.orValue('') == ''", "there is no attribute bundle.annotations"),
+        ("schedule.hour", "it must be true or false"),
+        ("bundle.labels", "it must be true or false"),
+        ("schedule.hour < 'x'", "does not take (int, string)"),
+        ("1 / 0 == 1", "division by zero"),
+    ],
+)
+def test_what_cannot_be_decided_is_closed_and_says_why(expression: str, says: str) -> None:
+    found = answer(expression, soaked=None)
+    assert (found.ready, found.result) == (False, "error")
+    assert says in found.reason
+
+
+@pytest.mark.parametrize(
+    ("expression", "write"),
+    [
+        ("bundle.labels.hotfix == true", 'write == "true"'),
+        ("true == bundle.labels.hotfix", 'write == "true"'),
+        ('bundle.labels["hotfix"] == true', 'write == "true"'),
+        ("schedule.isWeekend && bundle.labels.hotfix == 1", 'write == "1"'),
+    ],
+)
+@pytest.mark.parametrize("labels", [{"hotfix": "true"}, {}])
+def test_comparing_a_label_with_something_that_is_not_text_is_explained(
+    expression: str, write: str, labels: dict[str, str]
+) -> None:
+    found = answer(expression, labels=labels)
+    assert not found.ready
+    assert "is never true: labels are strings" in found.reason
+    assert write in found.reason
+
+
+def test_the_hint_is_not_given_where_it_does_not_matter() -> None:
+    assert "labels are strings" not in answer('bundle.labels.hotfix == "true"', labels={"hotfix": "no"}).reason
+
+
+def test_the_schedule_is_utc() -> None:
+    assert answer("schedule.isWeekend", now=SATURDAY).ready
+    assert answer("schedule.isWeekend", now=SATURDAY - timedelta(hours=9, microseconds=1)).ready is False
+    assert answer('schedule.dayOfWeek == "Saturday" && schedule.hour == 9', now=SATURDAY).ready
+
+
+def test_a_soak_just_below_its_threshold_does_not_read_as_reached() -> None:
+    found = answer("bundle.upstreamSoakMinutes >= 30", soaked=timedelta(minutes=30) - timedelta(milliseconds=1))
+    assert found.reason == "bundle.upstreamSoakMinutes = 29.99 (threshold: >= 30)"
+    assert answer("bundle.upstreamSoakMinutes >= 30", soaked=timedelta(minutes=30)).ready
+
+
+def test_a_clock_that_is_behind_the_verification_means_no_soak_rather_than_a_negative_one() -> None:
+    assert not answer("bundle.upstreamSoakMinutes >= 0.01", soaked=timedelta(minutes=-5)).ready
+
+
+def test_a_long_reason_is_cut() -> None:
+    labels = {f"l{index}": "v" * 63 for index in range(30)}
+    expression = " && ".join(f'bundle.labels.l{index} != ""' for index in range(30))
+    assert len(answer(expression, labels=labels).reason) == 500
+
+
+def test_text_of_an_expression_never_comes_back_as_a_library_message() -> None:
+    reason = answer("schedule.hour > bundle.labels.secret", labels={"secret": "s3cret"}).reason
+    assert "s3cret" not in reason
+
+
+@pytest.mark.parametrize(
+    ("verified", "expected"),
+    [
+        ({}, Soak(unknown="prod has no upstream")),
+        ({"staging": None}, Soak(unknown="staging is not Verified")),
+        ({"eu": None, "us": None}, Soak(unknown="eu and us are not Verified")),
+        ({"eu": TUESDAY, "us": None}, Soak(unknown="us is not Verified")),
+        ({"eu": TUESDAY, "us": SATURDAY}, Soak(since=SATURDAY)),
+    ],
+)
+def test_the_soak_is_the_shortest_of_all_upstreams(verified: dict[str, datetime | None], expected: Soak) -> None:
+    assert upstream_soak("prod", verified) == expected
