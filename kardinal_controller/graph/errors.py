@@ -1,0 +1,46 @@
+"""What can be wrong with a Graph, as a value: all of it is reported at once (graph.md 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["GraphError", "Problem", "ProblemReason"]
+
+ProblemReason = Literal["DeclarationError", "ExpressionError", "DependencyError"]
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to fix: at `path` of the Graph, in the node called `node` where that is known."""
+
+    reason: ProblemReason
+    path: str
+    message: str
+    node: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.path} (node {self.node})" if self.node else self.path
+        return f"{where}: {self.message}"
+
+
+class GraphError(Exception):
+    """A Graph that cannot be compiled."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.message)
+
+    @property
+    def reason(self) -> ProblemReason:
+        return self.problems[0].reason
+
+    @property
+    def message(self) -> str:
+        lines = [str(problem) for problem in self.problems[:_SHOWN]]
+        if more := len(self.problems) - _SHOWN:
+            lines += [f"and {more} more"] if more > 0 else []
+        return "; ".join(lines)

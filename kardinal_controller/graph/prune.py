@@ -1,0 +1,64 @@
+"""What has to go, and in which order (graph.md 2.11).
+
+A candidate is an object that carries our label and that no node wants any more: its node is gone, is excluded, or now
+makes an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed) is
+no candidate: absence must be certain before anything is deleted.
+
+Objects go in waves, what comes last in the Graph first, and a wave waits until the one before has really disappeared.
+The order is known without evaluating anything, from the Graph or else from an annotation: a Graph whose data are gone
+must still be deletable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+
+from kardinal.kube import JsonObject
+from kardinal_controller.graph.compile import CompiledGraph
+from kardinal_controller.graph.identity import ADOPTED, APPLY_ORDER, ObjectKey, node_of
+from kardinal_controller.graph.outcome import GraphIdentity, Outcome, Prune
+
+__all__ = ["next_wave", "teardown_wave"]
+
+_LAST = -1
+
+
+def next_wave(
+    graph: CompiledGraph,
+    identity: GraphIdentity,
+    owned: Iterable[tuple[ObjectKey, JsonObject]],
+    *,
+    outcomes: Mapping[str, Outcome],
+    claimed: Mapping[ObjectKey, str],
+) -> tuple[Prune, ...]:
+    """The deletions that may happen now; `claimed` says which node wants which object."""
+    candidates = []
+    for key, obj in owned:
+        node = graph.by_label.get(node_of(obj, namespace=identity.namespace, name=identity.name) or "")
+        if key in claimed:
+            continue
+        if node is None:
+            candidates.append((_annotated_layer(obj), key, obj))
+        elif outcomes[node.id].state == "Excluded" or node.id in claimed.values():
+            candidates.append((node.layer, key, obj))
+    return _wave(candidates)
+
+
+def teardown_wave(owned: Iterable[tuple[ObjectKey, JsonObject]]) -> tuple[Prune, ...]:
+    """The deletions that may happen now when everything has to go; empty when nothing is left."""
+    return _wave([(_annotated_layer(obj), key, obj) for key, obj in owned])
+
+
+def _wave(candidates: list[tuple[int, ObjectKey, JsonObject]]) -> tuple[Prune, ...]:
+    last = max((layer for layer, _, _ in candidates), default=_LAST)
+    return tuple(Prune(key, obj, release=_has(obj, ADOPTED)) for layer, key, obj in candidates if layer == last)
+
+
+def _has(obj: JsonObject, annotation: str) -> bool:
+    annotations: Container[str] = obj["metadata"].get("annotations") or ()
+    return annotation in annotations
+
+
+def _annotated_layer(obj: JsonObject) -> int:
+    text = (obj["metadata"].get("annotations") or {}).get(APPLY_ORDER, "")
+    return int(text) if text.isascii() and text.isdigit() else _LAST
