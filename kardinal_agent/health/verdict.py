@@ -1,0 +1,30 @@
+"""What a health adapter answers, and what one is (promotion.md, *Health proves the promoted version*).
+
+One rule stands above all adapters: healthy on the old version must never verify. An adapter therefore looks for the
+promoted images first and at the workload's condition second, and whatever it does not see it does not assume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kardinal.api import PromotionStep
+from kardinal.api.image import ImageReference
+
+__all__ = ["HealthAdapter", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an environment runs what was promoted; `message` says what proves it, or precisely what is missing."""
+
+    healthy: bool
+    message: str
+
+
+class HealthAdapter(Protocol):
+    """One way to ask; it answers from what it watches, at once and without a request."""
+
+    def check(self, step: PromotionStep, images: Sequence[ImageReference]) -> Verdict: ...
