@@ -184,8 +184,11 @@ class Client:
         if uid is not None:
             options["preconditions"] = {"uid": uid}
         answer = await self._transport.request("DELETE", _path(resource, namespace, name), body=options)
-        known = answer.get("details") if answer.get("kind") == "Status" else answer.get("metadata")
-        note_delete(resource, namespace, name, uid or (known or {}).get("uid"))
+        metadata = answer.get("details" if answer.get("kind") == "Status" else "metadata") or {}
+        if metadata.get("finalizers"):
+            note_write(resource, answer)
+        else:
+            note_delete(resource, namespace, name, uid or metadata.get("uid"))
 
     @staticmethod
     def _noted(resource: ResourceType, written: JsonObject) -> JsonObject:

@@ -21,7 +21,7 @@ __all__ = ["Write", "note_delete", "note_write", "recorded_writes"]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write the server confirmed. `revision` is None when the object is gone by it."""
+    """One write the server confirmed: the object it left and its revision, or neither when the object is gone."""
 
     resource: ResourceType
     namespace: str
@@ -68,6 +68,6 @@ def note_write(resource: ResourceType, written: JsonObject) -> None:
 
 
 def note_delete(resource: ResourceType, namespace: str | None, name: str, uid: str | None) -> None:
-    """Note that an object was deleted, or was marked for deletion."""
+    """Note that an object is gone."""
     if (log := _log.get()) is not None:
         log.append(Write(resource, namespace or "", name, uid, None))

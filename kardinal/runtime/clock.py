@@ -1,10 +1,11 @@
 """Time as a dependency.
 
-Everything kardinal decides by time (queue delays, gate re-evaluation, step timeouts, polls, stamps in status) reads it
-from a `Clock` that is handed in, so that a test can own the hours. What belongs to the network alone (HTTP deadlines, TLS,
-watch timeouts) uses real time and does not go through here.
+Everything kardinal decides by time (queue delays, gate re-evaluation, step timeouts, polls, stamps in status) reads
+it from a `Clock` that is handed in, so that a test can own the hours. What belongs to the network alone (HTTP
+deadlines, TLS, watch timeouts) uses real time and does not go through here.
 
-Intervals are measured with `monotonic`, stamps are written from `now`: a wall clock that jumps must not fire or lose a timer.
+Intervals are measured with `monotonic`, stamps are written from `now`: a wall clock that jumps must not fire or lose
+a timer.
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""Log lines: JSON for machines, coloured columns for a person at a terminal.
+
+Whoever handles a request or a reconcile binds what it is about to context variables once; every line written
+meanwhile carries it, also those of libraries. Values, not sentences, hold the facts, and secrets are never among
+them.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import orjson
+import structlog
+from structlog.typing import Processor
+
+__all__ = ["configure", "get_logger"]
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def configure(*, level: str = "info", stream: TextIO | None = None, json: bool | None = None) -> None:
+    """Set up the log of this process; `json` is decided by whether the stream is a terminal unless given."""
+    if level not in LEVELS:
+        raise ValueError(f"{level!r} is no log level: use one of {', '.join(LEVELS)}")
+    target = stream or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    as_json = not target.isatty() if json is None else json
+    shared: Sequence[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    rendered: list[Processor] = (
+        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(serializer=_dumps)]
+        if as_json
+        else [structlog.dev.ConsoleRenderer(colors=target.isatty())]
+    )
+    structlog.configure(
+        processors=[*shared, structlog.processors.StackInfoRenderer(), *rendered],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(file=target),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendered],
+        )
+    )
+    # Libraries say little that helps below a warning.
+    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+
+
+def get_logger(name: str | None = None) -> structlog.typing.FilteringBoundLogger:
+    """A logger that carries the context of its task."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(name)
+    return logger
+
+
+def _dumps(event: dict[str, Any], **_: object) -> str:
+    return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()

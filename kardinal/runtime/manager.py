@@ -1,0 +1,316 @@
+"""One program: its caches, controllers and helpers, started in an order that holds and stopped in reverse.
+
+Probes answer first. Then caches are read, and only when all are complete do the other parts start, because a
+reconciler that runs on half a world deletes the other half. Stopping goes backwards: controllers hand out no more
+keys and finish what they have begun, then the helpers, then the caches, last the recorder, which may still tell what
+was done, and the probes. All of it has thirty seconds.
+
+The first failure of any part ends the program and is what `run` raises; what fails because of the stop is noise.
+Everything is declared before the start, so that the permissions a program needs and the memory it takes can be read
+from its composition root. Design: runtime.md 1.6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from kardinal.api import ResourceType
+from kardinal.kube import Backoff, Client
+from kardinal.runtime.clock import Clock
+from kardinal.runtime.consistency import Consistency
+from kardinal.runtime.controller import Controller, Reconciler
+from kardinal.runtime.errors import GraceExceeded, SyncTimeout, UndeclaredInformer
+from kardinal.runtime.http import Check, ProbeServer
+from kardinal.runtime.informer import Informer
+from kardinal.runtime.metrics import Metrics
+from kardinal.runtime.queue import PriorityQueue
+from kardinal.runtime.recorder import EventRecorder
+from kardinal.runtime.reflector import Scope
+from kardinal.runtime.sources import Source
+from kardinal.runtime.status import StatusWriter
+
+__all__ = ["Manager", "Runnable"]
+
+SYNC_SECONDS = 120.0
+GRACE_SECONDS = 30.0
+WORKERS = 4
+ITEM_BACKOFF = Backoff(base=0.005, cap=1000.0, jitter=0.1)
+
+log = structlog.get_logger(__name__)
+
+
+class Runnable(Protocol):
+    """A part of the program that is neither cache nor controller: a web server, a poll."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class Manager:
+    """Owns everything that runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        name: str,
+        probe_address: str | None = None,
+        metrics_address: str | None = None,
+        sync_timeout: float = SYNC_SECONDS,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.client = client
+        self.clock = clock
+        self.name = name
+        self.status = StatusWriter(client)
+        self._figures = Metrics(clock=clock)
+        self.recorder = EventRecorder(
+            client,
+            clock=clock,
+            controller=name,
+            dropped=lambda reason: self._figures.events_dropped.labels(reason).inc(),
+        )
+        self._informers: dict[Scope, Informer] = {}
+        self._controllers: list[Controller] = []
+        self._runnables: list[Runnable] = []
+        self._started: list[Runnable] = []
+        self._checks: dict[str, Check] = {"caches": self._unsynced}
+        self._server = ProbeServer(
+            probe_address=probe_address,
+            metrics_address=metrics_address,
+            ready_checks=self._checks,
+            metrics=self._figures,
+        )
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._failure: BaseException | None = None
+        self._failed = asyncio.Event()
+        self._sync_timeout = sync_timeout
+        self._grace = grace
+        self._state = "declared"
+        client.observe(self._figures.observe_requests(urlsplit(client.connection.server).netloc))
+
+    @property
+    def metrics(self) -> CollectorRegistry:
+        """Where this program's own figures are registered."""
+        return self._figures.registry
+
+    @property
+    def informers(self) -> Sequence[Informer]:
+        return list(self._informers.values())
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where `probes` and `metrics` are served, while they are."""
+        return dict(self._server.urls)
+
+    @property
+    def idle(self) -> bool:
+        """No key is ready and none is being worked on; delayed keys do not count."""
+        return all(controller.idle for controller in self._controllers)
+
+    def activity(self) -> list[str]:
+        """One line per controller that is not idle, for a person who wonders why."""
+        return [
+            f"{each.name}: {len(each.queue)} ready, at work on {sorted(map(str, each.queue.processing))}"
+            for each in self._controllers
+            if not each.idle
+        ]
+
+    def informer(
+        self,
+        resource: ResourceType,
+        *,
+        namespace: str | None = None,
+        labels: str | None = None,
+        fields: str | None = None,
+    ) -> Informer:
+        """The shared copy of these objects; whoever asks for the same scope gets the same copy."""
+        scope = Scope(resource, namespace, labels, fields)
+        if scope not in self._informers:
+            if self._state != "declared":
+                raise UndeclaredInformer(f"{resource.kind}: informers are declared before the manager starts")
+            self._informers[scope] = Informer(
+                self.client, scope, clock=self.clock, metrics=self._figures.informer(resource.kind)
+            )
+        return self._informers[scope]
+
+    def controller(
+        self,
+        name: str,
+        reconciler: Reconciler,
+        sources: Sequence[Source],
+        *,
+        concurrency: int = WORKERS,
+        backoff: Backoff = ITEM_BACKOFF,
+    ) -> Controller:
+        """Declare a controller; its sources are attached at once, its workers start with the manager."""
+        self._only_before_start()
+        queue = PriorityQueue(clock=self.clock)
+        metrics = self._figures.controller(name, queue, concurrency=concurrency)
+        controller = Controller(
+            name,
+            reconciler,
+            queue=queue,
+            consistency=Consistency(lambda: self.informers, waited=lambda outcome: metrics.stale_waits[outcome].inc()),
+            metrics=metrics,
+            clock=self.clock,
+            concurrency=concurrency,
+            backoff=backoff,
+        )
+        for source in sources:
+            source.attach(queue)
+        self._controllers.append(controller)
+        return controller
+
+    def add(self, runnable: Runnable) -> None:
+        """Start and stop `runnable` with the manager: after the caches, before the controllers."""
+        self._only_before_start()
+        self._runnables.append(runnable)
+
+    def add_ready_check(self, name: str, check: Check) -> None:
+        """Let /readyz ask `check` too."""
+        self._checks[name] = check
+
+    async def start(self) -> None:
+        """Start everything; when it returns, caches are complete and controllers work. On failure nothing is left."""
+        self._only_before_start()
+        self._state = "running"
+        try:
+            await self._server.start()
+            self._spawn("recorder", self.recorder.run())
+            for scope, informer in self._informers.items():
+                self._spawn(f"informer {scope.resource.kind} {scope.namespace or ''}", informer.run())
+            await self._sync()
+            for runnable in self._runnables:
+                self._started.append(runnable)
+                await runnable.start()
+            for controller in self._controllers:
+                self._spawn(f"controller {controller.name}", controller.run())
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop everything, newest first, within the grace. Stopping twice is harmless."""
+        if self._state == "stopped":
+            return
+        self._state = "stopped"
+        late: list[str] = []
+        deadline = asyncio.get_running_loop().time() + self._grace
+        for controller in self._controllers:
+            controller.queue.shut_down()
+        working = [name for name in self._tasks if name.startswith("controller ")]
+        await self._end(*working, deadline=deadline, late=late)
+        for runnable in reversed(self._started):
+            await self._within(deadline, type(runnable).__name__, runnable.stop(), late)
+        await self.recorder.flush()
+        await self._end(*self._tasks, deadline=0.0, late=[])
+        await self._server.stop()
+        if late:
+            raise GraceExceeded(f"not stopped within {self._grace:.0f} s: {', '.join(late)}")
+
+    async def run(self, stop_event: asyncio.Event | None = None) -> None:
+        """Run as a process does: until `stop_event`, SIGINT or SIGTERM, or the first failure, which is raised.
+
+        A second signal stops at once.
+        """
+        stopping = stop_event or asyncio.Event()
+        loop = asyncio.get_running_loop()
+        me = asyncio.current_task()
+
+        def on_signal() -> None:
+            if stopping.is_set() and me is not None:
+                me.cancel()
+            stopping.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, on_signal)
+        try:
+            await self._run_until(stopping)
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    async def _run_until(self, stopping: asyncio.Event) -> None:
+        starting = asyncio.ensure_future(self.start())
+        stopped = asyncio.ensure_future(stopping.wait())
+        failed = asyncio.ensure_future(self._failed.wait())
+        try:
+            await asyncio.wait((starting, stopped, failed), return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                await starting
+                # The caches live as long as the process: a collection need not visit them each time.
+                gc.collect()
+                gc.freeze()
+                log.info("running", manager=self.name)
+                await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
+            log.info("stopping", manager=self.name)
+        finally:
+            for task in (starting, stopped, failed):
+                task.cancel()
+            await asyncio.gather(starting, stopped, failed, return_exceptions=True)
+            await self.stop()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _sync(self) -> None:
+        waiting = [informer.wait_synced() for informer in self._informers.values()]
+        try:
+            async with asyncio.timeout(self._sync_timeout):
+                await asyncio.gather(*waiting)
+        except TimeoutError:
+            raise SyncTimeout(
+                f"{self._unsynced()} within {self._sync_timeout:.0f} s: is the CustomResourceDefinition installed "
+                "and may this account list and watch it?"
+            ) from None
+
+    def _unsynced(self) -> str | None:
+        missing = sorted({each.resource.kind for each in self._informers.values() if not each.synced})
+        return f"could not read {', '.join(missing)}" if missing else None
+
+    def _only_before_start(self) -> None:
+        if self._state != "declared":
+            raise RuntimeError(f"the manager {self.name} is {self._state}: declare and start it once")
+
+    def _spawn(self, name: str, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=f"{self.name} {name}")
+        self._tasks[name] = task
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None or self._failure is not None:
+            return
+        self._failure = error
+        log.error("a part of the program failed", manager=self.name, part=task.get_name(), exc_info=error)
+        self._failed.set()
+
+    async def _end(self, *names: str, deadline: float, late: list[str]) -> None:
+        """Wait for tasks until `deadline`, then cancel them and wait for that."""
+        tasks = {name: task for name in names if (task := self._tasks.pop(name, None)) is not None}
+        if not tasks:
+            return
+        left = max(deadline - asyncio.get_running_loop().time(), 0.0)
+        _, pending = await asyncio.wait(tasks.values(), timeout=left)
+        late += [name for name, task in tasks.items() if task in pending]
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    async def _within(self, deadline: float, name: str, stopping: Awaitable[None], late: list[str]) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await stopping
+        except TimeoutError:
+            late.append(name)
+        except Exception:
+            log.exception("a part of the program failed to stop", manager=self.name, part=name)

@@ -1,0 +1,276 @@
+"""Kubernetes Events: what a person finds under `kubectl describe`.
+
+Telling must never hold up doing. `event` notes what happened and returns; one task writes. What is said again becomes
+a *series*: one Event object whose count grows, and whatever is repeated before it was written is written once. An
+Event is named after its content, so that another process, or this one after a restart, continues the series instead
+of starting a second object.
+
+Three bounds keep a bad day cheap: a number of unwritten events, a budget per object that refills slowly, and a number
+of series that are remembered. What does not fit is counted, not kept. Design: runtime.md 1.7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import socket
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+import structlog
+
+from kardinal.api.core import EVENT
+from kardinal.kube import (
+    AlreadyExists,
+    Backoff,
+    Client,
+    ConnectionFailed,
+    DeadlineExceeded,
+    JsonObject,
+    KubeError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+)
+from kardinal.runtime.clock import Clock
+
+__all__ = ["EventRecorder", "ResourceRef"]
+
+MAX_PENDING = 1000
+MAX_SERIES = 4096
+BURST = 25
+REFILL_SECONDS = 300.0
+MAX_NOTE_BYTES = 1024
+MAX_TRIES = 12
+FLUSH_SECONDS = 2.0
+RETRY = Backoff(base=1.0, cap=10.0, jitter=0.5)
+PASSING = (ConnectionFailed, DeadlineExceeded, ServerError, TooManyRequests)
+
+EventType = Literal["Normal", "Warning"]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRef:
+    """What an Event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @classmethod
+    def to(cls, obj: JsonObject) -> ResourceRef:
+        """A reference to an object as it was read."""
+        metadata = obj["metadata"]
+        return cls(
+            obj["apiVersion"], obj["kind"], metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
+        )
+
+    def to_json(self) -> JsonObject:
+        fields = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        return {name: value for name, value in fields.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What makes two events the same."""
+
+    regarding: ResourceRef
+    type: str
+    reason: str
+    action: str
+    note: str
+
+    @property
+    def namespace(self) -> str:
+        return self.regarding.namespace or "default"
+
+    @property
+    def name(self) -> str:
+        digest = hashlib.blake2b(repr(self).encode(), digest_size=8).hexdigest()
+        return f"{self.regarding.name[:200].rstrip('.-')}.{digest}"
+
+
+@dataclass(slots=True)
+class _Series:
+    """How often one content was said, and how often the object in the cluster knows of."""
+
+    first: datetime
+    last: datetime
+    count: int = 0
+    inherited: int = 0  # said by an earlier process
+    created: bool = False
+
+
+@dataclass(slots=True)
+class _Budget:
+    tokens: float
+    at: float
+
+
+class EventRecorder:
+    """Notes events at once, writes them soon."""
+
+    def __init__(self, client: Client, *, clock: Clock, controller: str, dropped: Callable[[str], None]) -> None:
+        self._client = client
+        self._clock = clock
+        self._controller = controller
+        self._instance = f"{controller}-{socket.gethostname()}"[:128]
+        self._dropped = dropped
+        self._series: OrderedDict[_Content, _Series] = OrderedDict()
+        self._budgets: OrderedDict[ResourceRef, _Budget] = OrderedDict()
+        self._pending: dict[_Content, None] = {}
+        self._wake = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self._backing_off = False
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits to be written; what waits for a server to come back does not count."""
+        return not self._pending or self._backing_off
+
+    def event(
+        self,
+        regarding: JsonObject | ResourceRef,
+        *,
+        type: EventType = "Normal",  # noqa: A002 - the field's name in Kubernetes
+        reason: str,
+        note: str,
+        action: str | None = None,
+    ) -> None:
+        """Say that something happened to an object. Never waits."""
+        about = regarding if isinstance(regarding, ResourceRef) else ResourceRef.to(regarding)
+        content = _Content(about, type, reason, action or reason, _cut(note))
+        now = self._clock.now()
+        series = self._series.setdefault(content, _Series(now, now))
+        self._series.move_to_end(content)
+        series.count += 1
+        series.last = now
+        if content in self._pending:
+            return
+        if not self._may_write(about):
+            self._dropped("throttled")
+        elif len(self._pending) >= MAX_PENDING:
+            self._dropped("queue_full")
+        else:
+            self._pending[content] = None
+            self._drained.clear()
+            self._wake.set()
+        if len(self._series) > MAX_SERIES:
+            self._series.popitem(last=False)
+
+    async def run(self) -> None:
+        """Write what is noted; ends only by cancellation."""
+        while True:
+            await self._wake.wait()
+            while self._pending:
+                content = next(iter(self._pending))
+                await self._write_patiently(content)
+                self._pending.pop(content, None)
+            self._wake.clear()
+            self._drained.set()
+
+    async def flush(self) -> None:
+        """Give what is noted a moment to be written, and count what was not."""
+        try:
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._drained.wait()
+        except TimeoutError:
+            for _ in self._pending:
+                self._dropped("shutdown")
+            self._pending.clear()
+
+    def _may_write(self, about: ResourceRef) -> bool:
+        now = self._clock.monotonic()
+        budget = self._budgets.setdefault(about, _Budget(BURST, now))
+        self._budgets.move_to_end(about)
+        if len(self._budgets) > MAX_SERIES:
+            self._budgets.popitem(last=False)
+        budget.tokens = min(BURST, budget.tokens + (now - budget.at) / REFILL_SECONDS)
+        budget.at = now
+        if budget.tokens < 1:
+            return False
+        budget.tokens -= 1
+        return True
+
+    async def _write_patiently(self, content: _Content) -> None:
+        for failures in range(MAX_TRIES):
+            try:
+                await self._write(content, self._series.get(content))
+            except PASSING:
+                self._backing_off = True
+                try:
+                    await self._clock.sleep(RETRY.delay(failures))
+                finally:
+                    self._backing_off = False
+            except KubeError as error:
+                self._dropped("refused")
+                log.warning("an Event was refused", reason=content.reason, error=str(error))
+                return
+            else:
+                return
+        self._dropped("unwritable")
+
+    async def _write(self, content: _Content, series: _Series | None) -> None:
+        if series is None:
+            return
+        if series.created:
+            try:
+                await self._continue(content, series)
+            except NotFound:
+                # Events live for an hour; the series begins anew.
+                series.created, series.inherited, series.first = False, 0, series.last
+            else:
+                return
+        try:
+            await self._client.create(EVENT, self._body(content, series))
+        except AlreadyExists:
+            existing = await self._client.get(EVENT, content.name, content.namespace)
+            series.inherited = (existing.get("series") or {}).get("count", 1)
+            await self._continue(content, series)
+        series.created = True
+
+    async def _continue(self, content: _Content, series: _Series) -> None:
+        await self._client.patch(EVENT, content.name, content.namespace, {"series": self._count(series)})
+
+    def _count(self, series: _Series) -> JsonObject:
+        return {"count": series.inherited + series.count, "lastObservedTime": _micro_time(series.last)}
+
+    def _body(self, content: _Content, series: _Series) -> JsonObject:
+        body: JsonObject = {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.kind,
+            "metadata": {"name": content.name, "namespace": content.namespace},
+            "eventTime": _micro_time(series.first),
+            "type": content.type,
+            "reason": content.reason,
+            "action": content.action,
+            "note": content.note,
+            "regarding": content.regarding.to_json(),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+        }
+        if series.count > 1:
+            body["series"] = self._count(series)
+        return body
+
+
+def _micro_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _cut(note: str) -> str:
+    return note.encode()[:MAX_NOTE_BYTES].decode(errors="ignore")

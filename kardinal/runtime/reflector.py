@@ -1,0 +1,258 @@
+"""Keeping a copy of a collection: list it once, follow its changes, and never believe that the stream is unbroken.
+
+The reflector asks for the whole state as a stream (a watch that sends what exists first, then one bookmark, then what
+changes), and where a server does not know that, by a paged list followed by a watch. From then on it remembers a
+*position*, the revision up to which everything was seen. A stream that ends or breaks is resumed from there and
+nothing is lost; when the server says that the position is too old, or newer than anything it has, the position is
+worthless and the whole state is read again. The sink then compares, which is how deletions that happened in the gap
+are noticed.
+
+Three traps: the objects a state stream starts with come in no order, so their revisions are not positions; a failure
+inside an HTTP 200 is an ERROR event; a server that accepts and closes at once would be hammered if a clean end cost
+nothing. Design: runtime.md 1.1, P1 to P4, P7, P15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import NoReturn, Protocol, TypeAlias
+
+import structlog
+
+from kardinal.api import ResourceType
+from kardinal.kube import (
+    ApiError,
+    Backoff,
+    BadRequest,
+    Client,
+    ConnectionFailed,
+    Expired,
+    Invalid,
+    JsonObject,
+    KubeError,
+    ObjectList,
+    TooManyRequests,
+    WatchEvent,
+)
+from kardinal.runtime.clock import Clock
+from kardinal.runtime.keys import Key, key_of
+
+__all__ = ["Reflector", "Scope", "Sink"]
+
+PAGE = 500
+WATCH_SECONDS = (300, 600)
+HEALTHY_AFTER = 120.0
+SHORTEST_WATCH = 1.0
+RECONNECT = Backoff(base=0.8, cap=30.0, jitter=1.0)
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+Stream: TypeAlias = AbstractAsyncContextManager[AsyncIterator[WatchEvent]]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which objects: a kind, and optionally one namespace and selectors that the server evaluates."""
+
+    resource: ResourceType
+    namespace: str | None = None
+    labels: str | None = None
+    fields: str | None = None
+
+
+class Sink(Protocol):
+    """Where the copy is kept."""
+
+    def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
+        """This is the whole state as of `revision`."""
+        ...
+
+    def apply(self, change: str, obj: JsonObject) -> None:
+        """One object was ADDED, MODIFIED or DELETED."""
+        ...
+
+    def advance(self, revision: str) -> None:
+        """Nothing changed up to `revision`."""
+        ...
+
+
+class ShortWatchError(ConnectionFailed):
+    """A watch that ended at once without a single event: the server is not serving it."""
+
+
+class Reflector:
+    """Fills one sink from one collection, for as long as `run` runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        scope: Scope,
+        sink: Sink,
+        *,
+        clock: Clock,
+        interrupted: Callable[[str], None],
+        backoff: Backoff = RECONNECT,
+    ) -> None:
+        self.backing_off = False
+        self._client = client
+        self._scope = scope
+        self._sink = sink
+        self._clock = clock
+        self._interrupted = interrupted
+        self._backoff = backoff
+        self._streams_state = True
+        self._position: str | None = None
+        # The least revision a new reading of the state must have; empty asks for the newest.
+        self._floor = ""
+        self._log = log.bind(kind=scope.resource.kind)
+
+    async def run(self) -> NoReturn:
+        """Follow the collection; ends only by cancellation."""
+        failures = 0
+        while True:
+            began = self._clock.monotonic()
+            try:
+                await self._follow_until_closed()
+            except KubeError as error:
+                if self._clock.monotonic() - began >= HEALTHY_AFTER:
+                    failures = 0
+                wait = self._judge(error, failures)
+                failures += 1
+                await self._back_off(wait)
+            else:
+                self._interrupted("closed")
+                if self._clock.monotonic() - began >= HEALTHY_AFTER:
+                    failures = 0
+
+    def _judge(self, error: KubeError, failures: int) -> float:
+        """Decide what the failure costs: the position, and a wait. The first failure after good times costs no wait."""
+        wait = self._backoff.delay(failures - 1) if failures else 0.0
+        if isinstance(error, Expired):
+            self._position = None
+            self._interrupted("expired")
+            return wait
+        if isinstance(error, ApiError) and error.revision_too_large:
+            self._position, self._floor = None, ""
+            self._interrupted("rewound")
+            return wait
+        if isinstance(error, TooManyRequests):
+            self._interrupted("throttled")
+            return max(wait, error.retry_after or self._backoff.delay(0))
+        self._interrupted("refused" if isinstance(error, ApiError) else "disconnected")
+        level = self._log.warning if failures else self._log.info
+        level("watch interrupted", error=str(error), retry_in=round(wait, 1))
+        return wait
+
+    async def _back_off(self, wait: float) -> None:
+        if wait <= 0:
+            return
+        self.backing_off = True
+        try:
+            await self._clock.sleep(wait)
+        finally:
+            self.backing_off = False
+
+    async def _follow_until_closed(self) -> None:
+        """From wherever we stand to the orderly end of one stream."""
+        if self._position is None and self._streams_state:
+            try:
+                return await self._stream_state_and_changes()
+            except (BadRequest, Invalid) as error:
+                self._log.info("this server does not stream lists; listing in pages instead", error=str(error))
+                self._streams_state = False
+        if self._position is None:
+            await self._list_state()
+        async with self._watch(self._position) as events:
+            await self._follow(events)
+        return None
+
+    async def _stream_state_and_changes(self) -> None:
+        staged: dict[Key, JsonObject] = {}
+        async with self._watch(self._floor, initial_events=True) as events:
+            async for change, obj in events:
+                if change == "BOOKMARK":
+                    if INITIAL_EVENTS_END in (obj["metadata"].get("annotations") or {}):
+                        break
+                elif change == "DELETED":
+                    staged.pop(key_of(obj), None)
+                else:
+                    staged[key_of(obj)] = obj
+            else:
+                raise ConnectionFailed("the stream ended before the state was complete")
+            self._replace(staged, obj["metadata"]["resourceVersion"])
+            await self._follow(events)
+
+    async def _list_state(self) -> None:
+        try:
+            objects, revision = await self._pages(self._floor)
+        except ApiError as error:
+            if not self._floor or not (isinstance(error, Expired) or error.revision_too_large):
+                raise
+            objects, revision = await self._pages("")
+        self._replace({key_of(obj): obj for obj in objects}, revision)
+
+    async def _pages(self, floor: str) -> tuple[Iterable[JsonObject], str]:
+        # With a revision the server answers from its cache, in one piece.
+        page = await self._list(resource_version=floor) if floor else await self._list(limit=PAGE)
+        objects = page.items
+        try:
+            while page.continue_token:
+                page = await self._list(limit=PAGE, continue_token=page.continue_token)
+                objects.extend(page.items)
+        except Expired:
+            page = await self._list()
+            objects = page.items
+        return objects, page.resource_version
+
+    async def _list(
+        self, *, limit: int | None = None, continue_token: str | None = None, resource_version: str | None = None
+    ) -> ObjectList:
+        scope = self._scope
+        return await self._client.list(
+            scope.resource,
+            scope.namespace,
+            labels=scope.labels,
+            fields=scope.fields,
+            limit=limit,
+            continue_token=continue_token,
+            resource_version=resource_version,
+        )
+
+    def _watch(self, position: str | None, *, initial_events: bool = False) -> Stream:
+        scope = self._scope
+        return self._client.watch(
+            scope.resource,
+            scope.namespace,
+            labels=scope.labels,
+            fields=scope.fields,
+            resource_version=position,
+            initial_events=initial_events,
+            # Spread, so that watches opened together do not all end together.
+            timeout_seconds=random.randint(*WATCH_SECONDS),  # noqa: S311 - nothing secret about it
+        )
+
+    def _replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
+        self._sink.replace(objects, revision)
+        self._position = self._floor = revision
+
+    async def _follow(self, events: AsyncIterator[WatchEvent]) -> None:
+        opened = asyncio.get_running_loop().time()
+        seen = False
+        async for change, obj in events:
+            seen = True
+            revision = obj["metadata"]["resourceVersion"]
+            if change == "BOOKMARK":
+                self._sink.advance(revision)
+            elif change in ("ADDED", "MODIFIED", "DELETED"):
+                self._sink.apply(change, obj)
+            else:
+                self._log.warning("unknown kind of watch event ignored", event=change)
+                continue
+            self._position = self._floor = revision
+        if not seen and asyncio.get_running_loop().time() - opened < SHORTEST_WATCH:
+            raise ShortWatchError("the watch was closed at once")

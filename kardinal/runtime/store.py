@@ -1,0 +1,109 @@
+"""Objects of one kind in memory, found by key and through indexes.
+
+What the store hands out is what it holds: objects are shared by everyone and nobody may change them. A copy per read
+would cost more than the reconcile that asks. A change arrives as a new object that takes the old one's place.
+
+An index maps an object to any number of values; buckets that become empty vanish, or every value ever seen would stay
+for ever. Design: runtime.md 1.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from kardinal.kube import JsonObject
+from kardinal.runtime.keys import Key
+
+__all__ = ["IndexFunction", "Store"]
+
+IndexFunction = Callable[[JsonObject], Iterable[str]]
+
+NAMESPACE_INDEX = "metadata.namespace"
+
+
+class Store:
+    """A dictionary of objects that keeps its indexes right."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, JsonObject] = {}
+        self._indexes: dict[str, _Index] = {}
+        self.add_index(NAMESPACE_INDEX, lambda obj: [obj["metadata"].get("namespace", "")])
+
+    def get(self, key: Key) -> JsonObject | None:
+        return self._objects.get(key)
+
+    def by_index(self, name: str, value: str) -> list[JsonObject]:
+        """The objects that the index `name` files under `value`."""
+        return [self._objects[key] for key in self._indexes[name].keys(value)]
+
+    def list(self, namespace: str | None = None) -> list[JsonObject]:
+        """All objects, or those of one namespace."""
+        return list(self._objects.values()) if namespace is None else self.by_index(NAMESPACE_INDEX, namespace)
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """File present and future objects under the values of `function`."""
+        if name in self._indexes:
+            raise ValueError(f"there is an index {name!r} already")
+        index = self._indexes[name] = _Index(function)
+        for key, obj in self._objects.items():
+            index.put(key, obj)
+
+    def put(self, key: Key, obj: JsonObject) -> None:
+        self._objects[key] = obj
+        for index in self._indexes.values():
+            index.put(key, obj)
+
+    def remove(self, key: Key) -> JsonObject | None:
+        removed = self._objects.pop(key, None)
+        if removed is not None:
+            for index in self._indexes.values():
+                index.remove(key)
+        return removed
+
+    def replace(self, objects: Mapping[Key, JsonObject]) -> None:
+        """Make `objects` the whole content."""
+        for key in [key for key in self._objects if key not in objects]:
+            self.remove(key)
+        for key, obj in objects.items():
+            if self._objects.get(key) is not obj:
+                self.put(key, obj)
+
+    def items(self) -> Iterable[tuple[Key, JsonObject]]:
+        return self._objects.items()
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._objects)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+
+class _Index:
+    """One way of filing: value to keys, and back so that an object can be taken out without its old state."""
+
+    def __init__(self, function: IndexFunction) -> None:
+        self._function = function
+        # Dictionaries rather than sets: a listing keeps the order in which objects arrived.
+        self._buckets: dict[str, dict[Key, None]] = {}
+        self._values: dict[Key, tuple[str, ...]] = {}
+
+    def keys(self, value: str) -> Iterable[Key]:
+        return self._buckets.get(value, {})
+
+    def put(self, key: Key, obj: JsonObject) -> None:
+        values = tuple(dict.fromkeys(self._function(obj)))
+        if self._values.get(key, ()) == values:
+            return
+        self.remove(key)
+        if not values:
+            return
+        self._values[key] = values
+        for value in values:
+            self._buckets.setdefault(value, {})[key] = None
+
+    def remove(self, key: Key) -> None:
+        for value in self._values.pop(key, ()):
+            bucket = self._buckets[value]
+            del bucket[key]
+            if not bucket:
+                del self._buckets[value]
