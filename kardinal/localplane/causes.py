@@ -100,7 +100,7 @@ def duplicate(path: Path, value: Any) -> Cause:
 
 
 def for_reason(reason: str, path: Path, value: Any, detail: str) -> Cause:
-    """The cause for a rule that names its own reason."""
+    """The cause for a rule that names its own reason; an object or list at fault is not repeated."""
     match reason:
         case "FieldValueForbidden":
             return forbidden(path, detail)
@@ -108,11 +108,11 @@ def for_reason(reason: str, path: Path, value: Any, detail: str) -> Cause:
             return required(path, detail)
         case "FieldValueDuplicate":
             return duplicate(path, value)
+        case _ if isinstance(value, dict | list):
+            return Cause("FieldValueInvalid", render(path) or "<nil>", f"Invalid value: {detail}")
         case _:
             return invalid(path, value, detail)
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return '"null"'
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

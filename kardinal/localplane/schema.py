@@ -48,7 +48,7 @@ class Structural:
             causes = [(path, cause) for path, cause in causes if not _unchanged(path, result, old)]
         return Outcome(
             object=result,
-            unknown_fields=tuple(render(path) for path in report.unknown),
+            unknown_fields=tuple(sorted(render(path) for path in report.unknown)),
             causes=tuple(cause for _, cause in causes),
         )
 

@@ -13,6 +13,7 @@ import binascii
 import ipaddress
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
@@ -149,7 +150,8 @@ def _format(name: str) -> Check:
         if valid is None or valid(value):
             return None
         shown = orjson.dumps(value).decode()
-        return invalid(path, value, f"{render(path)} in body must be of type {name}: {shown}")
+        cause = invalid(path, value, f"{render(path)} in body must be of type {name}: {shown}")
+        return replace(cause, reason="FieldValueTypeInvalid")
 
     return check
 

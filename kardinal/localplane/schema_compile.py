@@ -89,7 +89,7 @@ class Compiler:
         if kind == "array":
             return self._array(source, at)
         if kind not in CLASSES:
-            self.causes.append(not_supported((None, f"{at}.type"), kind, list(CLASSES)))
+            self.causes.append(not_supported((None, f"{at}.type"), kind, sorted(CLASSES)))
             return LooseNode()
         checks, judges = self._checks(source, at), self._judges(source, at)
         return ScalarNode(
@@ -118,7 +118,7 @@ class Compiler:
         if source.get("properties") and source.get("additionalProperties"):
             self.causes.append(
                 forbidden(
-                    (None, f"{at}.additionalProperties"), "additionalProperties and properties are mutually exclusive"
+                    (None, f"{at}.additionalProperties"), "additionalProperties and properties are mutual exclusive"
                 )
             )
 
@@ -203,13 +203,11 @@ class Compiler:
             self.causes.append(invalid((None, f"{at}.items.type"), "", f"must be object if {_LIST_TYPE} is map"))
             return
         properties, needed = items.get("properties", {}), items.get("required", [])
-        for index, key in enumerate(keys):
+        if not all(isinstance(properties.get(key), dict) for key in keys):
+            self.causes.append(invalid((None, place), list(keys), "entries must all be names of item properties"))
+        for key in keys:
             schema = properties.get(key)
-            if not isinstance(schema, dict):
-                self.causes.append(
-                    invalid((None, f"{place}[{index}]"), key, "entries must all be names of item properties")
-                )
-            elif key not in needed and "default" not in schema:
+            if isinstance(schema, dict) and key not in needed and "default" not in schema:
                 self.causes.append(
                     required(
                         (None, f"{at}.items.properties[{key}].default"),

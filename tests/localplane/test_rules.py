@@ -1,0 +1,218 @@
+"""CEL rules of schemas: what refuses an object, and what refuses the CRD."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kardinal.api.crds import definitions
+from kardinal.localplane.columns import custom_columns
+from kardinal.localplane.errors import InvalidSchema
+from kardinal.localplane.rules import Rules, compile_rules
+from kardinal.localplane.schema import compile_schema
+
+STRING = {"type": "string"}
+
+
+def fields(*rules: dict[str, Any], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "x-kubernetes-validations": list(rules)}
+
+
+def compiled(spec: dict[str, Any]) -> Rules:
+    return compile_rules({"type": "object", "properties": {"spec": spec}}, field="schema")
+
+
+def judged(schema: dict[str, Any], spec: Any, *, old: Any = None) -> list[tuple[str, str, str]]:
+    obj, previous = {"spec": spec}, None if old is None else {"spec": old}
+    before = copy.deepcopy((obj, previous))
+    causes = compiled(schema).validate(obj, old=previous)
+    assert (obj, previous) == before
+    return [(cause.reason, cause.field, cause.message) for cause in causes]
+
+
+def refusals(spec: dict[str, Any]) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidSchema) as refused:
+        compiled(spec)
+    return [(cause.field.removeprefix("schema.properties[spec]"), cause.message) for cause in refused.value.causes]
+
+
+def test_a_schema_without_rules_is_false_and_judges_nothing() -> None:
+    rules = compile_rules({"type": "object", "properties": {"spec": {"type": "object"}}}, field="schema")
+    assert not rules
+    assert rules.validate({"spec": {}}, old=None) == ()
+
+
+def test_a_broken_rule_says_its_message_at_its_field() -> None:
+    schema = fields({"rule": "self.a != self.b", "message": " a and b differ "}, a=STRING, b=STRING)
+    assert compiled(schema)
+    assert judged(schema, {"a": "1", "b": "2"}) == []
+    assert judged(schema, {"a": "1", "b": "1"}) == [("FieldValueInvalid", "spec", "Invalid value: a and b differ")]
+
+
+def test_a_scalar_at_fault_is_shown_and_a_rule_without_message_shows_itself() -> None:
+    schema = fields(path={"type": "string", "x-kubernetes-validations": [{"rule": "!self.startsWith('/')"}]})
+    assert judged(schema, {"path": "/etc"}) == [
+        ("FieldValueInvalid", "spec.path", "Invalid value: \"/etc\": failed rule: !self.startsWith('/')")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "good"),
+    [("overlays/dev", True), ("a/../b", False), ("..", False), ("/abs", False), ("a..b/c", True)],
+)
+def test_path_rules_hold_with_split_and_with_matches(path: str, good: bool) -> None:
+    for rule in (
+        "!self.startsWith('/') && self.split('/').all(s, s != '..')",
+        "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
+    ):
+        schema = fields(path={"type": "string", "x-kubernetes-validations": [{"rule": rule}]})
+        assert (judged(schema, {"path": path}) == []) is good
+
+
+def test_reason_field_path_and_message_expression_shape_the_cause() -> None:
+    schema = fields(
+        {"rule": "self.a != 'x'", "reason": "FieldValueForbidden", "fieldPath": ".a", "message": "no x"},
+        {"rule": "self.a != 'y'", "reason": "FieldValueRequired", "fieldPath": ".m['k']", "message": "need k"},
+        {"rule": "self.a != 'z'", "messageExpression": "'got ' + self.a"},
+        {"rule": "self.a != 'w'", "messageExpression": "self.missing", "message": "plain"},
+        a=STRING,
+        m={"type": "object", "additionalProperties": STRING},
+        missing=STRING,
+    )
+    assert judged(schema, {"a": "x"}) == [("FieldValueForbidden", "spec.a", "Forbidden: no x")]
+    assert judged(schema, {"a": "y"}) == [("FieldValueRequired", "spec.m.k", "Required value: need k")]
+    assert judged(schema, {"a": "z"}) == [("FieldValueInvalid", "spec", "Invalid value: got z")]
+    assert judged(schema, {"a": "w"}) == [("FieldValueInvalid", "spec", "Invalid value: plain")]
+
+
+def test_a_rule_that_cannot_be_computed_refuses_the_object_and_says_why() -> None:
+    schema = fields({"rule": "self.a == 'x' || 10 / self.n > 0"}, a=STRING, n={"type": "integer"})
+    [(reason, field, message)] = judged(schema, {"a": "y"})
+    assert (reason, field) == ("FieldValueInvalid", "spec")
+    assert message.startswith('Invalid value: "object": no such key: self.n evaluating rule: self.a == ')
+    assert "division by zero evaluating rule" in judged(schema, {"a": "y", "n": 0})[0][2]
+
+
+def test_a_rule_that_yields_no_boolean_is_not_kept() -> None:
+    assert judged(fields({"rule": "size(self.a)"}, a=STRING), {"a": "x"}) != []
+
+
+def test_transition_rules_compare_old_and_new_and_rest_on_create() -> None:
+    schema = fields(
+        a={"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "fixed"}]},
+        n={"type": "integer", "x-kubernetes-validations": [{"rule": "self > oldSelf", "message": "must grow"}]},
+    )
+    assert judged(schema, {"a": "1", "n": 1}) == []
+    assert judged(schema, {"a": "2", "n": 2}, old={"a": "1", "n": 1}) == [
+        ("FieldValueInvalid", "spec.a", 'Invalid value: "2": fixed')
+    ]
+    assert judged(schema, {"a": "1"}, old={"a": "1", "n": 1}) == []
+    assert judged(schema, {"n": 1}, old={"n": 1}) == [("FieldValueInvalid", "spec.n", "Invalid value: 1: must grow")]
+
+
+def test_a_field_that_may_not_change_once_set_stays_so() -> None:
+    rule = "has(self.a) == has(oldSelf.a) && (!has(self.a) || self.a == oldSelf.a)"
+    schema = fields({"rule": rule, "message": "a is immutable"}, a=STRING, b=STRING)
+    assert judged(schema, {"b": "1"}, old={"b": "2"}) == []
+    assert judged(schema, {"a": "1"}, old={}) != []
+    assert judged(schema, {}, old={"a": "1"}) != []
+
+
+def test_elements_of_a_keyed_list_meet_their_old_selves_by_key() -> None:
+    item = fields({"rule": "self.v == oldSelf.v", "message": "fixed"}, name=STRING, v=STRING)
+    schema = fields(
+        l={"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    )
+    old = {"l": [{"name": "a", "v": "1"}, {"name": "b", "v": "1"}]}
+    new = {"l": [{"name": "c", "v": "9"}, {"name": "b", "v": "1"}, {"name": "a", "v": "2"}]}
+    assert [field for _, field, _ in judged(schema, new, old=old)] == ["spec.l[2]"]
+
+
+def test_a_value_that_an_update_leaves_alone_is_not_judged_again() -> None:
+    schema = fields(a={"type": "string", "x-kubernetes-validations": [{"rule": "self.startsWith('new')"}]}, b=STRING)
+    assert judged(schema, {"a": "old", "b": "2"}, old={"a": "old", "b": "1"}) == []
+    assert judged(schema, {"a": "older", "b": "2"}, old={"a": "old", "b": "1"}) != []
+
+
+def test_null_is_not_judged_and_maps_and_lists_are_at_each_value() -> None:
+    short = {"type": "string", "x-kubernetes-validations": [{"rule": "size(self) < 3"}]}
+    schema = fields(
+        n={**short, "nullable": True},
+        m={"type": "object", "additionalProperties": short},
+        l={"type": "array", "items": short},
+    )
+    assert [field for _, field, _ in judged(schema, {"n": None, "m": {"k": "long"}, "l": ["a", "long"]})] == [
+        "spec.m.k",
+        "spec.l[1]",
+    ]
+
+
+def test_dates_and_durations_are_what_their_format_says() -> None:
+    moment, span = {"type": "string", "format": "date-time"}, {"type": "string", "format": "duration"}
+    schema = fields(
+        {"rule": "self.at.all(t, t > timestamp('2026-01-01T00:00:00Z')) && self.wait < duration('1h')"},
+        at={"type": "array", "items": moment},
+        wait=span,
+    )
+    assert judged(schema, {"at": ["2026-01-02T00:00:00Z"], "wait": "59m"}) == []
+    assert judged(schema, {"at": ["2025-01-02T00:00:00Z"], "wait": "59m"}) != []
+    assert judged(schema, {"at": [], "wait": "61m"}) != []
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"rule": "self.a.nosuch('x')"}, "unknown function `nosuch`"),
+        ({"rule": "self.a =="}, "compilation failed"),
+        ({"rule": "other == 1"}, "undeclared reference to `other`"),
+        ({"rule": "has(self.b)"}, "undefined field `b` in self.b"),
+        ({"rule": "oldSelf.o.c == 1"}, "undefined field `c` in oldSelf.o.c"),
+        ({"rule": "now() > timestamp('2026-01-01T00:00:00Z')"}, "cannot read the clock"),
+        ({"rule": " "}, "rule is not specified"),
+        ({"rule": "true", "message": "a\nb"}, "must not contain line breaks"),
+        ({"rule": "true", "messageExpression": "self.b"}, "undefined field `b`"),
+        ({"rule": "true", "reason": "Nope"}, 'Unsupported value: "Nope"'),
+        ({"rule": "true", "fieldPath": ".b"}, "must be a valid path"),
+        ({"rule": "true", "fieldPath": "b"}, "must be a valid path"),
+        ({"rule": "true", "optionalOldSelf": True}, "optionalOldSelf is not available"),
+        ("true", "must be an object"),
+    ],
+    ids=str,
+)
+def test_a_rule_that_cannot_work_refuses_the_crd_and_names_itself(rule: Any, words: str) -> None:
+    schema = fields(rule, a=STRING, o={"type": "object", "properties": {"x": STRING}})
+    [(field, message)] = refusals(schema)
+    assert field.startswith(".x-kubernetes-validations[0]")
+    assert words in message
+
+
+def test_a_transition_rule_in_a_list_without_keys_refuses_the_crd() -> None:
+    item = {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    [(field, message)] = refusals(fields(l={"type": "array", "items": item}))
+    assert field == ".properties[l].items.x-kubernetes-validations[0].rule"
+    assert "oldSelf cannot be used" in message
+
+
+def test_preserved_content_and_type_meta_have_every_field() -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = fields({"rule": "!has(self.free.x) || self.free.x.y == 1"}, free=free)
+    assert judged(schema, {"free": {"x": {"y": 1}}}) == []
+    root = {
+        "type": "object",
+        "properties": {"spec": STRING},
+        "x-kubernetes-validations": [{"rule": "self.metadata.name == 'only'"}],
+    }
+    rules = compile_rules(root, field="schema")
+    assert rules.validate({"metadata": {"name": "only"}}, old=None) == ()
+    assert [cause.field for cause in rules.validate({"metadata": {"name": "x"}}, old=None)] == ["<nil>"]
+
+
+@pytest.mark.parametrize("definition", definitions(), ids=lambda definition: definition["spec"]["names"]["kind"])
+def test_the_plane_takes_every_definition_of_kardinal_whole(definition: dict[str, Any]) -> None:
+    for index, version in enumerate(definition["spec"]["versions"]):
+        schema = version["schema"]["openAPIV3Schema"]
+        compile_schema(schema, field=f"spec.versions[{index}]")
+        compile_rules(schema, field=f"spec.versions[{index}]")
+        custom_columns(version["additionalPrinterColumns"], field=f"spec.versions[{index}].additionalPrinterColumns")
