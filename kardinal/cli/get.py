@@ -37,7 +37,7 @@ async def pipelines(session: Session, *, name: str | None, output: str) -> None:
     bundles = [Bundle.model_validate(item) for item in (await session.client.list(BUNDLE, session.namespace)).items]
     gates = await session.client.list(POLICY_GATE, session.namespace)
     present = {gate["metadata"]["name"] for gate in gates.items}
-    rows = []
+    rows: list[list[str | Text]] = []
     for pipeline in map(Pipeline.model_validate, found):
         ready = pipeline.status.condition("Ready")
         paused = " (paused)" if freeze_name(pipeline.metadata.name) in present else ""
@@ -71,7 +71,7 @@ async def bundles(session: Session, *, pipeline: str, output: str) -> None:
         )
         print_documents(listed.items, output)
         return
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             bundle.metadata.name,
             bundle_version(bundle.spec.artifacts),

@@ -32,10 +32,11 @@ from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.logging import configure
 from kardinal_controller.program import Controller, ControllerOptions
 
+new_event_loop: Callable[[], asyncio.AbstractEventLoop]
 try:
     from uvloop import new_event_loop
 except ImportError:
-    from asyncio import new_event_loop
+    new_event_loop = asyncio.new_event_loop
 
 __all__ = ["Stack", "local", "run_stack", "until_signalled"]
 

@@ -61,7 +61,7 @@ def parse_request(body: bytes) -> BundleRequest:
 def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
     """Raises `ProblemError` 422 where the request names what its Pipeline does not have, or no usable image."""
     environments = [environment.name for environment in pipeline.spec.environments]
-    errors = []
+    errors: list[FieldError] = []
     if request.intent.target:
         errors += _unknown_environment("intent.target", request.intent.target, environments)
     for index, name in enumerate(request.intent.skip):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import yaml
 
@@ -76,7 +77,7 @@ async def test_promote_moves_the_target_forward(cli: Cli, world: World) -> None:
 
 
 async def test_promote_does_not_move_a_target_back_or_aside(cli: Cli, world: World) -> None:
-    fan_out = ["staging", environment("eu", dependsOn=["staging"]), environment("us", dependsOn=["staging"])]
+    fan_out: list[Any] = ["staging", environment("eu", dependsOn=["staging"]), environment("us", dependsOn=["staging"])]
     await world.apply(pipeline(REPOSITORY, environments=fan_out), bundle("my-app-1", intent={"target": "eu"}))
     for name in ("staging", "us"):
         done = await cli.attempt("promote", "my-app", "--env", name)

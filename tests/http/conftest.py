@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from kardinal.api import PIPELINE, SECRET
+from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Manager
 from kardinal_controller.http import ApiServer
@@ -52,12 +53,14 @@ class Api:
 class Program:
     manager: Manager
     api: ApiServer
+    runner: GitRunner = field(default_factory=lambda: GitRunner(workers=1))
 
     async def start(self) -> None:
         await self.manager.start()
 
     async def stop(self) -> None:
         await self.manager.stop()
+        self.runner.close()
 
 
 @pytest.fixture
