@@ -13,6 +13,10 @@ import pytest
 from blockbuster import BlockingError
 
 import kardinal
+from kardinal.git import BlockingCallOnLoop, GitRunner
+from kardinal.git.local import LocalBackend
+from kardinal.git.urls import RepositoryURL
+from tests.support.repository import GitRepository
 
 LEAKING_TESTS = """
 import asyncio
@@ -95,6 +99,8 @@ BLOCKING_CALLS = {
     "lookup": "__import__('socket').getaddrinfo('localhost', 80)",
     "process": "__import__('subprocess').run(['true'], check=True)",
     "listing": "__import__('os').listdir('.')",
+    "repository": "__import__('pygit2').Repository('.')",
+    "object": "__import__('pygit2').Odb().read('0' * 40)",
 }
 
 
@@ -121,6 +127,15 @@ async def test_the_store_of_the_local_plane_may_block(call: str) -> None:
 async def test_no_other_module_of_the_local_plane_may_block() -> None:
     with pytest.raises(BlockingError):
         product_code(BLOCKING_CALLS["database"], module="localplane/server.py")()
+
+
+async def test_functions_of_the_git_runner_raise_where_an_event_loop_runs(repository: GitRepository) -> None:
+    runner = GitRunner(workers=1)
+    backend = LocalBackend(RepositoryURL.parse(repository.url, allow_local=True), str(repository.path), runner=runner)
+    with pytest.raises(BlockingCallOnLoop, match="run it through GitRunner"):
+        backend.open()
+    (await runner.run(backend.open)).free()
+    runner.close()
 
 
 def product_code(expression: str, *, module: str = "imaginary.py") -> Callable[[], object]:

@@ -38,6 +38,20 @@ _ALSO_BLOCKING = (
 )
 """What blockbuster does not know of by itself."""
 
+_LIBGIT2 = (
+    "pygit2.init_repository",
+    "pygit2.Odb.read",
+    "pygit2.Odb.write",
+    "pygit2.Remote.fetch",
+    "pygit2.Remote.list_heads",
+    "pygit2.Remote.push",
+    "pygit2.Repository.__init__",
+    "pygit2.Repository.descendant_of",
+    "pygit2.Repository.merge_base",
+    "pygit2.Repository.merge_trees",
+)
+"""libgit2 reads and writes below Python, where no patched call sees it. The git runner's own guard comes first."""
+
 
 class _EveryFunction(frozenset[str]):
     """Blockbuster allows functions of a file by name; the whole store is allowed."""
@@ -49,7 +63,7 @@ class _EveryFunction(frozenset[str]):
 def detector() -> BlockBuster:
     """A detector for the product's modules, not yet active."""
     found = BlockBuster(scanned_modules=PRODUCT)
-    for name in _ALSO_BLOCKING:
+    for name in (*_ALSO_BLOCKING, *_LIBGIT2):
         found.functions[name] = BlockBusterFunction(None, name, scanned_modules=PRODUCT)
     for function in found.functions.values():
         function.can_block_in(ALLOWED_MODULE, _EveryFunction())
