@@ -3,6 +3,7 @@
     LocalPlaneError
     ├── DirectoryInUse        a second process wants the same data directory
     ├── DirectoryUnusable     the data directory cannot be opened as one of ours
+    ├── PortUnusable          the address to listen on is taken
     ├── StatusError           the answer to a request: becomes a `kind: Status` body
     ├── InvalidSchema         a CRD whose schema, rules or columns cannot be used
     ├── PatchError            a patch that cannot be read or applied
@@ -28,6 +29,7 @@ __all__ = [
     "InvalidSchema",
     "LocalPlaneError",
     "PatchError",
+    "PortUnusable",
     "StatusError",
     "UnsupportedProtobuf",
 ]
@@ -46,12 +48,16 @@ class LocalPlaneError(Exception):
     """The root of the tree."""
 
 
-class DirectoryInUse(LocalPlaneError):  # noqa: N818 - a state of the world, told to its user
+class DirectoryInUse(LocalPlaneError):
     """Another process serves this data directory."""
 
 
-class DirectoryUnusable(LocalPlaneError):  # noqa: N818
+class DirectoryUnusable(LocalPlaneError):
     """The data directory holds something this version cannot use."""
+
+
+class PortUnusable(LocalPlaneError):
+    """The plane cannot listen on the port it was given."""
 
 
 class StatusError(LocalPlaneError):
@@ -74,7 +80,7 @@ class StatusError(LocalPlaneError):
         self.retry_after = retry_after
 
 
-class InvalidSchema(LocalPlaneError):  # noqa: N818
+class InvalidSchema(LocalPlaneError):
     """A schema, its rules or its columns cannot be used; each cause names a field of the CRD."""
 
     def __init__(self, causes: Iterable[Cause]) -> None:
@@ -96,7 +102,7 @@ class ApplyError(PatchError):
     """A server-side apply request that is malformed or cannot be merged."""
 
 
-class ApplyConflict(LocalPlaneError):  # noqa: N818
+class ApplyConflict(LocalPlaneError):
     """Other managers own fields of the applied configuration."""
 
     def __init__(self, causes: Iterable[Cause]) -> None:
@@ -104,7 +110,7 @@ class ApplyConflict(LocalPlaneError):  # noqa: N818
         super().__init__("; ".join(f"{cause.message}: {cause.field}" for cause in self.causes))
 
 
-class UnsupportedProtobuf(LocalPlaneError):  # noqa: N818
+class UnsupportedProtobuf(LocalPlaneError):
     """A protobuf body of a kind, or with a field, that is not in the tables."""
 
     def __init__(self, message: str, *, unknown_field: bool = False) -> None:

@@ -1,0 +1,222 @@
+"""One local plane: a directory, a server, its housekeeping.
+
+A plane owns its directory while it runs (a lock that the operating system gives back when the process dies, however it
+dies) and serves it on loopback over TLS. What it stores survives; whom it talked to does not: watchers reconnect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import ssl
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+from aiohttp import web
+
+from kardinal.localplane.api import Api
+from kardinal.localplane.audit import RequestLog
+from kardinal.localplane.builtin import BUILTIN_KINDS, NAMESPACE
+from kardinal.localplane.control import Control
+from kardinal.localplane.deletion import Deletion
+from kardinal.localplane.errors import DirectoryInUse, PortUnusable
+from kardinal.localplane.information import Information
+from kardinal.localplane.objects import Objects, WriteOptions
+from kardinal.localplane.reading import Reading
+from kardinal.localplane.registry import Registry
+from kardinal.localplane.reviews import REVIEW_KINDS
+from kardinal.localplane.security import IDENTITIES, Authority, Tokens, private_directory, write_kubeconfig
+from kardinal.localplane.selectors import Selector, parse_fields, parse_labels
+from kardinal.localplane.store import Store
+from kardinal.localplane.writing import Writing
+from kardinal.runtime.clock import Clock, SystemClock
+
+__all__ = ["LocalPlane", "holder"]
+
+ADDRESS = "127.0.0.1"
+NAMESPACES = ("default", "kube-system", "kardinal-system")
+SHUTDOWN_SECONDS = 2.0
+# Longer than the 90 s for which Go clients keep an idle connection: the client must be the one to let go.
+KEEPALIVE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What a directory holds, once it is ours."""
+
+    lock: FileIO
+    store: Store
+    authority: Authority
+    context: ssl.SSLContext
+    tokens: Tokens
+
+
+class LocalPlane:
+    """A running API server; made by `start`."""
+
+    def __init__(self, directory: Path, opened: _Opened, *, clock: Clock) -> None:
+        self._directory = directory
+        self._opened = opened
+        self._store = opened.store
+        self._registry = Registry((*BUILTIN_KINDS, *REVIEW_KINDS))
+        self._control = Control(self._store, registry=self._registry, clock=clock)
+        self._objects = Objects(self._store, clock=clock)
+        self._reading = Reading(self._store, clock=clock)
+        self.audit = RequestLog()
+        self.port = 0
+        api = Api(
+            registry=self._registry,
+            tokens=opened.tokens,
+            log=self.audit,
+            information=Information(self._registry),
+            reading=self._reading,
+            writing=Writing(
+                self._objects,
+                Deletion(self._store, clock=clock),
+                lists=self._reading.lists,
+                tokens=opened.tokens,
+                clock=clock,
+            ),
+        )
+        server = web.Server(api, handler_cancellation=True, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False)
+        self._runner = web.ServerRunner(server, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+
+    @classmethod
+    async def start(
+        cls,
+        directory: Path,
+        *,
+        port: int = 0,
+        clock: Clock | None = None,
+        authority: Authority | None = None,
+    ) -> LocalPlane:
+        """Serve `directory`, which is created when missing; port 0 takes a free one."""
+        opened = await asyncio.to_thread(_open, directory, authority)
+        plane = cls(directory, opened, clock=clock or SystemClock())
+        try:
+            await plane._listen(port)
+        except BaseException:
+            await plane.stop()
+            raise
+        return plane
+
+    @property
+    def url(self) -> str:
+        return f"https://{ADDRESS}:{self.port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the person who started the plane."""
+        return self.kubeconfig_for("admin")
+
+    def kubeconfig_for(self, identity: str) -> Path:
+        """The kubeconfig of one identity: admin, controller, agent or simulator."""
+        if identity not in IDENTITIES:
+            raise ValueError(f"unknown identity {identity!r}: one of {', '.join(IDENTITIES)}")
+        return self._directory / ("kubeconfig" if identity == "admin" else f"kubeconfig.{identity}")
+
+    @property
+    def idle(self) -> bool:
+        """Whether the housekeeping has caught up with every commit."""
+        return self._control.idle
+
+    def objects(
+        self,
+        resource: str,
+        namespace: str | None = None,
+        labels: str | None = None,
+        fields: str | None = None,
+    ) -> dict[tuple[str, str], str]:
+        """(namespace, name) -> resourceVersion in `plural.group`, for tests that wait for their informers."""
+        kind = next((one for one in self._registry.kinds() if one.qualified == resource), None)
+        if kind is None:
+            return {}
+        selector = Selector(parse_labels(labels or ""), parse_fields(fields or "", kind=kind), namespace or "")
+        return {
+            (entry.namespace, entry.name): str(entry.revision) for entry in self._reading.lists.select(kind, selector)
+        }
+
+    async def stop(self) -> None:
+        """End watches, answer what is under way, give the directory back."""
+        await self._control.stop()
+        self._store.history.close()
+        await self._runner.cleanup()
+        await asyncio.to_thread(self._close)
+
+    async def _listen(self, port: int) -> None:
+        self._control.start()
+        for name in NAMESPACES:
+            if self._store.get(NAMESPACE.storage, namespace="", name=name) is None:
+                document = {"metadata": {"name": name}}
+                self._objects.create(NAMESPACE, document, namespace="", options=WriteOptions(manager="kardinal"))
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
+        try:
+            await site.start()
+        except OSError as error:
+            raise PortUnusable(f"cannot listen on {ADDRESS}:{port}: {error.strerror}; choose another port") from error
+        self.port = self._runner.addresses[0][1]
+        await asyncio.to_thread(self._publish)
+
+    def _publish(self) -> None:
+        """Say who serves the directory and how to reach it."""
+        for identity in IDENTITIES:
+            write_kubeconfig(
+                self.kubeconfig_for(identity),
+                server=self.url,
+                authority=self._opened.authority,
+                identity=identity,
+                token=self._opened.tokens.of(identity),
+            )
+
+    def _close(self) -> None:
+        self._store.close()
+        self._opened.lock.close()
+
+
+def holder(directory: Path) -> int | None:
+    """The process that serves `directory`, if any."""
+    try:
+        with FileIO(directory / "lock", "r+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _written_holder(lock)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def _open(directory: Path, authority: Authority | None) -> _Opened:
+    private_directory(directory)
+    lock = _acquire(directory)
+    try:
+        store = Store.open(directory / "plane.db")
+        authority = authority or Authority.load_or_create(directory)
+        return _Opened(lock, store, authority, authority.server_context(directory), Tokens.load_or_create(directory))
+    except BaseException:
+        lock.close()
+        raise
+
+
+def _acquire(directory: Path) -> FileIO:
+    lock = FileIO(os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = _written_holder(lock)
+        lock.close()
+        raise DirectoryInUse(
+            f"{directory} is served by process {pid or 'unknown'} already: use that one, or stop it first"
+        ) from None
+    os.ftruncate(lock.fileno(), 0)
+    lock.write(f"{os.getpid()}\n".encode())
+    return lock
+
+
+def _written_holder(lock: FileIO) -> int | None:
+    lock.seek(0)
+    text = lock.read(32).strip()
+    return int(text) if text.isdigit() else None

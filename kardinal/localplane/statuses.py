@@ -1,0 +1,115 @@
+"""The `Status` bodies of the Kubernetes API, and the refusals it words the same way everywhere.
+
+Clients decide by `reason` and `code`; people read `message`. The wording follows the real server where kubectl or a
+controller is known to look at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import ApplyConflict, Cause, StatusError
+from kardinal.localplane.kinds import Kind
+
+__all__ = [
+    "already_exists",
+    "apply_conflict",
+    "bad_request",
+    "conflict",
+    "failure",
+    "forbidden",
+    "invalid",
+    "not_found",
+    "success",
+    "too_large",
+]
+
+
+def failure(error: StatusError) -> JsonObject:
+    """The body of a refusal."""
+    status: JsonObject = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+        "code": error.code,
+    }
+    details = dict(error.details)
+    if error.retry_after is not None:
+        details["retryAfterSeconds"] = error.retry_after
+    if details:
+        status["details"] = details
+    return status
+
+
+def success(kind: Kind, *, name: str, uid: str) -> JsonObject:
+    """The body of a completed deletion."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": _details(kind, name) | {"uid": uid},
+    }
+
+
+def not_found(kind: Kind, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{kind.qualified} "{name}" not found', details=_details(kind, name))
+
+
+def already_exists(kind: Kind, name: str) -> StatusError:
+    return StatusError(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', details=_details(kind, name))
+
+
+def conflict(kind: Kind, name: str, explanation: str, *, causes: Sequence[Cause] = ()) -> StatusError:
+    message = f'Operation cannot be fulfilled on {kind.qualified} "{name}": {explanation}'
+    return StatusError(409, "Conflict", message, details=_details(kind, name) | _causes(causes))
+
+
+def forbidden(kind: Kind, name: str, explanation: str, *, causes: Sequence[Cause] = ()) -> StatusError:
+    message = f'{kind.qualified} "{name}" is forbidden: {explanation}'
+    return StatusError(403, "Forbidden", message, details=_details(kind, name) | _causes(causes))
+
+
+def apply_conflict(error: ApplyConflict) -> StatusError:
+    """409 with one cause per field that another manager owns."""
+    number = len(error.causes)
+    return StatusError(
+        409,
+        "Conflict",
+        f"Apply failed with {number} conflict{'s' if number > 1 else ''}: {error}",
+        details=_causes(error.causes),
+    )
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 with one cause per field; names the kind, not the resource, as the real server does."""
+    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    title = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    details = {"name": name, "group": kind.group, "kind": kind.kind} | _causes(causes)
+    return StatusError(
+        422, "Invalid", f'{title} "{name}" is invalid: {text}', details={k: v for k, v in details.items() if v}
+    )
+
+
+def too_large(limit: int) -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def _details(kind: Kind, name: str) -> JsonObject:
+    details = {"name": name, "group": kind.group, "kind": kind.plural}
+    return {key: value for key, value in details.items() if value}
+
+
+def _causes(causes: Sequence[Cause]) -> JsonObject:
+    if not causes:
+        return {}
+    return {"causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]}
