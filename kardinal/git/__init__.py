@@ -1,0 +1,59 @@
+"""Git without a work tree: mirrors, edits in the object database, one writer per branch (promotion.md)."""
+
+from kardinal.git.bare import create_bare_repository
+from kardinal.git.credentials import Credentials
+from kardinal.git.errors import (
+    AuthenticationFailed,
+    BranchNotFound,
+    EditError,
+    GitError,
+    InvalidBranchName,
+    InvalidRepositoryURL,
+    LocalRepositoryRefused,
+    MergeConflict,
+    PushRejected,
+    RefMoved,
+    RepositoryUnreachable,
+    TransientGitError,
+)
+from kardinal.git.history import FIND_DEPTH
+from kardinal.git.message import Message
+from kardinal.git.references import HeldRecord, References
+from kardinal.git.repositories import Repositories
+from kardinal.git.repository import Repository
+from kardinal.git.runner import BlockingCallOnLoop, GitRunner
+from kardinal.git.values import Change, Commit, Edit, Head, Landed, Observer, Plan, Subscription, Tree
+
+__all__ = [
+    "FIND_DEPTH",
+    "AuthenticationFailed",
+    "BlockingCallOnLoop",
+    "BranchNotFound",
+    "Change",
+    "Commit",
+    "Credentials",
+    "Edit",
+    "EditError",
+    "GitError",
+    "GitRunner",
+    "Head",
+    "HeldRecord",
+    "InvalidBranchName",
+    "InvalidRepositoryURL",
+    "Landed",
+    "LocalRepositoryRefused",
+    "MergeConflict",
+    "Message",
+    "Observer",
+    "Plan",
+    "PushRejected",
+    "RefMoved",
+    "References",
+    "Repositories",
+    "Repository",
+    "RepositoryUnreachable",
+    "Subscription",
+    "TransientGitError",
+    "Tree",
+    "create_bare_repository",
+]

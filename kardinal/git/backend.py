@@ -1,0 +1,83 @@
+"""What a place that holds a repository must be able to do, so that one set of operations serves local and remote ones.
+
+Everything except `refresh` and `run` is called on a thread. The protocol of a change is the same for all places:
+read the tip, build on it, `publish` against the tip that was read. When somebody was faster, `publish` raises
+`RefMoved` and changes nothing; the caller refreshes, builds again on what is there now, and publishes that
+(`converge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, Protocol, TypeVar
+
+import pygit2
+
+from kardinal.git.errors import BranchNotFound, RefMoved, TransientGitError
+from kardinal.git.names import branch_of, branch_ref
+from kardinal.git.objects import Staging
+from kardinal.git.urls import RepositoryURL
+
+__all__ = ["Backend", "converge", "require_tip"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_ATTEMPTS = 100
+"""Rebuilds of one change. Each lost race means that another commit landed, so many are normal on a busy branch."""
+
+
+class Backend(Protocol):
+    """One repository, wherever it is."""
+
+    url: RepositoryURL
+
+    async def refresh(self) -> None:
+        """Learn where the branches are now."""
+        ...
+
+    async def prepare(self) -> None:
+        """As `refresh`, but content with having learnt it at some time."""
+        ...
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that reads, and may publish, on a thread."""
+        ...
+
+    def open(self) -> pygit2.Repository: ...
+
+    def tip(self, ref: str) -> str | None:
+        """Where a reference stands, as far as is known."""
+        ...
+
+    def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:
+        """Write what `new` needs and move `ref` from `old` to it; `RefMoved` when it is not at `old`."""
+        ...
+
+    def remove(self, ref: str, *, old: str) -> None:
+        """Delete `ref` if it is at `old`."""
+        ...
+
+
+def require_tip(backend: Backend, branch: str) -> str:
+    """The head of a branch that has to exist."""
+    tip = backend.tip(branch_ref(branch))
+    if tip is None:
+        raise BranchNotFound(
+            f"{backend.url.text} has no branch {branch}",
+            remedy="Create it with a first commit, or name another branch",
+        )
+    return tip
+
+
+async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `attempt` until nobody is faster."""
+    await backend.prepare()
+    moved = ""
+    for _ in range(_ATTEMPTS):
+        try:
+            return await backend.run(attempt, *args, **kwargs)
+        except RefMoved as error:
+            moved = branch_of(error.name)
+            await backend.refresh()
+    raise TransientGitError(f"{moved} moved {_ATTEMPTS} times while a change was being made")

@@ -1,0 +1,100 @@
+"""Walking back from a branch's head, for as far as it is worth.
+
+Commits are immutable, so what was read once is kept: after a restart the walk reads the objects of one stretch of
+history, later ones cost a dictionary look-up per commit. Every walk ends at a named depth; a promotion that looks
+for its own commit looks for something recent, and a repository with a hundred thousand commits must not make it
+slow.
+
+The order is by distance from the head, not by time stamp: stamps come from many clocks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+import pygit2
+
+from kardinal.git.message import parse_trailers
+from kardinal.git.objects import Staging
+from kardinal.git.runner import off_loop
+from kardinal.git.values import Commit
+
+__all__ = ["FIND_DEPTH", "History"]
+
+FIND_DEPTH = 1_000
+"""Commits looked at before a trailer counts as absent: what a very busy repository takes in some minutes."""
+
+_KEPT = 4 * FIND_DEPTH
+
+
+class History:
+    """The commits of one repository that were looked at lately."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Commit] = {}
+
+    @off_loop
+    def commit(self, staging: Staging, oid: str) -> Commit:
+        """The commit `oid`."""
+        known = self._known.get(oid)
+        if known is None:
+            known = _parse_commit(oid, staging.read(oid))
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[oid] = known
+        return known
+
+    def walk(
+        self, staging: Staging, tip: str, *, since: str | None = None, limit: int = FIND_DEPTH
+    ) -> Iterator[Commit]:
+        """Commits from `tip` back, nearest first, not including `since` and what lies behind it."""
+        pending = deque([tip])
+        seen = {tip, since}
+        while pending and limit > 0:
+            oid = pending.popleft()
+            if oid == since:
+                continue
+            commit = self.commit(staging, oid)
+            yield commit
+            limit -= 1
+            for parent in commit.parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    pending.append(parent)
+
+    def find(
+        self, staging: Staging, tip: str, trailers: Mapping[str, str], *, since: str | None = None
+    ) -> Commit | None:
+        """The nearest commit that carries all of `trailers`."""
+        if not trailers:
+            return None
+        return next((commit for commit in self.walk(staging, tip, since=since) if commit.carries(trailers)), None)
+
+
+@off_loop
+def contains(repository: pygit2.Repository, tip: str, oid: str) -> bool:
+    """Whether `oid` is `tip` or one of its ancestors."""
+    if tip == oid:
+        return True
+    return oid in repository and repository.descendant_of(tip, oid)
+
+
+def _parse_commit(oid: str, data: bytes) -> Commit:
+    head, _, text = data.decode("utf-8", "replace").partition("\n\n")
+    fields: dict[str, list[str]] = {}
+    for line in head.splitlines():
+        key, _, value = line.partition(" ")
+        fields.setdefault(key, []).append(value)
+    author = fields["author"][0].rpartition(">")[0] + ">"
+    seconds = int(fields["committer"][0].rpartition(">")[2].split()[0])
+    return Commit(
+        id=oid,
+        tree=fields["tree"][0],
+        parents=tuple(fields.get("parent", ())),
+        subject=text.strip().partition("\n")[0],
+        trailers=parse_trailers(text),
+        author=author,
+        committed_at=datetime.fromtimestamp(seconds, UTC),
+    )

@@ -1,0 +1,62 @@
+"""Edits on a branch: what is built on a tip, and published against it. Runs on a thread.
+
+One attempt takes a batch of edits, looks for each one's trailers in history first (a restart must find its own
+commit and not make a second one), and puts the others on top of each other, one commit each. All of them are
+published at once, so that a hundred promotions of one repository do not need a hundred pushes.
+
+An edit that can not be made fails alone; the others of its batch land.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kardinal.git.backend import Backend, require_tip
+from kardinal.git.history import History
+from kardinal.git.message import Message
+from kardinal.git.names import branch_ref
+from kardinal.git.objects import Staging
+from kardinal.git.runner import off_loop
+from kardinal.git.tree import Edit, TreeView, apply
+from kardinal.git.values import Landed
+
+__all__ = ["Order", "land_all"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """An edit that is to be one commit."""
+
+    edit: Edit
+    message: Message
+
+
+@off_loop
+def land_all(
+    backend: Backend, history: History, branch: str, orders: Sequence[Order], *, time: datetime
+) -> list[Landed | Exception]:
+    """Put `orders` on `branch` as one push; each gets its result or its own error."""
+    staging = Staging(backend.open())
+    tip = require_tip(backend, branch)
+    head, results = tip, list[Landed | Exception]()
+    for order in orders:
+        found = history.find(staging, head, order.message.trailers)
+        if found is not None:
+            results.append(Landed(commit=found.id, tree=found.tree, changed=True, adopted=True))
+            continue
+        before = history.commit(staging, head).tree
+        try:
+            after = apply(staging, before, order.edit(TreeView(staging, before)))
+        except Exception as error:  # an edit is foreign code: whatever it raises is its caller's, not its neighbours'
+            results.append(error)
+            continue
+        if after == before:
+            results.append(Landed(commit=head, tree=before, changed=False, adopted=False))
+            continue
+        head = staging.add_commit(tree=after, parent=head, message=str(order.message), time=time)
+        results.append(Landed(commit=head, tree=after, changed=True, adopted=False))
+    if head != tip:
+        backend.publish(branch_ref(branch), old=tip, new=head, staging=staging)
+    return results

@@ -1,0 +1,157 @@
+"""Git's lock files, taken so that a killed process does not leave one for ever.
+
+Git protects `X` by creating `X.lock` with O_EXCL, writes the new content there and renames it over `X`. Whoever
+takes part must do the same. Git leaves a stale lock behind when it is killed and asks a person to remove it; a
+controller that is killed at any moment, and restarted, can not.
+
+So our lock files are marked: a claim file is created beside (Git skips its name), an flock is held on it, and the
+lock is a hard link to it, which is as exclusive as O_EXCL. A lock with two links whose flock is free belonged to
+one of us that is dead, because the kernel drops the flock with the process. Locks of Git have one link and are
+never touched.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from kardinal.git.errors import PushRejected, TransientGitError
+from kardinal.git.runner import off_loop
+
+__all__ = ["LockFile", "locked"]
+
+_PATIENCE = 2.0
+"""Seconds a lock is waited for; it is held for milliseconds, and Git itself waits up to one second."""
+
+_PAUSE = 0.002
+
+
+class LockFile:
+    """`<path>.lock`, held."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def replace(self, content: bytes) -> None:
+        """Make `content` the file's, durably, and give the lock up in the same step."""
+        os.write(self._descriptor, content)
+        os.fsync(self._descriptor)
+        try:
+            os.rename(_lock(self._path), self._path)
+        except OSError as error:
+            if error.errno not in (errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            # Git leaves the directories of deleted branches behind.
+            _remove_empty_directories(self._path)
+            os.rename(_lock(self._path), self._path)
+
+
+@contextmanager
+def locked(path: str) -> Iterator[LockFile]:
+    """Hold `<path>.lock`, waiting a moment for whoever has it."""
+    descriptor, claim = _acquire(path)
+    try:
+        yield LockFile(path, descriptor)
+    finally:
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(_lock(path)), os.fstat(descriptor)):
+                os.unlink(_lock(path))
+        os.unlink(claim)
+        os.close(descriptor)
+
+
+@off_loop
+def _acquire(path: str) -> tuple[int, str]:
+    # Another process is waited for, and it lives in real time.
+    deadline = time.monotonic() + _PATIENCE
+    directory, name = os.path.split(path)
+    while True:
+        try:
+            os.makedirs(directory, exist_ok=True)
+            claim = os.path.join(directory, f".{name}.{secrets.token_hex(6)}.lock")
+            descriptor = os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:
+            continue  # the directory was empty and Git has just removed it
+        except (FileExistsError, NotADirectoryError):
+            raise PushRejected(
+                f"{name} can not be created: a branch is named like one of its parent directories",
+                remedy="Delete or rename that branch",
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            while not _link(claim, _lock(path)):
+                if not _break_stale(_lock(path)):
+                    if time.monotonic() > deadline:
+                        raise TransientGitError(
+                            f"cannot lock {name}: another process holds {name}.lock",
+                            remedy="If no Git process is running, remove that file",
+                        )
+                    time.sleep(_PAUSE)  # noqa: TID251 - see above
+        except BaseException:
+            os.unlink(claim)
+            os.close(descriptor)
+            raise
+        return descriptor, claim
+
+
+def _link(claim: str, lock: str) -> bool:
+    try:
+        os.link(claim, lock)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _break_stale(lock: str) -> bool:
+    """Remove a lock whose owner was one of us and is dead; True when it is gone."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        found = os.fstat(descriptor)
+        if found.st_nlink < 2:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        # Only who holds this flock removes this lock, so between the look and the removal nobody can replace it.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(lock), found):
+                os.unlink(lock)
+                _remove_claim(lock, found)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _remove_claim(lock: str, found: os.stat_result) -> None:
+    directory, name = os.path.split(lock.removesuffix(".lock"))
+    with os.scandir(directory) as entries:
+        claims = [
+            entry.path for entry in entries if entry.name.startswith(f".{name}.") and entry.inode() == found.st_ino
+        ]
+    for claim in claims:
+        os.unlink(claim)
+
+
+def _remove_empty_directories(path: str) -> None:
+    try:
+        for directory, _, _ in os.walk(path, topdown=False):
+            os.rmdir(directory)
+    except OSError as error:
+        raise PushRejected(
+            f"{os.path.basename(path)} can not be created: other branches are named below it",
+            remedy="Delete or rename those branches",
+        ) from error
+
+
+def _lock(path: str) -> str:
+    return f"{path}.lock"

@@ -1,0 +1,51 @@
+"""Branch and reference names, checked by Git's rules before they become paths.
+
+A branch name comes from a Pipeline, which means from outside, and ends as a path below `refs/heads` of a local
+repository. `git check-ref-format` is the authority; these are its rules, so nothing that passes here can leave
+`refs/`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kardinal.git.errors import InvalidBranchName
+
+__all__ = ["HEADS", "branch_of", "branch_ref", "check_ref"]
+
+HEADS = "refs/heads/"
+
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.$|/$|^/")
+_MAX_LENGTH = 200
+
+
+def branch_ref(branch: str) -> str:
+    """The full reference name of `branch`."""
+    if branch.startswith("-") or branch == "HEAD":
+        raise _invalid(branch)
+    return check_ref(HEADS + branch)
+
+
+def branch_of(ref: str) -> str:
+    """The short name of a branch's reference."""
+    return ref.removeprefix(HEADS)
+
+
+def check_ref(ref: str) -> str:
+    """`ref` itself, when Git accepts it as the full name of a reference."""
+    segments = ref.split("/")
+    well_formed = (
+        ref.startswith("refs/")
+        and len(ref) <= _MAX_LENGTH + len(HEADS)
+        and not _FORBIDDEN.search(ref)
+        and all(segment and not segment.startswith(".") and not segment.endswith(".lock") for segment in segments)
+    )
+    if not well_formed:
+        raise _invalid(branch_of(ref))
+    return ref
+
+
+def _invalid(name: str) -> InvalidBranchName:
+    return InvalidBranchName(
+        f"{name[:80]!r} is not a branch name", remedy="Use a name that `git check-ref-format --branch` accepts"
+    )

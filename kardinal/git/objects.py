@@ -1,0 +1,140 @@
+"""Git objects built in memory, on top of the ones a repository has.
+
+An edit makes a few blobs, the trees above them and a commit. Held back here they cost nothing until they are
+wanted: a plan leaves no trace in the repository, a lost race leaves no litter, and publishing writes exactly the
+new ones. Trees and commits are put together byte by byte as Git defines them, which is less code than asking for
+it.
+
+Ids are hexadecimal SHA-1, the only ones libgit2 reads. File names are bytes to Git; they are held as text with
+`surrogateescape`, so every name survives the round trip.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import NamedTuple
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from kardinal.git.errors import TransientGitError
+
+__all__ = ["Entry", "Staging"]
+
+_SYMLINK = 0o120000
+_DIRECTORY = 0o040000
+_FILE = 0o100644
+_SUBMODULE = 0o160000
+_ID_BYTES = 20
+
+_IDENTITY = "kardinal <kardinal@localhost>"
+
+
+class Entry(NamedTuple):
+    """One line of a tree."""
+
+    mode: int
+    id: str
+
+    @classmethod
+    def file(cls, blob: str) -> Entry:
+        return cls(_FILE, blob)
+
+    @classmethod
+    def directory(cls, tree: str) -> Entry:
+        return cls(_DIRECTORY, tree)
+
+    @property
+    def is_directory(self) -> bool:
+        return self.mode == _DIRECTORY
+
+    @property
+    def is_symlink(self) -> bool:
+        return self.mode == _SYMLINK
+
+    @property
+    def is_file(self) -> bool:
+        return self.mode not in (_DIRECTORY, _SYMLINK, _SUBMODULE)
+
+
+class Staging:
+    """Reads objects of one repository and keeps the new ones until `flush` (or forgets them). Belongs to one thread."""
+
+    def __init__(self, repository: pygit2.Repository) -> None:
+        self._odb = repository.odb
+        self._new: dict[str, tuple[ObjectType, bytes]] = {}
+        self._trees: dict[str, dict[str, Entry]] = {}
+
+    def read(self, oid: str) -> bytes:
+        """The content of an object."""
+        staged = self._new.get(oid)
+        if staged is not None:
+            return staged[1]
+        try:
+            return self._odb.read(oid)[1]
+        except (KeyError, pygit2.GitError) as error:
+            raise TransientGitError(f"object {oid} can not be read from the repository") from error
+
+    def tree(self, oid: str) -> dict[str, Entry]:
+        """The entries of a tree by name; shared, so not to be changed."""
+        known = self._trees.get(oid)
+        if known is None:
+            known = self._trees[oid] = _parse_tree(self.read(oid))
+        return known
+
+    def add_blob(self, content: bytes) -> str:
+        return self._add(ObjectType.BLOB, content)
+
+    def add_tree(self, entries: dict[str, Entry]) -> str:
+        return self._add(ObjectType.TREE, _format_tree(entries))
+
+    def add_commit(self, *, tree: str, parent: str | None, message: str, time: datetime) -> str:
+        stamp = f"{_IDENTITY} {int(time.timestamp())} +0000"
+        parents = f"parent {parent}\n" if parent else ""
+        text = f"tree {tree}\n{parents}author {stamp}\ncommitter {stamp}\n\n{message}"
+        return self._add(ObjectType.COMMIT, text.encode())
+
+    def flush(self, oid: str) -> None:
+        """Write `oid` and the new objects it needs into the repository, what is pointed to before what points."""
+        staged = self._new.pop(oid, None)
+        if staged is None:
+            return
+        kind, content = staged
+        if kind == ObjectType.COMMIT:
+            header = content.partition(b"\n\n")[0].decode("ascii", "replace")
+            needed = [line.split(" ")[1] for line in header.splitlines() if line.startswith(("tree ", "parent "))]
+        elif kind == ObjectType.TREE:
+            needed = [entry.id for entry in _parse_tree(content).values()]
+        else:
+            needed = []
+        for other in needed:
+            self.flush(other)
+        self._odb.write(kind, content)
+
+    def _add(self, kind: ObjectType, content: bytes) -> str:
+        header = f"{kind.name.lower()} {len(content)}\0".encode()
+        oid = hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+        self._new[oid] = (kind, content)
+        return oid
+
+
+def _parse_tree(data: bytes) -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    at = 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        end = data.index(b"\0", space)
+        name = data[space + 1 : end].decode("utf-8", "surrogateescape")
+        entries[name] = Entry(int(data[at:space], 8), data[end + 1 : end + 1 + _ID_BYTES].hex())
+        at = end + 1 + _ID_BYTES
+    return entries
+
+
+def _format_tree(entries: dict[str, Entry]) -> bytes:
+    # Git sorts a directory as if its name ended in a slash.
+    lines = sorted(
+        (name.encode("utf-8", "surrogateescape") + (b"/" if entry.is_directory else b""), entry)
+        for name, entry in entries.items()
+    )
+    return b"".join(b"%o %s\0%s" % (entry.mode, name.rstrip(b"/"), bytes.fromhex(entry.id)) for name, entry in lines)

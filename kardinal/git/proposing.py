@@ -1,0 +1,59 @@
+"""An edit on a branch of its own, waiting to be merged. Runs on a thread.
+
+The branch's name is deterministic, so a restart meets its own work. What it finds there decides:
+
+- nothing: the branch is made from the base's head;
+- our commit at the tip, and it says what the edit says on today's base: adopted;
+- our commit at the tip, but the base's content has changed since: replaced by a new commit on today's base;
+- our commit below others: a reviewer has added to it, so it is adopted as it stands;
+- anything else: refused, because it is not ours to overwrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from kardinal.git.backend import Backend, require_tip
+from kardinal.git.errors import PushRejected
+from kardinal.git.history import History
+from kardinal.git.landing import Order
+from kardinal.git.names import branch_ref
+from kardinal.git.objects import Staging
+from kardinal.git.runner import off_loop
+from kardinal.git.tree import TreeView, apply
+from kardinal.git.values import Landed
+
+__all__ = ["propose"]
+
+
+@off_loop
+def propose(backend: Backend, history: History, branch: str, *, base: str, order: Order, time: datetime) -> Landed:
+    """Have `branch` propose the edit of `order` for `base`."""
+    staging = Staging(backend.open())
+    base_tip = require_tip(backend, base)
+    before = history.commit(staging, base_tip).tree
+    files = order.edit(TreeView(staging, before))
+    after = apply(staging, before, files)
+
+    tip = backend.tip(branch_ref(branch))
+    if tip is not None:
+        found = history.find(staging, tip, order.message.trailers, since=base_tip)
+        if found is None:
+            raise PushRejected(
+                f"branch {branch} exists and was not made by this promotion",
+                remedy="Delete or rename it",
+            )
+        current = history.commit(staging, tip)
+        if found.id != tip or _says(staging, current.tree, files):
+            return Landed(commit=tip, tree=current.tree, changed=True, adopted=True)
+    if after == before:
+        return Landed(commit=base_tip, tree=before, changed=False, adopted=False)
+    new = staging.add_commit(tree=after, parent=base_tip, message=str(order.message), time=time)
+    backend.publish(branch_ref(branch), old=tip, new=new, staging=staging)
+    return Landed(commit=new, tree=after, changed=True, adopted=False)
+
+
+def _says(staging: Staging, tree: str, files: Mapping[str, bytes]) -> bool:
+    view = TreeView(staging, tree)
+    return all(view.read(path) == content for path, content in files.items())

@@ -1,0 +1,82 @@
+"""Records kept in a local repository's own references, for whoever stores more there than branches.
+
+Provider `local` keeps its pull requests this way. Everything is compare-and-swap, or done while the reference is
+held, so several processes may work on one repository at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kardinal.git.local import LocalBackend
+from kardinal.git.objects import Staging
+from kardinal.git.refs import HeldRef
+
+__all__ = ["HeldRecord", "References"]
+
+
+class HeldRecord:
+    """A reference nobody else can move while it is held. `content` is the blob it pointed to when it was taken."""
+
+    def __init__(self, references: References, held: HeldRef, content: bytes | None) -> None:
+        self._references = references
+        self._held = held
+        self.content = content
+
+    async def write(self, content: bytes) -> None:
+        """Store `content` and give the reference up."""
+        blob = await self._references.store(content)
+        await self._references.backend.run(self._held.write, blob)
+
+
+class References:
+    """The references of one local repository."""
+
+    def __init__(self, backend: LocalBackend) -> None:
+        self.backend = backend
+
+    async def read(self, name: str) -> str | None:
+        """The object a reference points to."""
+        return await self.backend.run(lambda: self.backend.refs.read(name))
+
+    async def below(self, prefix: str) -> dict[str, str]:
+        """Every reference below `prefix`, by name."""
+        return await self.backend.run(lambda: self.backend.refs.list(prefix))
+
+    async def contents(self, blobs: list[str]) -> dict[str, bytes]:
+        """The content of several blobs, by id."""
+
+        def read() -> dict[str, bytes]:
+            staging = Staging(self.backend.open())
+            return {blob: staging.read(blob) for blob in blobs}
+
+        return await self.backend.run(read)
+
+    async def store(self, content: bytes) -> str:
+        """The id of a blob with this content, which is in the repository from now on."""
+
+        def write() -> str:
+            staging = Staging(self.backend.open())
+            blob = staging.add_blob(content)
+            staging.flush(blob)
+            return blob
+
+        return await self.backend.run(write)
+
+    async def update(self, name: str, *, old: str | None, new: str | None) -> None:
+        """Move a reference from `old` to `new`; `RefMoved` when it is not at `old`. None: does not exist."""
+        await self.backend.run(lambda: self.backend.refs.update(name, old=old, new=new))
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[HeldRecord]:
+        """Hold a reference across other operations."""
+        holding = await self.backend.run(lambda: self.backend.refs.hold(name))
+        held = await self.backend.run(holding.__enter__)
+        try:
+            content = None
+            if held.value is not None:
+                content = (await self.contents([held.value]))[held.value]
+            yield HeldRecord(self, held, content)
+        finally:
+            await self.backend.run(holding.__exit__, None, None, None)

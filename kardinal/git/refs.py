@@ -1,0 +1,146 @@
+"""The references of a repository on this machine, moved by compare-and-swap (promotion.md, *Local repositories*).
+
+A reference is a loose file or a line of `packed-refs`. Under its lock file, which every Git process respects, its
+value can not change; so: lock, read, compare, write, rename. That is what `git update-ref NAME NEW OLD` does, and
+the two may race each other at will. libgit2 offers pieces of this, but creates without looking again under the
+lock, and its push to a local path was seen to overwrite a commit made meanwhile.
+
+A value of None means the reference does not exist: `old=None` creates and fails when somebody was first, which is
+how a number is claimed; `new=None` deletes. Hooks are not run and reflogs not written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from kardinal.git.errors import GitError, PushRejected, RefMoved
+from kardinal.git.lockfile import LockFile, locked
+from kardinal.git.names import branch_of, check_ref
+from kardinal.git.runner import off_loop
+
+__all__ = ["HeldRef", "RefStore"]
+
+_ID = re.compile(rb"[0-9a-f]{40}")
+_PACKED_LINE = re.compile(rb"^([0-9a-f]{40}) (refs/.+)$", re.MULTILINE)
+
+
+class HeldRef:
+    """A reference under its lock: `value` holds until the lock is given up."""
+
+    def __init__(self, store: RefStore, name: str, lock: LockFile) -> None:
+        self._store = store
+        self._lock = lock
+        self.name = name
+        self.value = store.read(name)
+
+    def write(self, value: str) -> None:
+        """Set the reference; the lock ends with it."""
+        if self.value is None:
+            self._store.refuse_conflicts(self.name)
+        self._lock.replace(value.encode() + b"\n")
+        self.value = value
+
+    def delete(self) -> None:
+        """Remove the reference."""
+        self._store.forget(self.name)
+        self.value = None
+
+
+class RefStore:
+    """The references below one Git directory."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._packed = os.path.join(directory, "packed-refs")
+
+    @off_loop
+    def read(self, name: str) -> str | None:
+        """The object a reference points to."""
+        loose = self._loose(name)
+        if loose is None:
+            packed = re.search(rb"^([0-9a-f]{40}) %s$" % re.escape(name.encode()), self._packed_text(), re.MULTILINE)
+            return packed[1].decode() if packed else None
+        if loose.startswith(b"ref:"):
+            raise PushRejected(f"{branch_of(name)} is a symbolic reference", remedy="Name the branch that it points to")
+        if not _ID.match(loose):
+            raise GitError(f"{branch_of(name)} is damaged: it holds no object id", remedy="Restore the branch with git")
+        return loose[:40].decode()
+
+    @off_loop
+    def list(self, prefix: str) -> dict[str, str]:
+        """Every reference below `prefix`, which ends in a slash, with its value."""
+        names = {
+            name
+            for match in _PACKED_LINE.finditer(self._packed_text())
+            if (name := match[2].decode("utf-8", "replace")).startswith(prefix)
+        }
+        for directory, _, files in os.walk(os.path.join(self._directory, prefix)):
+            below = os.path.relpath(directory, self._directory)
+            names.update(f"{below}/{file}" for file in files if not file.endswith(".lock"))
+        # Read one by one, as anybody would: a value seen in packed-refs may be older than its loose file.
+        return {name: value for name in sorted(names) if (value := self.read(name)) is not None}
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[HeldRef]:
+        """The reference under its lock."""
+        with locked(self._path(name)) as lock:
+            yield HeldRef(self, name, lock)
+
+    @off_loop
+    def update(self, name: str, *, old: str | None, new: str | None) -> None:
+        """Move a reference from `old` to `new`; `RefMoved` when it is not at `old`."""
+        with self.hold(name) as held:
+            if held.value != old:
+                raise RefMoved(name)
+            if new is not None:
+                held.write(new)
+            elif old is not None:
+                held.delete()
+        if new is None:
+            self._remove_empty_parents(name)
+
+    def refuse_conflicts(self, name: str) -> None:
+        """Raise when `name` is a parent or a child of a packed reference; the file system guards loose ones."""
+        parents = name.split("/")
+        text = self._packed_text()
+        taken = any(f" {'/'.join(parents[:depth])}\n".encode() in text for depth in range(3, len(parents)))
+        if taken or f" {name}/".encode() in text:
+            raise PushRejected(
+                f"{branch_of(name)} can not be created beside a branch named like its directory",
+                remedy="Delete or rename that branch",
+            )
+
+    def forget(self, name: str) -> None:
+        """Remove a reference whose lock is held: first the packed line, or it would come back to life."""
+        line = re.compile(rb"^[0-9a-f]{40} %s\n(\^[0-9a-f]{40}\n)?" % re.escape(name.encode()), re.MULTILINE)
+        if line.search(self._packed_text()):
+            with locked(self._packed) as lock:
+                lock.replace(line.sub(b"", self._packed_text()))
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._directory, check_ref(name))
+
+    def _loose(self, name: str) -> bytes | None:
+        try:
+            with open(self._path(name), "rb") as file:
+                return file.read()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return None
+
+    def _packed_text(self) -> bytes:
+        try:
+            with open(self._packed, "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def _remove_empty_parents(self, name: str) -> None:
+        # refs/heads itself stays.
+        with suppress(OSError):
+            for depth in range(name.count("/"), 2, -1):
+                os.rmdir(os.path.join(self._directory, *name.split("/")[:depth]))

@@ -1,0 +1,214 @@
+"""One repository, as the rest of kardinal sees it.
+
+Reading always sees the repository as it is now: a local one directly, a remote one after a fetch that concurrent
+callers share. Writing goes through one writer per branch and is safe to repeat, because a commit is known by its
+trailers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from kardinal.git import merging, proposing
+from kardinal.git.backend import Backend, converge, require_tip
+from kardinal.git.errors import GitError
+from kardinal.git.history import History, contains
+from kardinal.git.landing import Order
+from kardinal.git.local import LocalBackend
+from kardinal.git.message import Message
+from kardinal.git.names import branch_ref
+from kardinal.git.objects import Staging
+from kardinal.git.references import References
+from kardinal.git.runner import GitRunner
+from kardinal.git.tree import Edit, Tree, TreeView, apply, split_path
+from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
+from kardinal.git.watcher import RefWatcher
+from kardinal.git.writer import Writer
+from kardinal.runtime.clock import Clock
+
+__all__ = ["Repository"]
+
+T = TypeVar("T")
+
+
+class Repository:
+    """A Git repository by URL."""
+
+    def __init__(self, backend: Backend, *, runner: GitRunner, clock: Clock, observer: Observer) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._observer = observer
+        self._history = History()
+        self._writers: dict[str, Writer] = {}
+        self._watcher: RefWatcher | None = None
+        self._references: References | None = None
+        if isinstance(backend, LocalBackend):
+            self._watcher = RefWatcher(backend.watched, runner=runner, clock=clock)
+            self._references = References(backend)
+
+    @property
+    def url(self) -> str:
+        """The URL without credentials, fit to be shown."""
+        return self._backend.url.text
+
+    @property
+    def local(self) -> bool:
+        """Whether the repository is on this machine, where it can be watched and keep records."""
+        return self._references is not None
+
+    @property
+    def references(self) -> References:
+        """The references of a local repository."""
+        if self._references is None:
+            raise self._only_local("kept references")
+        return self._references
+
+    async def head(self, branch: str) -> Head:
+        """Where `branch` stands now."""
+
+        def read() -> Head:
+            staging = self._staging()
+            tip = require_tip(self._backend, branch)
+            return Head(commit=tip, tree=self._history.commit(staging, tip).tree)
+
+        async with self._observed("head"):
+            await self._backend.refresh()
+            return await self._backend.run(read)
+
+    async def plan(self, commit: str, edit: Edit) -> Plan:
+        """What `edit` would do to `commit`; nothing is written."""
+
+        def compute() -> Plan:
+            staging = self._staging()
+            before = self._history.commit(staging, commit).tree
+            view = TreeView(staging, before)
+            files = edit(view)
+            after = apply(staging, before, files)
+            found = [Change("/".join(split_path(path)), view.read(path), content) for path, content in files.items()]
+            return Plan(tree=after, changes=[change for change in found if change.before != change.after])
+
+        async with self._observed("plan"):
+            return await self._backend.run(compute)
+
+    async def find(self, branch: str, trailers: Mapping[str, str], *, since: str | None = None) -> str | None:
+        """The commit nearest to the head of `branch` that carries all `trailers`, within `FIND_DEPTH` commits."""
+
+        def search() -> str | None:
+            tip = require_tip(self._backend, branch)
+            found = self._history.find(self._staging(), tip, trailers, since=since)
+            return found.id if found else None
+
+        async with self._observed("find"):
+            await self._backend.refresh()
+            return await self._backend.run(search)
+
+    async def land(self, branch: str, edit: Edit, message: Message) -> Landed:
+        """Put `edit` on `branch` as one commit, unless a commit with these trailers, or the content, is there."""
+        writer = self._writers.get(branch)
+        if writer is None:
+            branch_ref(branch)
+            writer = self._writers[branch] = Writer(self._backend, self._history, branch, clock=self._clock)
+        async with self._observed("land"):
+            return await writer.land(Order(edit, message))
+
+    async def propose(self, branch: str, *, base: str, edit: Edit, message: Message) -> Landed:
+        """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`."""
+        async with self._observed("propose"):
+            return await converge(
+                self._backend,
+                proposing.propose,
+                self._backend,
+                self._history,
+                branch,
+                base=base,
+                order=Order(edit, message),
+                time=self._clock.now(),
+            )
+
+    async def merge(self, branch: str, commit: str) -> Landed:
+        """Bring a proposed commit onto `branch`: forward, or re-applied as one commit."""
+        async with self._observed("merge"):
+            return await converge(
+                self._backend, merging.merge, self._backend, self._history, branch, commit, time=self._clock.now()
+            )
+
+    async def contains(self, branch: str, commit: str) -> bool:
+        """Whether `commit` is on `branch`."""
+
+        def look() -> bool:
+            return contains(self._backend.open(), require_tip(self._backend, branch), commit)
+
+        async with self._observed("contains"):
+            await self._backend.refresh()
+            return await self._backend.run(look)
+
+    async def read(self, commit: str, path: str) -> bytes | None:
+        """The content of a file at a commit."""
+
+        return await self.inspect(commit, lambda tree: tree.read(path))
+
+    async def inspect(self, commit: str, function: Callable[[Tree], T]) -> T:
+        """What `function`, which only reads, makes of the files at a commit."""
+
+        def look() -> T:
+            staging = self._staging()
+            return function(TreeView(staging, self._history.commit(staging, commit).tree))
+
+        async with self._observed("inspect"):
+            return await self._backend.run(look)
+
+    async def log(self, branch: str, limit: int) -> list[Commit]:
+        """The commits of `branch` from its head back."""
+
+        def walk() -> list[Commit]:
+            return list(self._history.walk(self._staging(), require_tip(self._backend, branch), limit=limit))
+
+        async with self._observed("log"):
+            await self._backend.refresh()
+            return await self._backend.run(walk)
+
+    async def delete_branch(self, branch: str) -> None:
+        """Remove `branch` where it stands; a branch that is gone already is fine."""
+
+        def remove() -> None:
+            tip = self._backend.tip(branch_ref(branch))
+            if tip is not None:
+                self._backend.remove(branch_ref(branch), old=tip)
+
+        async with self._observed("delete"):
+            await self._backend.refresh()
+            await converge(self._backend, remove)
+
+    def watch(self, callback: Callable[[], None]) -> Subscription:
+        """Call back when a reference of this local repository may have moved, and once at the beginning."""
+        if self._watcher is None:
+            raise self._only_local("watched")
+        return self._watcher.subscribe(callback)
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        for writer in self._writers.values():
+            await writer.close()
+        if self._watcher is not None:
+            await self._watcher.close()
+
+    def _staging(self) -> Staging:
+        return Staging(self._backend.open())
+
+    def _only_local(self, what: str) -> GitError:
+        return GitError(f"{self.url} is not on this machine and can not be {what}")
+
+    @asynccontextmanager
+    async def _observed(self, operation: str) -> AsyncIterator[None]:
+        started = self._clock.monotonic()
+        outcome = "ok"
+        try:
+            yield
+        except (Exception, asyncio.CancelledError) as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            self._observer(operation, self._clock.monotonic() - started, outcome)

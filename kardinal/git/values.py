@@ -1,0 +1,78 @@
+"""The shapes Git hands out: plain values that may cross threads and outlive the repository they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from kardinal.git.tree import Edit, Tree
+
+__all__ = ["Change", "Commit", "Edit", "Head", "Landed", "Observer", "Plan", "Subscription", "Tree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a branch stands."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file as an edit finds and leaves it; `before` is None for a new file."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an edit would do to a commit. `tree` is the id the result would have."""
+
+    tree: str
+    changes: list[Change]
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """An edit that is on its branch.
+
+    `adopted`: the commit was there before, known by its trailers. `changed` is False when the branch already had the
+    content, in which case no commit was made and `commit` is the branch's head.
+    """
+
+    commit: str
+    tree: str
+    changed: bool
+    adopted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit, without its content."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    subject: str
+    trailers: Mapping[str, str]
+    author: str
+    committed_at: datetime
+
+    def carries(self, trailers: Mapping[str, str]) -> bool:
+        """Whether every one of `trailers` stands in the message."""
+        return all(self.trailers.get(key) == value for key, value in trailers.items())
+
+
+class Subscription(Protocol):
+    """Something that calls back until it is closed."""
+
+    def close(self) -> None: ...
+
+
+Observer = Callable[[str, float, str], None]
+"""Called as (operation, seconds, outcome) after each operation; outcome is `ok` or the name of the error."""

@@ -1,0 +1,37 @@
+"""What can go wrong with pull requests.
+
+    PullRequestError
+    ├── PullRequestNotFound      no pull request has that number
+    ├── PullRequestEnded         it is merged or closed, and the request needs an open one
+    └── UnsupportedProvider      this repository can not hold pull requests of this provider
+
+Failures of the repository below (a conflict, a branch that is gone, a lock) arrive as `kardinal.git.GitError`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PullRequestEnded", "PullRequestError", "PullRequestNotFound", "UnsupportedProvider"]
+
+
+class PullRequestError(Exception):
+    """A pull request that can not be what was asked of it, and what to do about it."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.remedy}" if self.remedy else self.message
+
+
+class PullRequestNotFound(PullRequestError):
+    """A number nobody has."""
+
+
+class PullRequestEnded(PullRequestError):
+    """A pull request that is merged or closed already."""
+
+
+class UnsupportedProvider(PullRequestError):
+    """A repository without a place for pull requests."""

@@ -1,0 +1,233 @@
+"""Provider `local`: pull requests inside the bare repository itself (promotion.md, *No host*).
+
+    refs/kardinal/pull/<n>/head    the commit proposed
+    refs/kardinal/pull/<n>/meta    a blob: the `Record`
+
+Any number of processes work on them at once, the controller and `kardinal pr merge` among them, with nothing between
+them but the locks of Git's references. A number belongs to whoever creates its head reference; a record changes only
+while its reference is held, so that a merge and a close can not both happen. A process killed in the middle leaves
+something the next one completes: a number without a record is taken over by whoever opens the same commit, and a merge
+whose record was not written is found on the base branch by the next merge.
+
+A clone does not bring these references along; `git fetch origin 'refs/kardinal/*:refs/kardinal/*'` does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+from kardinal.git import BranchNotFound, GitError, HeldRecord, RefMoved, Repository, Subscription, TransientGitError
+from kardinal.runtime.clock import Clock
+from kardinal.scm.base import NewPullRequest, PullRequest, PullRequests, PullRequestState, RequestObserver
+from kardinal.scm.errors import PullRequestEnded, PullRequestError, PullRequestNotFound, UnsupportedProvider
+from kardinal.scm.record import Record
+
+__all__ = ["local_pull_requests"]
+
+_PREFIX = "refs/kardinal/pull/"
+_REF = re.compile(r"refs/kardinal/pull/([1-9][0-9]{0,8})/(head|meta)")
+_ATTEMPTS = 100
+
+
+class _Entry(NamedTuple):
+    """One number: what is proposed and, unless its opener has not come that far, the record."""
+
+    head: str | None
+    meta: str | None
+
+
+def local_pull_requests(
+    repository: Repository, *, clock: Clock, on_request: RequestObserver | None = None
+) -> PullRequests:
+    """The pull requests kept in a local repository."""
+    try:
+        repository.references  # noqa: B018 - asks whether there are any
+    except GitError:
+        raise UnsupportedProvider(
+            f"provider local keeps pull requests in a repository on this machine, and {repository.url} is not",
+            remedy="Use a local repository, or approval: auto without pr",
+        ) from None
+    return LocalPullRequests(repository, clock=clock, on_request=on_request)
+
+
+class LocalPullRequests:
+    """The pull requests of one repository on this machine."""
+
+    def __init__(self, repository: Repository, *, clock: Clock, on_request: RequestObserver | None) -> None:
+        self._repository = repository
+        self._references = repository.references
+        self._clock = clock
+        self._observer = on_request
+        self._records: dict[str, Record] = {}
+
+    async def open(self, new: NewPullRequest) -> PullRequest:
+        """Open a pull request, or adopt the open one with the same head."""
+        async with self._observed("open"):
+            if new.head == new.base:
+                raise PullRequestError(f"branch {new.head} can not be merged into itself")
+            proposed = await self._branch(new.head)
+            record = Record.of(new, now=self._clock.now())
+            meta = await self._references.store(record.encode())
+            for _ in range(_ATTEMPTS):
+                entries = await self._entries()
+                for number, record_there in (await self._read(entries)).items():
+                    if record_there.head == new.head and record_there.state == "open":
+                        return self._shown(number, record_there)
+                unfinished = self._unfinished(entries, proposed)
+                claimed = unfinished or max(entries, default=0) + 1
+                try:
+                    if unfinished is None:
+                        await self._references.update(_ref(claimed, "head"), old=None, new=proposed)
+                    await self._references.update(_ref(claimed, "meta"), old=None, new=meta)
+                except RefMoved:
+                    continue  # somebody took the number, or finished what we were about to finish
+                return self._shown(claimed, record)
+            raise TransientGitError(f"{_ATTEMPTS} pull requests were opened by others in the meantime")
+
+    async def get(self, number: int) -> PullRequest:
+        """The pull request with this number."""
+        async with self._observed("get"):
+            return self._shown(number, await self._record(number))
+
+    async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
+        """All pull requests, or those in one state, by number."""
+        async with self._observed("list"):
+            records = await self._read(await self._entries())
+            return [self._shown(number, record) for number, record in records.items() if state in (None, record.state)]
+
+    async def find(self, head: str) -> PullRequest | None:
+        """The newest pull request of branch `head`, in whatever state."""
+        async with self._observed("find"):
+            records = await self._read(await self._entries())
+            numbers = [number for number, record in records.items() if record.head == head]
+            return self._shown(numbers[-1], records[numbers[-1]]) if numbers else None
+
+    async def merge(self, number: int, *, by: str) -> PullRequest:
+        """Merge, unless it is merged already, and delete the proposal's branch."""
+        async with self._observed("merge"), self._held(number) as (held, record):
+            if record.state == "closed":
+                raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
+            proposed = await self._proposed(number, record)
+            if record.state == "open":
+                landed = await self._repository.merge(record.base, proposed)
+                merged = record.changed(state="merged", merged_by=by, merge_commit=landed.commit)
+                await held.write(merged.encode())
+            else:
+                merged = record
+            await self._drop_branch(merged.head, at=proposed)
+            return self._shown(number, merged)
+
+    async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
+        """Close without merging, unless it is closed already; the branch stays."""
+        async with self._observed("close"), self._held(number) as (held, record):
+            if record.state == "closed":
+                return self._shown(number, record)
+            if record.state == "merged":
+                raise PullRequestEnded(f"pull request {number} is merged", remedy="Undo it with a rollback")
+            comments = (*record.comments, comment) if comment else record.comments
+            closed = record.changed(state="closed", closed_by=by, comments=comments)
+            await held.write(closed.encode())
+            return self._shown(number, closed)
+
+    async def comment(self, number: int, body: str) -> PullRequest:
+        """Add a comment."""
+        async with self._observed("comment"), self._held(number) as (held, record):
+            commented = record.changed(comments=(*record.comments, body))
+            await held.write(commented.encode())
+            return self._shown(number, commented)
+
+    def subscribe(self, callback: Callable[[], None]) -> Subscription:
+        """Call back when any reference of the repository may have moved."""
+        return self._repository.watch(callback)
+
+    async def _branch(self, branch: str) -> str:
+        return (await self._repository.head(branch)).commit
+
+    async def _entries(self) -> dict[int, _Entry]:
+        """Every number that is taken, in order."""
+        found: dict[int, dict[str, str]] = {}
+        for name, value in (await self._references.below(_PREFIX)).items():
+            if match := _REF.fullmatch(name):
+                found.setdefault(int(match[1]), {})[match[2]] = value
+        return {number: _Entry(found[number].get("head"), found[number].get("meta")) for number in sorted(found)}
+
+    async def _read(self, entries: dict[int, _Entry]) -> dict[int, Record]:
+        """The records, decoded once per content."""
+        metas = {entry.meta: number for number, entry in entries.items() if entry.meta is not None}
+        unknown = [meta for meta in metas if meta not in self._records]
+        known = {meta: record for meta, record in self._records.items() if meta in metas}
+        if unknown:
+            contents = await self._references.contents(unknown)
+            for meta, content in contents.items():
+                # One damaged record must not hide the others; asking for it by number says what is wrong.
+                with suppress(PullRequestError):
+                    known[meta] = Record.decode(content, number=metas[meta])
+        self._records = known
+        return {number: known[entry.meta] for number, entry in entries.items() if entry.meta in known}
+
+    async def _record(self, number: int) -> Record:
+        meta = await self._references.read(_ref(number, "meta"))
+        if meta is None:
+            raise self._unknown(number)
+        return Record.decode((await self._references.contents([meta]))[meta], number=number)
+
+    @asynccontextmanager
+    async def _held(self, number: int) -> AsyncIterator[tuple[HeldRecord, Record]]:
+        await self._record(number)
+        async with self._references.hold(_ref(number, "meta")) as held:
+            if held.content is None:
+                raise self._unknown(number)
+            yield held, Record.decode(held.content, number=number)
+
+    async def _proposed(self, number: int, record: Record) -> str:
+        """The commit a pull request stands for; an open one follows its branch, to which a reviewer may have added."""
+        name = _ref(number, "head")
+        kept = await self._references.read(name)
+        if kept is not None and record.state != "open":
+            return kept
+        try:
+            current = await self._branch(record.head)
+        except BranchNotFound:
+            if kept is None:
+                raise
+            return kept
+        if current != kept:
+            await self._references.update(name, old=kept, new=current)
+        return current
+
+    async def _drop_branch(self, branch: str, *, at: str) -> None:
+        try:
+            await self._references.update(f"refs/heads/{branch}", old=at, new=None)
+        except RefMoved:
+            return  # gone already, or somebody works on it
+
+    def _unfinished(self, entries: dict[int, _Entry], proposed: str) -> int | None:
+        unfinished = (number for number, entry in entries.items() if entry.meta is None and entry.head == proposed)
+        return next(unfinished, None)
+
+    def _shown(self, number: int, record: Record) -> PullRequest:
+        return record.pull_request(number, repository=self._repository.url)
+
+    def _unknown(self, number: int) -> PullRequestNotFound:
+        return PullRequestNotFound(
+            f"{self._repository.url} has no pull request {number}", remedy="List them: kardinal pr list --all"
+        )
+
+    @asynccontextmanager
+    async def _observed(self, endpoint: str) -> AsyncIterator[None]:
+        status = "ok"
+        try:
+            yield
+        except Exception as error:
+            status = type(error).__name__
+            raise
+        finally:
+            if self._observer is not None:
+                self._observer(endpoint, status)
+
+
+def _ref(number: int, part: str) -> str:
+    return f"{_PREFIX}{number}/{part}"

@@ -1,0 +1,119 @@
+"""A real bare repository with three environments, and Git itself to look at it with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from kardinal.git import Edit, GitRunner, Message, Repositories, Repository, Tree
+from tests.support.clock import VirtualClock
+
+ENVIRONMENTS = ("dev", "staging", "prod")
+
+
+class Git:
+    """The `git` command on one repository, free of this machine's configuration."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(directory),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "somebody",
+            "GIT_AUTHOR_EMAIL": "somebody@example.org",
+            "GIT_COMMITTER_NAME": "somebody",
+            "GIT_COMMITTER_EMAIL": "somebody@example.org",
+        }
+
+    def __call__(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002 - subprocess's own word
+        done = subprocess.run(
+            ["git", "-C", str(self.directory), *arguments],
+            env=self.environment,
+            input=input,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def write_tree(self, files: dict[str, str]) -> str:
+        """A tree of these files, made without a work tree."""
+        lines = [
+            f"100644 blob {self('hash-object', '-w', '--stdin', input=text)}\t{path}" for path, text in files.items()
+        ]
+        index = self.directory / "index.scratch"
+        self.environment["GIT_INDEX_FILE"] = str(index)
+        try:
+            self("update-index", "--add", "--index-info", input="\n".join(lines) + "\n")
+            return self("write-tree")
+        finally:
+            del self.environment["GIT_INDEX_FILE"]
+            index.unlink(missing_ok=True)
+
+    def commit(
+        self, files: dict[str, str], *, branch: str = "main", parent: str | None = None, message: str = "x"
+    ) -> str:
+        """Put a commit with exactly these files on a branch, as another process would."""
+        parents = ["-p", parent] if parent else []
+        commit = self("commit-tree", self.write_tree(files), *parents, "-m", message)
+        self("update-ref", f"refs/heads/{branch}", commit, parent or "")
+        return commit
+
+
+def manifests() -> dict[str, str]:
+    """The content the repository starts with."""
+    files = {f"environments/{name}/kustomization.yaml": f"# {name}\nimages: []\n" for name in ENVIRONMENTS}
+    return {**files, "base/deployment.yaml": "kind: Deployment\n", "README.md": "hello\n"}
+
+
+def setting(environment: str, content: bytes) -> Edit:
+    """An edit that gives an environment's file this content."""
+
+    def edit(tree: Tree) -> dict[str, bytes]:
+        return {f"environments/{environment}/kustomization.yaml": content}
+
+    return edit
+
+
+def message(environment: str, bundle: str = "app-1") -> Message:
+    """The message of a promotion, with its trailers."""
+    return Message(
+        f"promote {bundle} to {environment}",
+        "why",
+        {"Kardinal-Bundle": bundle, "Kardinal-Environment": environment, "Kardinal-Step": f"{bundle}-{environment}"},
+    )
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Git:
+    """A bare repository whose branch main has one commit."""
+    directory = tmp_path / "gitops.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(directory)], check=True)
+    git = Git(directory)
+    git.commit(manifests())
+    return git
+
+
+@pytest.fixture
+def runner() -> Iterator[GitRunner]:
+    runner = GitRunner()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture
+async def repositories(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> AsyncIterator[Repositories]:
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=True)
+    yield repositories
+    await repositories.close()
+
+
+@pytest.fixture
+def repository(repositories: Repositories, bare: Git) -> Repository:
+    return repositories.open(str(bare.directory))
