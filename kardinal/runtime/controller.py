@@ -27,6 +27,7 @@ from kardinal.runtime.clock import Clock
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.errors import TerminalError
 from kardinal.runtime.keys import Key
+from kardinal.runtime.logging import describe
 from kardinal.runtime.metrics import ControllerMetrics
 from kardinal.runtime.queue import PriorityQueue, WorkItem
 from kardinal.runtime.retry import Failures
@@ -154,7 +155,7 @@ class Controller:
         self._metrics.retries.inc()
         if _is_bug(error):
             self._metrics.panics.inc()
-            log.error("reconcile failed by a bug", retry_in=round(delay, 3), exc_info=error)
+            log.error("reconcile failed by a bug", retry_in=round(delay, 3), **describe(error))
         elif isinstance(error, Conflict):
             # Somebody wrote at the same time; the next run sees it. Nothing for a person to do.
             log.debug("reconcile met a conflict", error=str(error))

@@ -22,6 +22,7 @@ from kardinal.api import ResourceType
 from kardinal.kube import Client, JsonObject
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.keys import Key, key_of
+from kardinal.runtime.logging import describe
 from kardinal.runtime.metrics import InformerMetrics
 from kardinal.runtime.reflector import Reflector, Scope
 from kardinal.runtime.store import IndexFunction, Store
@@ -197,9 +198,9 @@ class Informer:
     def _call(self, handler: Handler, event: Event) -> None:
         try:
             handler(event)
-        except Exception:
+        except Exception as error:
             self._metrics.handler_failed()
-            log.exception("an event handler failed", kind=self.resource.kind, key=str(event.key))
+            log.error("an event handler failed", kind=self.resource.kind, key=str(event.key), **describe(error))
 
     def _wake(self) -> None:
         for condition, woken in self._waiters:

@@ -3,20 +3,24 @@
 Whoever handles a request or a reconcile binds what it is about to context variables once; every line written
 meanwhile carries it, also those of libraries. Values, not sentences, hold the facts, and secrets are never among
 them.
+
+A traceback names files, lines and functions but quotes no source: reading it would block the event loop at the very
+moment something is wrong.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any, TextIO
 
 import orjson
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
-__all__ = ["configure", "get_logger"]
+__all__ = ["configure", "describe", "get_logger"]
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -32,9 +36,10 @@ def configure(*, level: str = "info", stream: TextIO | None = None, json: bool |
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _describe_exception,
     ]
     rendered: list[Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(serializer=_dumps)]
+        [structlog.processors.JSONRenderer(serializer=_dumps)]
         if as_json
         else [structlog.dev.ConsoleRenderer(colors=target.isatty())]
     )
@@ -59,6 +64,24 @@ def get_logger(name: str | None = None) -> structlog.typing.FilteringBoundLogger
     """A logger that carries the context of its task."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(name)
     return logger
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as fields of a log line."""
+    frames = [
+        f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    return {"error": f"{type(error).__name__}: {error}", "traceback": frames}
+
+
+def _describe_exception(_: object, __: str, event: EventDict) -> EventDict:
+    """Take the place of `exc_info`, which libraries and the standard library pass."""
+    info = event.pop("exc_info", None)
+    if info is True:
+        info = sys.exc_info()
+    error = info[1] if isinstance(info, tuple) else info
+    return {**event, **describe(error)} if isinstance(error, BaseException) else event
 
 
 def _dumps(event: dict[str, Any], **_: object) -> str:

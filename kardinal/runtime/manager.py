@@ -30,6 +30,7 @@ from kardinal.runtime.controller import Controller, Reconciler
 from kardinal.runtime.errors import GraceExceeded, SyncTimeout, UndeclaredInformer
 from kardinal.runtime.http import Check, ProbeServer
 from kardinal.runtime.informer import Informer
+from kardinal.runtime.logging import describe
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.queue import PriorityQueue
 from kardinal.runtime.recorder import EventRecorder
@@ -291,7 +292,7 @@ class Manager:
         if task.cancelled() or (error := task.exception()) is None or self._failure is not None:
             return
         self._failure = error
-        log.error("a part of the program failed", manager=self.name, part=task.get_name(), exc_info=error)
+        log.error("a part of the program failed", manager=self.name, part=task.get_name(), **describe(error))
         self._failed.set()
 
     async def _end(self, *names: str, deadline: float, late: list[str]) -> None:
@@ -312,5 +313,5 @@ class Manager:
                 await stopping
         except TimeoutError:
             late.append(name)
-        except Exception:
-            log.exception("a part of the program failed to stop", manager=self.name, part=name)
+        except Exception as error:
+            log.error("a part of the program failed to stop", manager=self.name, part=name, **describe(error))

@@ -251,7 +251,7 @@ class Reflector:
             elif change in ("ADDED", "MODIFIED", "DELETED"):
                 self._sink.apply(change, obj)
             else:
-                self._log.warning("unknown kind of watch event ignored", event=change)
+                self._log.warning("unknown kind of watch event ignored", change=change)
                 continue
             self._position = self._floor = revision
         if not seen and asyncio.get_running_loop().time() - opened < SHORTEST_WATCH:

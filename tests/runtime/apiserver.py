@@ -84,7 +84,7 @@ class WidgetServer:
         self.lag.set()
         self._changed = asyncio.Condition()
         self._uids = 0
-        self._watches: set[web.BaseRequest] = set()
+        self._watches: list[web.Request] = []
         self._runner: web.AppRunner | None = None
 
     def fail_next(self, verb: str, answer: Answer) -> None:
@@ -124,7 +124,7 @@ class WidgetServer:
         self.oldest = self.revision
 
     def cut_watches(self) -> None:
-        for request in self._watches:
+        for request in list(self._watches):
             if request.transport is not None:
                 request.transport.abort()
 
@@ -178,7 +178,7 @@ class WidgetServer:
         if not initial and position < self.oldest:
             await response.write(event_line("ERROR", status_object(410, "Expired")))
             return response
-        self._watches.add(request)
+        self._watches.append(request)
         try:
             if initial:
                 for obj in self.objects.values():
@@ -189,7 +189,7 @@ class WidgetServer:
         except (ConnectionResetError, OSError):
             pass
         finally:
-            self._watches.discard(request)
+            self._watches.remove(request)
         return response
 
     async def _follow(self, response: web.StreamResponse, position: int) -> None:
