@@ -34,7 +34,7 @@ from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.sequence import default_sequence
 from kardinal.kube import JsonObject
 from kardinal_controller.policy.freshness import freshness_window
-from kardinal_controller.promotion.gates import GateTemplate
+from kardinal_controller.policy.gates import GateTemplate
 
 __all__ = ["Place", "bundle_node", "freeze_node", "gate_node", "step_node"]
 

@@ -13,8 +13,8 @@ from kardinal.api import Bundle
 from kardinal.api.pipeline import Environment
 from kardinal_controller.policy.context import Context
 from kardinal_controller.policy.evaluate import evaluate
+from kardinal_controller.policy.gates import GateTemplate
 from kardinal_controller.promotion.errors import SkipDenied
-from kardinal_controller.promotion.gates import GateTemplate
 
 __all__ = ["check_skips"]
 

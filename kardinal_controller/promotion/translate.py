@@ -17,9 +17,9 @@ from kardinal.api import BUNDLE, GRAPH, Bundle, Pipeline
 from kardinal.api.names import node_ids
 from kardinal.api.pipeline import Environment
 from kardinal.kube import JsonObject
+from kardinal_controller.policy.gates import GateTemplate, instance_names
 from kardinal_controller.promotion.availability import bundle_problems, pipeline_problems
 from kardinal_controller.promotion.errors import InvalidSpec, Problem
-from kardinal_controller.promotion.gates import GateTemplate, instance_names
 from kardinal_controller.promotion.legend import Legend, read_legend
 from kardinal_controller.promotion.nodes import Place, bundle_node, freeze_node, gate_node, step_node
 from kardinal_controller.promotion.repository import Features

@@ -8,7 +8,7 @@ from typing import Any
 
 from kardinal.api import Bundle, Pipeline, PolicyGate
 from kardinal.kube import JsonObject
-from kardinal_controller.promotion.gates import GateTemplate, collect
+from kardinal_controller.policy.gates import GateTemplate, collect
 from kardinal_controller.promotion.repository import Features
 from kardinal_controller.promotion.translate import translate
 from tests.support import objects

@@ -7,7 +7,7 @@ multiply the gates with every Bundle.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kardinal.api import PolicyGate
@@ -26,7 +26,7 @@ from kardinal.api.names import (
 )
 from kardinal.api.policy_gate import GateScope, PolicyGateSpec
 
-__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_template"]
+__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_instance", "is_template"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,14 @@ class GateTemplate:
         return not self.environments or environment in self.environments
 
 
-def is_template(gate: PolicyGate) -> bool:
-    """Whether Bundles get instances of it, or may ask it for permission to skip."""
-    return LABEL_BUNDLE not in gate.metadata.labels and gate.metadata.labels.get(LABEL_TYPE) != TYPE_FREEZE
+def is_instance(labels: Mapping[str, str]) -> bool:
+    """Whether a gate with these labels belongs to one Bundle."""
+    return LABEL_BUNDLE in labels
+
+
+def is_template(labels: Mapping[str, str]) -> bool:
+    """Whether Bundles get instances of a gate with these labels, or may ask it for permission to skip."""
+    return not is_instance(labels) and labels.get(LABEL_TYPE) != TYPE_FREEZE
 
 
 def collect(
@@ -56,7 +61,9 @@ def collect(
     found = []
     for gate in gates:
         org = gate.metadata.namespace in policy_namespaces
-        if not is_template(gate) or not (org or _limited_to(gate, pipeline=pipeline, namespace=namespace)):
+        if not is_template(gate.metadata.labels) or not (
+            org or _limited_to(gate, pipeline=pipeline, namespace=namespace)
+        ):
             continue
         found.append(
             GateTemplate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.api import PolicyGate
-from kardinal_controller.promotion.gates import gate_warnings
+from kardinal_controller.policy.gates import gate_warnings
 from tests.promotion.values import gates, identifiers, node, org_gate, pipeline, step, team_gate, translated
 from tests.support.objects import environment
 

@@ -1,0 +1,91 @@
+"""What the control plane keeps in memory, and how its objects are found from each other.
+
+All reconcilers share one informer per kind. The questions they ask of it ("the Bundles of this Pipeline", "the gates of
+this Bundle") are indexes, so that a reconcile costs the same with ten Bundles and with ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kardinal.api import BUNDLE, GRAPH, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.api.names import LABEL_PIPELINE, label_value
+from kardinal.kube import JsonObject
+from kardinal.runtime import Key, Manager
+from kardinal_controller.policy.gates import is_instance, is_template
+
+__all__ = ["Caches", "bundle_key", "labels_of", "pipeline_label"]
+
+_BUNDLE = "bundle"
+_PIPELINE = "pipeline"
+_PREVIOUS = "previous"
+_TEMPLATES = "templates"
+
+
+class Caches:
+    """The informers of one manager, declared before it starts."""
+
+    def __init__(self, manager: Manager) -> None:
+        self.pipelines = manager.informer(PIPELINE)
+        self.bundles = manager.informer(BUNDLE)
+        self.graphs = manager.informer(GRAPH)
+        self.steps = manager.informer(PROMOTION_STEP)
+        self.gates = manager.informer(POLICY_GATE)
+        self.pipelines.index(_PIPELINE, lambda obj: [_place(obj, label_value(obj["metadata"]["name"]))])
+        self.bundles.index(_PIPELINE, lambda obj: [_place(obj, pipeline_label(obj))])
+        self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
+        self.gates.index(_BUNDLE, _bundle_of_gate)
+        self.gates.index(_PREVIOUS, _reads_previous)
+        self.gates.index(_TEMPLATES, lambda obj: [obj["metadata"]["namespace"]] if is_template(labels_of(obj)) else [])
+
+    def pipeline(self, namespace: str, label: str) -> JsonObject | None:
+        """The Pipeline that the value of a pipeline label names."""
+        return next(iter(self.pipelines.by_index(_PIPELINE, f"{namespace}/{label}")), None)
+
+    def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
+        return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
+
+    def steps_of(self, bundle: Key) -> list[JsonObject]:
+        return self.steps.by_index(_BUNDLE, str(bundle))
+
+    def gates_of(self, bundle: Key) -> list[JsonObject]:
+        """The gate instances of a Bundle."""
+        return self.gates.by_index(_BUNDLE, str(bundle))
+
+    def gates_reading_previous(self, namespace: str, pipeline: str) -> list[JsonObject]:
+        """The gate instances of a Pipeline that ask which version was there before."""
+        return self.gates.by_index(_PREVIOUS, f"{namespace}/{label_value(pipeline)}")
+
+    def templates(self, namespaces: Iterable[str]) -> list[JsonObject]:
+        """Gates that are neither instances nor freezes."""
+        return [gate for namespace in sorted(set(namespaces)) for gate in self.gates.by_index(_TEMPLATES, namespace)]
+
+
+def pipeline_label(bundle: JsonObject) -> str:
+    """The Pipeline of a Bundle as a label value: the one it was pinned to, else what its label says."""
+    pinned = bundle.get("status", {}).get("pipeline")
+    return label_value(pinned) if pinned else labels_of(bundle).get(LABEL_PIPELINE, "")
+
+
+def bundle_key(step: JsonObject) -> Key:
+    """The Bundle of a PromotionStep."""
+    return Key(step["metadata"]["namespace"], step["spec"]["bundleRef"])
+
+
+def labels_of(obj: JsonObject) -> Mapping[str, str]:
+    return obj["metadata"].get("labels") or {}
+
+
+def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:
+    origin = gate["spec"].get("origin")
+    return [_place(gate, origin["bundle"])] if origin and is_instance(labels_of(gate)) else []
+
+
+def _reads_previous(gate: JsonObject) -> Iterable[str]:
+    origin = gate["spec"].get("origin")
+    reads = origin and is_instance(labels_of(gate)) and "previousBundle" in gate["spec"]["expression"]
+    return [_place(gate, label_value(origin["pipeline"]))] if reads else []
+
+
+def _place(obj: JsonObject, name: str) -> str:
+    return str(Key(obj["metadata"]["namespace"], name))
