@@ -13,12 +13,13 @@ from kardinal_controller.graph.identity import (
     APPLY_ORDER,
     GRAPH_LABEL,
     TEMPLATE_HASH,
+    GraphIdentity,
+    Kinds,
     ObjectKey,
     content_hash,
     graph_hash,
     node_label,
 )
-from kardinal_controller.graph.outcome import GraphIdentity, Kinds
 
 __all__ = ["Desired", "Unidentified", "UnservedKind", "desired_object", "identify", "literal_key"]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,6 +25,8 @@ __all__ = [
     "FINALIZER",
     "GRAPH_LABEL",
     "TEMPLATE_HASH",
+    "GraphIdentity",
+    "Kinds",
     "ObjectKey",
     "content_hash",
     "field_manager",
@@ -41,6 +44,20 @@ ADOPTED = "internal.kro.run/adopted"
 
 _MANAGER_LIMIT = 128
 _PREFIX_LIMIT = 253
+
+
+Kinds = Mapping[tuple[str, str], ResourceType]
+"""The kinds that the engine serves, by apiVersion and kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIdentity:
+    """The Graph that is walked, and the objects it belongs to by owner reference."""
+
+    namespace: str
+    name: str
+    uid: str
+    owners: frozenset[tuple[str, str, str]] = frozenset()
 
 
 class ObjectKey(NamedTuple):

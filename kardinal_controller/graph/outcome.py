@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from kardinal.api import ResourceType
 from kardinal.api.graph import NodeKind, NodeState
 from kardinal.kube import JsonObject
 from kardinal_controller.graph.compile import CompiledNode
 from kardinal_controller.graph.conditions import Unmet
+from kardinal_controller.graph.desired import Desired
 from kardinal_controller.graph.identity import ObjectKey
 from kardinal_controller.graph.selection import Selection
 
-__all__ = ["Apply", "Failure", "GraphIdentity", "Kinds", "Observed", "Outcome", "Prune", "Walk"]
-
-Kinds = Mapping[tuple[str, str], ResourceType]
-"""The kinds that the engine serves, by apiVersion and kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphIdentity:
-    """The Graph that is walked, and the objects it belongs to by owner reference."""
-
-    namespace: str
-    name: str
-    uid: str
-    owners: frozenset[tuple[str, str, str]] = frozenset()
+__all__ = ["Apply", "Failure", "Observed", "Outcome", "Prune", "Walk"]
 
 
 class Observed(Protocol):
@@ -77,11 +63,14 @@ class Outcome:
 class Apply:
     """One object to apply. `force` takes back fields that were ours when they were changed by hand."""
 
-    node: str
-    key: ObjectKey
-    object: JsonObject
-    hash: str
-    force: bool = False
+    node: CompiledNode
+    desired: Desired
+    adopted: bool
+    force: bool
+
+    @property
+    def object(self) -> JsonObject:
+        return self.desired.marked(self.node.layer, adopted=self.adopted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from collections.abc import Container, Iterable, Mapping
 
 from kardinal.kube import JsonObject
 from kardinal_controller.graph.compile import CompiledGraph
-from kardinal_controller.graph.identity import ADOPTED, APPLY_ORDER, ObjectKey, node_of
-from kardinal_controller.graph.outcome import GraphIdentity, Outcome, Prune
+from kardinal_controller.graph.identity import ADOPTED, APPLY_ORDER, GraphIdentity, ObjectKey, node_of
+from kardinal_controller.graph.outcome import Outcome, Prune
 
 __all__ = ["next_wave", "teardown_wave"]
 

@@ -19,6 +19,8 @@ from kardinal_controller.graph.outcome import Outcome, Prune
 
 __all__ = ["graph_status", "terminating_status"]
 
+Truth = Literal["True", "False", "Unknown"]
+
 _TEXT_LIMIT = 256
 _WAIT_LIMIT = 20
 
@@ -36,16 +38,17 @@ def graph_status(
 ) -> JsonObject:
     """The status after a walk. With `error` the outcomes are those of the last revision that compiled, if any."""
     before, generation = graph.status, graph.metadata.generation
-    accepted: Literal["True", "False"] = "False" if error else "True"
+    accepted: Truth = "False" if error else "True"
+    ready: Truth
     reason, message = (error.reason, error.message) if error else ("Compiled", "")
     conditions = before.conditions
     for type_ in ("Accepted", "Compiled"):
         conditions = set_condition(
             conditions, type_, accepted, reason=reason, message=message, now=now, observed_generation=generation
         )
-    status, reason, message = ("False", "NotCompiled", message) if error else _rolled_up(outcomes)
+    ready, reason, message = ("False", "NotCompiled", message) if error else _rolled_up(outcomes)
     conditions = set_condition(
-        conditions, "Ready", status, reason=reason, message=message, now=now, observed_generation=generation
+        conditions, "Ready", ready, reason=reason, message=message, now=now, observed_generation=generation
     )
     held = {other for outcome in outcomes if outcome.reason == "Gated" for other in outcome.node.hard}
     previous = {node.id: node for node in before.nodes}
@@ -73,7 +76,7 @@ def terminating_status(graph: Graph, left: Iterable[Prune], *, now: datetime) ->
     return graph.status.model_copy(update={"conditions": conditions}).to_json()
 
 
-def _rolled_up(outcomes: Sequence[Outcome]) -> tuple[Literal["True", "False", "Unknown"], str, str]:
+def _rolled_up(outcomes: Sequence[Outcome]) -> tuple[Truth, str, str]:
     for state in _SEVERITY:
         worst = next((outcome for outcome in outcomes if outcome.state == state), None)
         if worst is not None:

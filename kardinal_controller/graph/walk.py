@@ -30,12 +30,14 @@ from kardinal_controller.graph.identity import (
     ADOPTED,
     GRAPH_LABEL,
     TEMPLATE_HASH,
+    GraphIdentity,
+    Kinds,
     ObjectKey,
     content_hash,
     graph_hash,
     node_of,
 )
-from kardinal_controller.graph.outcome import Apply, Failure, GraphIdentity, Kinds, Observed, Outcome, Walk
+from kardinal_controller.graph.outcome import Apply, Failure, Observed, Outcome, Walk
 from kardinal_controller.graph.prune import next_wave
 from kardinal_controller.graph.selection import Selection, SelectorError, parse_selector
 from kardinal_controller.graph.template import Unrenderable
@@ -220,8 +222,7 @@ class _Walker:
         if live is not None and applied and not self._drifted(live, desired):
             return self._observe(node, "template", live)
         adopted = live is not None and (not self._is_ours(live) or _annotation(live, ADOPTED) is not None)
-        marked = desired.marked(node.layer, adopted=adopted)
-        self.applies.append(Apply(node.id, key, marked, desired.hash, force=applied))
+        self.applies.append(Apply(node, desired, adopted=adopted, force=applied))
         if live is None:
             return replace(_pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
         return replace(self._observe(node, "template", live), settling=True)

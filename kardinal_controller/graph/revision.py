@@ -1,0 +1,53 @@
+"""GraphRevisions: every state of a Graph that ever compiled, word for word (graph.md 1.3, 2.13).
+
+The newest one is what the engine falls back to while the Graph itself does not compile: a typo must not stop the repair
+of what was right before. The others are kept for looking back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.api import GRAPH_REVISION
+from kardinal.api.names import label_value
+from kardinal.kube import JsonObject
+from kardinal_controller.graph.dialect import DIALECT_VERSION
+
+__all__ = ["KEPT_REVISIONS", "new_revision", "newest_first", "revision_name"]
+
+KEPT_REVISIONS = 5
+
+_GRAPH_NAME = "internal.kro.run/graph-name"
+_GRAPH_GENERATION = "internal.kro.run/graph-generation"
+_HASH = "internal.kro.run/hash"
+
+
+def revision_name(graph: str, generation: int) -> str:
+    return f"{graph}-g{generation:05d}"
+
+
+def newest_first(revisions: Sequence[JsonObject]) -> list[JsonObject]:
+    return sorted(revisions, key=lambda revision: int(revision["spec"]["generation"]), reverse=True)
+
+
+def new_revision(graph: JsonObject, *, content: str) -> JsonObject:
+    """The revision of a Graph that compiled to `content`, a hash."""
+    metadata = graph["metadata"]
+    name, generation = metadata["name"], metadata["generation"]
+    owner = {**{field: graph[field] for field in ("apiVersion", "kind")}, "name": name, "uid": metadata["uid"]}
+    return {
+        "apiVersion": GRAPH_REVISION.api_version,
+        "kind": GRAPH_REVISION.kind,
+        "metadata": {
+            "name": revision_name(name, generation),
+            "namespace": metadata["namespace"],
+            "labels": {_GRAPH_NAME: label_value(name), _GRAPH_GENERATION: str(generation), _HASH: content},
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {
+            "nodes": graph["spec"].get("nodes", []),
+            "generation": generation,
+            "hash": content,
+            "dialectVersion": DIALECT_VERSION,
+        },
+    }
