@@ -6,6 +6,7 @@ Nothing runs behind them: a Deployment is a record until somebody reports a stat
 
 from __future__ import annotations
 
+from kardinal.localplane.builtin_schemas import builtin_schema
 from kardinal.localplane.eventviews import EVENTS_VIEW
 from kardinal.localplane.kinds import Kind, View
 
@@ -42,6 +43,7 @@ def _kind(
         unconditional_update=unconditional_update,
         shared_storage=shared_storage,
         view=view,
+        schema=builtin_schema(group, version, kind),
     )
 
 

@@ -20,6 +20,7 @@ from kardinal.localplane import metadata as rules
 from kardinal.localplane import ssa, statuses
 from kardinal.localplane.admission import admit
 from kardinal.localplane.builtin import NAMESPACE
+from kardinal.localplane.deletion import is_held_by_content, is_terminating
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.history import Entry
@@ -166,7 +167,7 @@ class Objects:
             metadata["generation"] = live["metadata"].get("generation", 0) + 1
         if "deletionTimestamp" in metadata:
             _refuse_new_finalizers(kind, document, live=live)
-            if not metadata.get("finalizers") and not (document.get("spec") or {}).get("finalizers"):
+            if not metadata.get("finalizers") and not is_held_by_content(kind, document):
                 return Written(self._finish(kind, document, options=options), warnings)
         return Written(self._commit(kind, document, options=options), warnings)
 
@@ -231,7 +232,7 @@ class Objects:
         entry = self._store.get(NAMESPACE.storage, namespace="", name=namespace)
         if entry is None:
             raise statuses.not_found(NAMESPACE, namespace)
-        if "deletionTimestamp" in entry.decode()["metadata"]:
+        if is_terminating(entry):
             message = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
             raise statuses.forbidden(kind, name, message, causes=[cause])

@@ -61,7 +61,8 @@ class LocalPlane:
         self._opened = opened
         self._store = opened.store
         self._registry = Registry((*BUILTIN_KINDS, *REVIEW_KINDS))
-        self._control = Control(self._store, registry=self._registry, clock=clock)
+        deletion = Deletion(self._store, clock=clock)
+        self._control = Control(self._store, registry=self._registry, deletion=deletion, clock=clock)
         self._objects = Objects(self._store, clock=clock)
         self._reading = Reading(self._store, clock=clock)
         self.audit = RequestLog()
@@ -74,7 +75,7 @@ class LocalPlane:
             reading=self._reading,
             writing=Writing(
                 self._objects,
-                Deletion(self._store, clock=clock),
+                deletion,
                 lists=self._reading.lists,
                 tokens=opened.tokens,
                 clock=clock,

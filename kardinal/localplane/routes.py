@@ -104,9 +104,4 @@ def _names(names: list[str]) -> tuple[str, str]:
 
 
 def _subresources(kind: Kind) -> set[str]:
-    known = {""}
-    if kind.status:
-        known.add("status")
-    if kind.kind == "Namespace" and not kind.group:
-        known.add("finalize")
-    return known
+    return {"", "status"} if kind.status else {""}

@@ -44,6 +44,7 @@ class Store:
     def __init__(self, database: sqlite3.Connection, *, rows: Iterable[tuple[str, bytes]], revision: int) -> None:
         self._database = database
         self._objects: dict[str, dict[str, dict[str, Entry]]] = {}
+        self._keys: dict[str, tuple[str, str, str]] = {}
         self._dependents: dict[str, set[tuple[str, str, str]]] = {}
         self._listeners: list[Listener] = []
         self.revision = revision
@@ -100,6 +101,10 @@ class Store:
         found = (self.get(resource, namespace=namespace, name=name) for resource, namespace, name in keys)
         return [entry for entry in found if entry is not None]
 
+    def with_uid(self, uid: str) -> Entry | None:
+        key = self._keys.get(uid)
+        return None if key is None else self.get(key[0], namespace=key[1], name=key[2])
+
     def put(self, resource: str, document: JsonObject) -> Entry:
         """Commit a new state of one object, whose resourceVersion is set here."""
         entry = self._stamp(resource, document)
@@ -148,14 +153,16 @@ class Store:
 
     def _remember(self, entry: Entry) -> None:
         self._objects.setdefault(entry.resource, {}).setdefault(entry.namespace, {})[entry.name] = entry
+        key = self._keys[entry.uid] = (entry.resource, entry.namespace, entry.name)
         for uid in entry.owners:
-            self._dependents.setdefault(uid, set()).add((entry.resource, entry.namespace, entry.name))
+            self._dependents.setdefault(uid, set()).add(key)
 
     def _forget(self, entry: Entry) -> None:
         space = self._objects[entry.resource][entry.namespace]
         del space[entry.name]
         if not space:
             del self._objects[entry.resource][entry.namespace]
+        self._keys.pop(entry.uid, None)
         for uid in entry.owners:
             keys = self._dependents[uid]
             keys.discard((entry.resource, entry.namespace, entry.name))
