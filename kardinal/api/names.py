@@ -28,6 +28,7 @@ __all__ = [
     "TRAILER_BUNDLE",
     "TRAILER_ENVIRONMENT",
     "TRAILER_STEP",
+    "TRAILER_UID",
     "TYPE_FREEZE",
     "TYPE_GATE",
     "TYPE_SKIP_PERMISSION",
@@ -63,6 +64,8 @@ ANNOTATION_IDEMPOTENCY_BODY = "kardinal.io/idempotency-body"
 TRAILER_BUNDLE = "Kardinal-Bundle"
 TRAILER_ENVIRONMENT = "Kardinal-Environment"
 TRAILER_STEP = "Kardinal-Step"
+TRAILER_UID = "Kardinal-Uid"
+"""The Bundle's uid: one deleted and made again under its name must not take the first one's commits for its own."""
 
 WEBHOOK_SECRET = "kardinal-webhook"  # noqa: S105 - the name of a Secret, not a secret
 

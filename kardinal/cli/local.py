@@ -44,6 +44,8 @@ DEFAULT_PORT = 16443
 SYSTEM_NAMESPACE = "kardinal-system"
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
+ESTABLISHED_DEADLINE = 30.0
+"""Seconds until the API server must serve the custom resources."""
 DOWN_ATTEMPTS = 700
 DOWN_PAUSE = 0.05
 """Seconds between two looks of `down` at a process that is ending; with the attempts, 35 s in all."""
@@ -104,11 +106,25 @@ async def _install(plane: LocalPlane) -> None:
     async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
         for definition in definitions():
             await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
+        await _until_served(client, {definition["metadata"]["name"] for definition in definitions()})
         for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
             try:
                 await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
             except AlreadyExists:
                 continue
+
+
+async def _until_served(client: Client, names: set[str]) -> None:
+    async with (
+        asyncio.timeout(ESTABLISHED_DEADLINE),
+        client.watch(CUSTOM_RESOURCE_DEFINITION, initial_events=True) as events,
+    ):
+        async for event in events:
+            conditions = event.object.get("status", {}).get("conditions", [])
+            if any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions):
+                names.discard(event.object["metadata"]["name"])
+            if not names:
+                return
 
 
 async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory: Path) -> Endpoints:

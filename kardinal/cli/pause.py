@@ -1,4 +1,4 @@
-"""`kardinal pause` and `resume`: a freeze gate that every agent asks before it touches Git (promotion.md, "Translation").
+"""`kardinal pause` and `resume`: a freeze gate that agents ask before they touch Git (promotion.md, "Translation").
 
 The gate is the whole mechanism: no running process is told anything, and deleting it by hand resumes just as well.
 """
