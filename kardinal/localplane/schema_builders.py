@@ -8,6 +8,7 @@ server-side apply. Design: local-plane.md 2.3 (built-ins).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kardinal.localplane.documents import JsonObject
@@ -16,14 +17,16 @@ __all__ = [
     "anything",
     "atomic",
     "boolean",
+    "defaulted",
     "encoded",
+    "extended",
     "int_or_string",
     "integer",
     "keyed",
     "listed",
     "map_of",
-    "micro_time",
     "quantity",
+    "retaining",
     "set_of",
     "string",
     "struct",
@@ -40,10 +43,19 @@ def struct(description: str = "", /, *, needs: tuple[str, ...] = (), **fields: J
     return _described(result, description)
 
 
-def string(description: str = "", *, enum: tuple[str, ...] = (), default: str | None = None) -> JsonObject:
+def extended(schema: JsonObject, fields: Mapping[str, JsonObject]) -> JsonObject:
+    """The object with more fields."""
+    return {**schema, "properties": {**schema["properties"], **fields}}
+
+
+def string(
+    description: str = "", *, enum: tuple[str, ...] = (), most: int | None = None, default: str | None = None
+) -> JsonObject:
     result: JsonObject = {"type": "string"}
     if enum:
         result["enum"] = list(enum)
+    if most is not None:
+        result["maxLength"] = most
     return _described(result, description, default)
 
 
@@ -59,17 +71,13 @@ def time(description: str = "") -> JsonObject:
     return _described({"type": "string", "format": "date-time"}, description)
 
 
-def micro_time(description: str = "") -> JsonObject:
-    return time(description)
-
-
 def encoded(description: str = "") -> JsonObject:
     """Bytes, base64-encoded."""
     return _described({"type": "string", "format": "byte"}, description)
 
 
-def int_or_string(description: str = "") -> JsonObject:
-    return _described({"x-kubernetes-int-or-string": True}, description)
+def int_or_string(description: str = "", *, default: int | str | None = None) -> JsonObject:
+    return _described({"x-kubernetes-int-or-string": True}, description, default)
 
 
 def quantity(description: str = "") -> JsonObject:
@@ -94,6 +102,17 @@ def atomic(schema: JsonObject) -> JsonObject:
 def listed(items: JsonObject, description: str = "") -> JsonObject:
     """A list that is replaced as a whole."""
     return _described({"type": "array", "items": items, "x-kubernetes-list-type": "atomic"}, description)
+
+
+def defaulted(schema: JsonObject, value: Any) -> JsonObject:
+    """The schema with what the server fills in when nothing is given."""
+    return {**schema, "default": value}
+
+
+def retaining(schema: JsonObject) -> JsonObject:
+    """A union: a strategic patch that sets one member names those it keeps."""
+    strategies = [schema["x-kubernetes-patch-strategy"]] if "x-kubernetes-patch-strategy" in schema else []
+    return {**schema, "x-kubernetes-patch-strategy": ",".join([*strategies, "retainKeys"])}
 
 
 def set_of(items: JsonObject, description: str = "", *, merge: bool = False) -> JsonObject:
