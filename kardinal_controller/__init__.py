@@ -1,0 +1,1 @@
+"""Decides what is promoted where."""
