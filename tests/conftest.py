@@ -11,7 +11,9 @@ pytest_plugins = [
     "tests.support.blocking",
     "tests.support.kubectl",
     "tests.support.leaks",
+    "tests.support.plane",
     "tests.support.repository",
+    "tests.support.world",
 ]
 
 

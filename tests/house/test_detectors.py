@@ -115,6 +115,13 @@ async def test_the_same_call_in_a_thread_is_welcome(call: str) -> None:
     await asyncio.to_thread(product_code(BLOCKING_CALLS[call]))
 
 
+async def test_the_same_call_is_welcome_on_a_loop_that_a_thread_runs_for_itself() -> None:
+    async def read() -> object:
+        return product_code(BLOCKING_CALLS["read"])()
+
+    await asyncio.to_thread(lambda: asyncio.run(read()))
+
+
 def test_the_same_call_without_an_event_loop_is_welcome() -> None:
     product_code(BLOCKING_CALLS["read"])()
 

@@ -1,8 +1,8 @@
 """No blocking call on the event loop.
 
 One slow `read` on the loop delays every watch, queue and probe of the process, and no ordinary test notices. While a
-test runs, the calls that can block raise `blockbuster.BlockingError` when they are made on a thread with a running
-event loop and a frame of the product is on the stack. Test code may block: it has nobody to delay but itself.
+test runs, the calls that can block raise `blockbuster.BlockingError` when they are made on the main thread while its
+event loop runs and a frame of the product is on the stack. Test code may block: it has nobody to delay but itself.
 
 Exactly one module is allowed to block: the store of the local plane, whose SQLite transactions take microseconds and
 are deliberately serialised by the loop (local-plane.md). Everything else belongs in a thread.
@@ -10,7 +10,8 @@ are deliberately serialised by the loop (local-plane.md). Everything else belong
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 from blockbuster import BlockBuster
@@ -67,9 +68,19 @@ def detector() -> BlockBuster:
         found.functions[name] = BlockBusterFunction(None, name, scanned_modules=PRODUCT)
     for function in found.functions.values():
         function.can_block_in(ALLOWED_MODULE, _EveryFunction())
+        function.can_block_predicate = _off_main_thread_or(function.can_block_predicate)
     # asyncio's own subprocess transport forks on the loop and waits elsewhere.
     found.functions["subprocess.Popen.__init__"].can_block_in("asyncio/unix_events.py", "_start")
     return found
+
+
+def _off_main_thread_or(predicate: Callable[..., bool]) -> Callable[..., bool]:
+    """The program's loop runs on the main thread; a loop that a worker thread runs for itself delays nobody."""
+
+    def can_block(*args: object, **kwargs: object) -> bool:
+        return threading.current_thread() is not threading.main_thread() or predicate(*args, **kwargs)
+
+    return can_block
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ which all of them share, and that everything is stopped in the end.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -27,13 +28,10 @@ from kardinal.api import (
     PROMOTION_STEP,
     ResourceType,
 )
-from kardinal.git import GitRunner, Repositories
+from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
 from kardinal.localplane import LocalPlane
-from kardinal.localplane.simulator import BuiltInRenderer, Simulator
 from kardinal.runtime import Manager
-from kardinal_agent.program import Agent, AgentOptions
-from kardinal_controller.program import Controller, ControllerOptions
 from tests.support import settle
 from tests.support.clock import VirtualClock
 from tests.support.objects import namespace
@@ -76,6 +74,7 @@ class World:
         self._running: dict[Program, AsyncExitStack] = {}
         self._clients: list[Client] = []
         self._threads = settle.CountingExecutor()
+        self._directories = itertools.count(1)
 
     @classmethod
     async def create(cls, plane: LocalPlane, *, clock: VirtualClock, directory: Path) -> World:
@@ -157,60 +156,25 @@ class World:
 
     # Running programs.
 
-    async def start_controller(self, **options: Any) -> Controller:
-        """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
-        settings = {
-            "policy_namespaces": ("platform-policies",),
-            "allow_local_repositories": True,
-            "git_cache_dir": self.directory / f"controller-git-{len(self._running)}",
-            "api_address": "127.0.0.1:0",
-            "metrics_address": "127.0.0.1:0",
-            "probe_address": "127.0.0.1:0",
-        }
-        chosen = ControllerOptions(**settings | options)
-        return await self.run(lambda client: Controller(chosen, client, clock=self.clock), identity="controller")
+    async def run(
+        self, build: Callable[[Client], Running], *, identity: str, needs: AsyncExitStack | None = None
+    ) -> Running:
+        """Start a program with the credentials of `identity`; it is stopped by `stop`, or with the world.
 
-    async def start_agent(self, **options: Any) -> Agent:
-        """Start an agent of its own; `options` are those of AgentOptions that matter to the test."""
-        settings = {
-            "allow_local_repositories": True,
-            "git_cache_dir": self.directory / f"agent-git-{len(self._running)}",
-            "metrics_address": "127.0.0.1:0",
-            "probe_address": "127.0.0.1:0",
-        }
-        chosen = AgentOptions(**settings | options)
-        return await self.run(lambda client: Agent(chosen, client, clock=self.clock), identity="agent")
-
-    async def start_simulator(self, *, delay: timedelta = timedelta(seconds=1)) -> Simulator:
-        """Start the stand-in for a GitOps tool and a kubelet, with the renderer that needs no other program."""
-        async with AsyncExitStack() as stack:
-            runner = GitRunner(workers=2)
-            stack.callback(runner.close)
-            cache = self.directory / "simulator-git"
-            repositories = Repositories(cache, runner=runner, clock=self.clock, allow_local=True)
-            stack.push_async_callback(repositories.close)
-            renderer = BuiltInRenderer()
-            return await self._run(
-                stack,
-                lambda client: Simulator(
-                    client, repositories, runner=runner, clock=self.clock, delay=delay, renderer=renderer
-                ),
-                identity="simulator",
-            )
-
-    async def run(self, build: Callable[[Client], Running], *, identity: str) -> Running:
-        """Start a program with the credentials of `identity`; it is stopped by `stop`, or with the world."""
-        async with AsyncExitStack() as stack:
-            return await self._run(stack, build, identity=identity)
-
-    async def _run(self, stack: AsyncExitStack, build: Callable[[Client], Running], *, identity: str) -> Running:
-        client = await self._connect(stack, identity)
-        program = build(client)
-        stack.push_async_callback(program.stop)
-        await program.start()
-        stack.callback(self._running.pop, program)
-        self._running[program] = stack.pop_all()
+        What it `needs` is closed after it.
+        """
+        async with needs or AsyncExitStack() as stack:
+            client = await self._connect(stack, identity)
+            program = build(client)
+            stack.push_async_callback(program.stop)
+            await program.start()
+            stack.callback(self._running.pop, program)
+            self._running[program] = stack.pop_all()
         return program
+
+    def new_directory(self, purpose: str) -> Path:
+        """A path of this world's own, not yet made."""
+        return self.directory / f"{purpose}-{next(self._directories)}"
 
     async def connect(self, identity: str) -> Client:
         """A client with the credentials of `identity`, closed with the world."""
@@ -241,7 +205,7 @@ class World:
         return [
             *(f"{client.in_flight} requests under way" for client in self._clients if client.in_flight),
             *(["the API server is working"] if not self.plane.idle else []),
-            *([f"{len(self._threads.pending)} jobs in threads"] if self._threads.pending else []),
+            *("a thread is at work" for _ in self._threads.pending),
             *(line for program in self._running for line in self._unrest_of(program)),
         ]
 
@@ -256,7 +220,9 @@ class World:
         for informer in manager.informers:
             if informer.backing_off:
                 continue  # It waits for its timer, not for the server.
-            served = self.plane.objects(informer.resource, informer.namespace, informer.labels, informer.fields)
+            served = self.plane.objects(
+                _qualified(informer.resource), informer.namespace, informer.labels, informer.fields
+            )
             for line in settle.difference(informer.revisions, served):
                 yield f"{name}: the informer of {informer.resource.plural}: {line}"
 
@@ -271,6 +237,10 @@ class World:
             sections.append(settle.table(resource.plural, [_summary(obj) for obj in objects]))
         events = [f"{event.get('reason')}: {event.get('note')}" for event in await self.events()]
         return "\n".join([*sections, settle.table("last Events", events[-10:])])
+
+
+def _qualified(resource: ResourceType) -> str:
+    return f"{resource.plural}.{resource.group}".removesuffix(".")
 
 
 def _summary(obj: JsonObject) -> str:
