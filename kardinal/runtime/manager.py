@@ -92,7 +92,8 @@ class Manager:
             ready_checks=self._checks,
             metrics=self._figures,
         )
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._working: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
         self._failed = asyncio.Event()
         self._sync_timeout = sync_timeout
@@ -190,19 +191,19 @@ class Manager:
             await self._server.start()
             self._spawn("recorder", self.recorder.run())
             for scope, informer in self._informers.items():
-                self._spawn(f"informer {scope.resource.kind} {scope.namespace or ''}", informer.run())
+                self._spawn(f"informer {scope.resource.kind}", informer.run())
             await self._sync()
             for runnable in self._runnables:
                 self._started.append(runnable)
                 await runnable.start()
             for controller in self._controllers:
-                self._spawn(f"controller {controller.name}", controller.run())
+                self._working.append(self._spawn(f"controller {controller.name}", controller.run()))
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Stop everything, newest first, within the grace. Stopping twice is harmless."""
+        """Stop everything, newest first, within the grace; at once when cancelled. Stopping twice is harmless."""
         if self._state == "stopped":
             return
         self._state = "stopped"
@@ -210,13 +211,16 @@ class Manager:
         deadline = asyncio.get_running_loop().time() + self._grace
         for controller in self._controllers:
             controller.queue.shut_down()
-        working = [name for name in self._tasks if name.startswith("controller ")]
-        await self._end(*working, deadline=deadline, late=late)
-        for runnable in reversed(self._started):
-            await self._within(deadline, type(runnable).__name__, runnable.stop(), late)
-        await self.recorder.flush()
-        await self._end(*self._tasks, deadline=0.0, late=[])
-        await self._server.stop()
+        try:
+            late += await self._wait_for_controllers(deadline)
+            for runnable in reversed(self._started):
+                await self._within(deadline, type(runnable).__name__, runnable.stop(), late)
+            await self.recorder.flush()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._server.stop()
         if late:
             raise GraceExceeded(f"not stopped within {self._grace:.0f} s: {', '.join(late)}")
 
@@ -283,10 +287,11 @@ class Manager:
         if self._state != "declared":
             raise RuntimeError(f"the manager {self.name} is {self._state}: declare and start it once")
 
-    def _spawn(self, name: str, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=f"{self.name} {name}")
-        self._tasks[name] = task
+    def _spawn(self, name: str, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.append(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (error := task.exception()) is None or self._failure is not None:
@@ -295,17 +300,15 @@ class Manager:
         log.error("a part of the program failed", manager=self.name, part=task.get_name(), **describe(error))
         self._failed.set()
 
-    async def _end(self, *names: str, deadline: float, late: list[str]) -> None:
-        """Wait for tasks until `deadline`, then cancel them and wait for that."""
-        tasks = {name: task for name in names if (task := self._tasks.pop(name, None)) is not None}
-        if not tasks:
-            return
+    async def _wait_for_controllers(self, deadline: float) -> list[str]:
+        """Let runs under way end; whatever has not by `deadline` is cancelled and returned by name."""
+        if not self._working:
+            return []
         left = max(deadline - asyncio.get_running_loop().time(), 0.0)
-        _, pending = await asyncio.wait(tasks.values(), timeout=left)
-        late += [name for name, task in tasks.items() if task in pending]
+        _, pending = await asyncio.wait(self._working, timeout=left)
         for task in pending:
             task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        return [task.get_name() for task in self._working if task in pending]
 
     async def _within(self, deadline: float, name: str, stopping: Awaitable[None], late: list[str]) -> None:
         try:
