@@ -17,8 +17,13 @@ JsonObject = dict[str, Any]
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 MANIFESTS: list[JsonObject] = [
-    obj for path in sorted(DEPLOY.glob("*.yaml")) for obj in yaml.load_all(path.read_bytes(), yaml.CSafeLoader)
+    obj
+    for directory in (DEPLOY, DEPLOY / "agent")
+    for path in sorted(directory.glob("*.yaml"))
+    for obj in yaml.load_all(path.read_bytes(), yaml.CSafeLoader)
 ]
+"""In the order in which `kubectl apply -f` takes them."""
+
 PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in MANIFESTS if obj["kind"] == "Deployment"}
 
 RBAC = "rbac.authorization.k8s.io"
@@ -40,7 +45,7 @@ async def test_every_manifest_is_applied_without_an_unknown_field(plane: LocalPl
     headers = {"Authorization": access.authorization or "", "Content-Type": "application/apply-patch+yaml"}
     query = {"fieldManager": "test", "fieldValidation": "Strict"}
     async with aiohttp.ClientSession(plane.url, headers=headers) as session:
-        for obj in sorted(MANIFESTS, key=lambda obj: obj["kind"] != "Namespace"):
+        for obj in MANIFESTS:
             path = KINDS[obj["kind"]].path(namespace=obj["metadata"].get("namespace"), name=obj["metadata"]["name"])
             async with session.patch(path, params=query, data=yaml.safe_dump(obj), ssl=access.tls or True) as answer:
                 assert answer.status in (200, 201), await answer.text()
