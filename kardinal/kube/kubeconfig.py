@@ -1,21 +1,23 @@
 """Reading kubeconfig files and in-cluster credentials, through kubernetes_asyncio.
 
 The library knows contexts, merged files, client certificates and exec plugins; what it does not know is how to stay
-off the event loop, how to forget the keys it writes to temporary files, and how to say an error without quoting the
+off the event loop, how to tidy the keys it writes to temporary files, and how to say an error without quoting the
 credentials next to it. So it is imported late (it costs a third of a second and 60 MB), runs on a thread with a loop
-of its own, writes into a directory that is gone when the load is done, and its messages pass a filter. Search order:
-explicit path, KUBECONFIG, ~/.kube/config, the service account of the pod.
+of its own, finds embedded keys written out for it in a directory that is gone when the load is done, and its messages
+pass a filter. Search order: explicit path, KUBECONFIG, ~/.kube/config, the service account of the pod.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import ssl
 import tempfile
-import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import yaml
 
 from kardinal.kube.connection import Access, Connection
 from kardinal.kube.errors import ConfigError
@@ -30,7 +32,9 @@ SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/
 # Messages of the library that name a problem; all others may quote the user entry, token included.
 SAFE_MESSAGES = ("exec:", "File does not exist", "Service ")
 
-_library = threading.Lock()
+MALFORMED = (ssl.SSLError, ValueError, TypeError, KeyError, AttributeError, AssertionError, OSError, yaml.YAMLError)
+
+_Entry: TypeAlias = dict[str, Any]
 
 
 async def load_connection(kubeconfig: Path | None = None, context: str | None = None) -> Connection:
@@ -74,70 +78,103 @@ def _load_files(files: list[Path], context: str | None) -> Access:
     from kubernetes_asyncio.config import ConfigException, kube_config  # noqa: PLC0415
 
     named = os.pathsep.join(map(str, files))
-    # The library remembers temporary files per process by their content: loads must not overlap,
-    # and must not find files of a directory that is gone.
-    with _library, tempfile.TemporaryDirectory(prefix="kardinal-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="kardinal-") as scratch:
         try:
             merged = kube_config.KubeConfigMerger(named).config
-            _check_context(named, merged.value if merged else None, context)
-            loader = kube_config.KubeConfigLoader(
-                config_dict=merged, active_context=context, config_base_path=None, temp_file_path=scratch
-            )
+            chosen = _context(named, merged.value if merged else None, context)
+            cluster = _entry(merged, "clusters", chosen.get("cluster"))
+            user = _entry(merged, "users", chosen.get("user"))
+            renewable = "exec" in user
             settings = Configuration()
+            loader = kube_config.KubeConfigLoader(config_dict=merged, active_context=context, config_base_path=None)
             with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-                runner.run(_authenticate(loader, settings))
+                runner.run(_authenticate(loader, settings, cluster=cluster, user=user, scratch=Path(scratch)))
             return Access(
                 server=_server(named, settings.host),
-                namespace=_namespace_of(loader),
+                namespace=chosen.get("namespace") or "default",
                 authorization=settings.api_key.get("BearerToken"),
                 tls=_tls(settings),
                 tls_server_name=settings.tls_server_name,
                 proxy=settings.proxy,
-                lifetime=_lifetime(loader),
+                lifetime=EXEC_PLUGIN_LIFETIME if renewable else None,
             )
         except ConfigException as error:
             said = str(error) if str(error).startswith(SAFE_MESSAGES) else "an entry is incomplete"
             raise ConfigError(f"{named} cannot be used: {said}. Compare with `kubectl config view`.") from None
         except TimeoutError:
             raise ConfigError(f"{named}: the exec plugin did not answer within {EXEC_PLUGIN_DEADLINE:.0f} s") from None
-        except (ssl.SSLError, ValueError, TypeError, KeyError, AttributeError, AssertionError, OSError) as error:
+        except MALFORMED as error:
             raise ConfigError(
                 f"{named} cannot be used ({type(error).__name__}): it is not a well-formed kubeconfig. "
                 "Compare with `kubectl config view`."
             ) from None
-        finally:
-            kube_config._temp_files.clear()
 
 
-async def _authenticate(loader: Any, settings: Any) -> None:
+async def _authenticate(loader: Any, settings: Any, *, cluster: _Entry, user: _Entry, scratch: Path) -> None:
     async with asyncio.timeout(EXEC_PLUGIN_DEADLINE):
+        if "exec" in user:
+            await _run_plugin(user, scratch)
+        _write_data(cluster, scratch, "certificate-authority")
+        _write_data(user, scratch, "client-certificate", "client-key")
         await loader.load_and_set(settings)
 
 
-def _check_context(named: str, config: Any, context: str | None) -> None:
-    """Say the commonest mistakes in words: no context chosen, or one that is not there."""
+async def _run_plugin(user: _Entry, scratch: Path) -> None:
+    """Put what the plugin hands out in place of the plugin."""
+    from kubernetes_asyncio.config.exec_provider import ExecProvider  # noqa: PLC0415 - as above
+    from kubernetes_asyncio.config.kube_config import ConfigNode  # noqa: PLC0415
+
+    status = await ExecProvider(ConfigNode("exec", user.pop("exec"))).run()
+    if "token" in status:
+        user["token"] = status["token"]
+    for field, entry in (("clientCertificateData", "client-certificate"), ("clientKeyData", "client-key")):
+        if field in status:
+            user[f"{entry}-data"] = base64.b64encode(status[field].encode()).decode()
+
+
+def _write_data(entry: _Entry, scratch: Path, *names: str) -> None:
+    """Turn embedded files into files: the library would, into places it never tidies."""
+    for name in names:
+        if data := entry.pop(f"{name}-data", None):
+            path = scratch / name
+            path.write_bytes(base64.b64decode(data))
+            entry[name] = str(path)
+
+
+def _context(named: str, config: Any, context: str | None) -> _Entry:
+    """The chosen context; says the commonest mistakes in words: none is chosen, or it is not there."""
     if not isinstance(config, dict):
         raise ConfigError(f"{named} is empty or not a mapping: it is not a kubeconfig")
-    names = [item["name"] for item in config.get("contexts") or []]
+    contexts = {item["name"]: item["context"] for item in map(_plain, config.get("contexts") or [])}
+    names = ", ".join(contexts) or "none"
     wanted = context or config.get("current-context")
     if not wanted:
-        raise ConfigError(f"{named} sets no current-context: choose one of {', '.join(names) or 'none'} with --context")
-    if wanted not in names:
-        raise ConfigError(f"{named} has no context {wanted!r}: choose one of {', '.join(names) or 'none'}")
+        raise ConfigError(f"{named} sets no current-context: choose one of {names} with --context")
+    if wanted not in contexts:
+        raise ConfigError(f"{named} has no context {wanted!r}: choose one of {names}")
+    found: _Entry = contexts[wanted]
+    return found
+
+
+def _entry(merged: Any, section: str, name: str | None) -> _Entry:
+    """The named cluster or user; an empty one when there is none, which is the library's to complain about."""
+    singular = section.removesuffix("s")
+    for item in map(_plain, merged.value.get(section) or []):
+        if item["name"] == name and isinstance(item.get(singular), dict):
+            found: _Entry = item[singular]
+            return found
+    return {}
+
+
+def _plain(item: Any) -> Any:
+    """The library wraps the entries of merged files."""
+    return getattr(item, "value", item)
 
 
 def _server(named: str, host: str | None) -> str:
     if host is None or not host.startswith(("https://", "http://")):
         raise ConfigError(f"{named}: the cluster's server must be an http(s) URL")
     return host
-
-
-def _namespace_of(loader: Any) -> str:
-    return str(loader.current_context["context"].get("namespace") or "default")
-
-
-def _lifetime(loader: Any) -> float | None:
-    return EXEC_PLUGIN_LIFETIME if loader._user is not None and "exec" in loader._user else None
 
 
 def _load_service_account() -> Access:
