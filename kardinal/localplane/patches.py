@@ -32,23 +32,24 @@ def json_patch(obj: JsonObject, operations: list[Any]) -> JsonObject:
             "RequestEntityTooLarge",
             f"the allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}",
         )
+    # No error keeps its cause: the library's words quote the values, which may be secret.
     unreadable = PatchError(
         400, "BadRequest", "the JSON patch has an operation without a valid op, path, from or value"
     )
     try:
         parsed = jsonpatch.JsonPatch(operations)
-    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, AttributeError) as error:
-        raise unreadable from error
+    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, AttributeError):
+        raise unreadable from None
     try:
         result = parsed.apply(obj)
-    except jsonpatch.InvalidJsonPatch as error:
-        raise unreadable from error
-    except jsonpatch.JsonPatchTestFailed as error:
-        raise PatchError(422, "Invalid", f"the JSON patch did not apply: {_tested(operations)} failed") from error
-    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError, ValueError) as error:
+    except jsonpatch.InvalidJsonPatch:
+        raise unreadable from None
+    except jsonpatch.JsonPatchTestFailed:
+        raise PatchError(422, "Invalid", f"the JSON patch did not apply: {_tested(operations)} failed") from None
+    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError, ValueError):
         raise PatchError(
             422, "Invalid", "the JSON patch did not apply: it names a path that the object does not have"
-        ) from error
+        ) from None
     if not isinstance(result, dict):
         raise PatchError(422, "Invalid", "the JSON patch did not apply: its result is not an object")
     return result
