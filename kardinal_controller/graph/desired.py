@@ -66,9 +66,11 @@ def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectK
 
 def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> ObjectKey | None:
     """The object of a template whose identity needs no data."""
+    if node.declaration.kind != "template":
+        return None
     body = node.declaration.body
     names = (body["metadata"].get("name"), body["metadata"].get("namespace", ""))
-    if node.declaration.kind != "template" or any(not isinstance(name, str) or "${" in name for name in names):
+    if any(not isinstance(name, str) or "${" in name for name in names):
         return None
     try:
         return identify(body, identity, kinds)

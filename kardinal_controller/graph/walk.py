@@ -214,13 +214,13 @@ class _Walker:
         if live is not None and self._is_foreign(live):
             return Outcome(node, "template", "Conflict", "ForeignGraph", f"{key} belongs to another Graph", object=live)
         desired = desired_object(node, body, key, self._identity)
+        applied = live is not None and _annotation(live, TEMPLATE_HASH) == desired.hash
+        if live is not None and applied and not self._drifted(live, desired):
+            return self._observe(node, "template", live)
         failure = self._failures.get(node.id)
         if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
             self.moments += [failure.retry_at] if failure.retry_at else []
             return Outcome(node, "template", failure.state, failure.reason, failure.message, object=live)
-        applied = live is not None and _annotation(live, TEMPLATE_HASH) == desired.hash
-        if live is not None and applied and not self._drifted(live, desired):
-            return self._observe(node, "template", live)
         adopted = live is not None and (not self._is_ours(live) or _annotation(live, ADOPTED) is not None)
         self.applies.append(Apply(node, desired, adopted=adopted, force=applied))
         if live is None:

@@ -1,0 +1,256 @@
+"""A world of objects in memory, and an engine that walks it: what the pure core does, without a server.
+
+`Cluster` answers what a walk asks and carries out what it wants, the way an API server would: an apply sets its fields,
+removes those it set before and leaves everything else alone; a deletion waits for finalizers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kardinal.api import BUNDLE, CONFIG_MAP, POLICY_GATE, PROMOTION_STEP, SECRET, ResourceType
+from kardinal.kube import JsonObject
+from kardinal_controller.graph.compile import compile_graph
+from kardinal_controller.graph.drift import applied_part, covers
+from kardinal_controller.graph.identity import (
+    GRAPH_LABEL,
+    GraphIdentity,
+    ObjectKey,
+    content_hash,
+    graph_hash,
+    object_key,
+)
+from kardinal_controller.graph.outcome import Apply, Failure, Outcome, Walk
+from kardinal_controller.graph.prune import teardown_wave
+from kardinal_controller.graph.selection import Selection
+from kardinal_controller.graph.walk import walk
+
+NAMESPACE = "default"
+START = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
+KINDS = {
+    (resource.api_version, resource.kind): resource
+    for resource in (BUNDLE, CONFIG_MAP, POLICY_GATE, PROMOTION_STEP, SECRET)
+}
+
+
+class Cluster:
+    """Objects, who applied what, and a count of the writes."""
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectKey, JsonObject] = {}
+        self.writes: list[str] = []
+        self._applied: dict[ObjectKey, JsonObject] = {}
+        self._revision = 0
+
+    # What happens to objects from outside.
+
+    def create(self, resource: ResourceType, name: str, *, namespace: str = NAMESPACE, **fields: Any) -> JsonObject:
+        labels, finalizers = fields.pop("labels", {}), fields.pop("finalizers", [])
+        obj = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": name, "namespace": namespace, "labels": labels, "finalizers": finalizers},
+            **fields,
+        }
+        return self._store(ObjectKey(resource, namespace, name), obj)
+
+    def edit(self, resource: ResourceType, name: str, **fields: Any) -> None:
+        """Set top-level fields, merged one level deep; None removes one."""
+        key = ObjectKey(resource, NAMESPACE, name)
+        obj = copy.deepcopy(self.objects[key])
+        for field, value in fields.items():
+            obj[field] = {**obj.get(field, {}), **value}
+            obj[field] = {name: inner for name, inner in obj[field].items() if inner is not None}
+        self._store(key, obj)
+
+    def delete(self, key: ObjectKey) -> None:
+        obj = self.objects[key]
+        if obj["metadata"].get("finalizers"):
+            obj = copy.deepcopy(obj)
+            obj["metadata"]["deletionTimestamp"] = "2026-03-03T10:00:00Z"
+            self._store(key, obj)
+        else:
+            del self.objects[key]
+            self._applied.pop(key, None)
+
+    def release_finalizers(self, key: ObjectKey) -> None:
+        del self.objects[key]
+        self._applied.pop(key, None)
+
+    def find(self, resource: ResourceType, name: str) -> JsonObject | None:
+        return self.objects.get(ObjectKey(resource, NAMESPACE, name))
+
+    def names(self, resource: ResourceType) -> set[str]:
+        return {key.name for key in self.objects if key.resource == resource}
+
+    # What a walk wants done.
+
+    def carry_out(self, apply: Apply) -> JsonObject:
+        key = apply.desired.key
+        live = copy.deepcopy(self.objects.get(key, {}))
+        _remove(live, self._applied.get(key, {}))
+        _merge(live, copy.deepcopy(apply.object))
+        self._applied[key] = apply.object
+        self.writes.append(f"apply {key.name}")
+        return self._store(key, live)
+
+    def _store(self, key: ObjectKey, obj: JsonObject) -> JsonObject:
+        self._revision += 1
+        obj["metadata"].setdefault("uid", f"uid-{self._revision}")
+        obj["metadata"]["resourceVersion"] = str(self._revision)
+        self.objects[key] = obj
+        return obj
+
+
+def _merge(live: JsonObject, applied: JsonObject) -> None:
+    for field, value in applied.items():
+        if isinstance(value, dict) and isinstance(live.get(field), dict):
+            _merge(live[field], value)
+        else:
+            live[field] = value
+
+
+def _remove(live: JsonObject, applied: JsonObject) -> None:
+    for field, value in applied.items():
+        if isinstance(value, dict) and isinstance(live.get(field), dict):
+            _remove(live[field], value)
+        elif field not in ("name", "namespace", "apiVersion", "kind"):
+            live.pop(field, None)
+
+
+class Observed:
+    """The cluster as one Graph sees it."""
+
+    def __init__(self, cluster: Cluster, graph: str) -> None:
+        self._cluster = cluster
+        self._label = graph_hash(NAMESPACE, graph)
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        return self._cluster.objects.get(key)
+
+    def select(self, selection: Selection) -> list[JsonObject]:
+        found = sorted((key.namespace, key.name, obj) for key, obj in self._of(selection.resource))
+        return [obj for _, _, obj in found if selection.matches(obj)]
+
+    def _of(self, resource: ResourceType) -> Iterable[tuple[ObjectKey, JsonObject]]:
+        return ((key, obj) for key, obj in self._cluster.objects.items() if key.resource == resource)
+
+    def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
+        return [
+            (key, obj)
+            for key, obj in self._cluster.objects.items()
+            if obj["metadata"].get("labels", {}).get(GRAPH_LABEL) == self._label
+        ]
+
+
+class Engine:
+    """The loop of a reconcile around the pure walk: apply until nothing is wanted, then delete one wave."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *nodes: JsonObject,
+        name: str = "g",
+        owners: frozenset[tuple[str, str, str]] = frozenset(),
+    ) -> None:
+        self.cluster = cluster
+        self.now = START
+        self.nodes = list(nodes)
+        self.failures: dict[str, Failure] = {}
+        self.refuse: dict[str, Failure] = {}
+        self.references: frozenset[str] = frozenset()
+        self._identity = GraphIdentity(NAMESPACE, name, "graph-uid", owners)
+        self._settled: dict[ObjectKey, str] = {}
+
+    def walk(self) -> Walk:
+        """One reconcile."""
+        graph = compile_graph({"nodes": self.nodes})
+        observed = Observed(self.cluster, self._identity.name)
+        while True:
+            result = walk(
+                graph,
+                self._identity,
+                observed,
+                kinds=KINDS,
+                now=self.now,
+                failures=self.failures,
+                settled=self._settled,
+                references=self.references,
+            )
+            if not result.applies:
+                break
+            for apply in result.applies:
+                self._apply(apply)
+        for prune in result.prunes:
+            if not prune.under_way:
+                self.cluster.writes.append(f"{'release' if prune.release else 'delete'} {prune.key.name}")
+                if not prune.release:
+                    self.cluster.delete(prune.key)
+        self.references |= {outcome.node.id for outcome in result.outcomes if outcome.kind == "ref"}
+        return result
+
+    def _apply(self, apply: Apply) -> None:
+        if failure := self.refuse.get(apply.node.id):
+            self.failures[apply.node.id] = Failure(
+                apply.desired.hash, failure.state, failure.reason, failure.message, failure.retry_at
+            )
+            self.cluster.writes.append(f"refused {apply.desired.key.name}")
+            return
+        live = self.cluster.carry_out(apply)
+        if not covers(live, apply.desired.object):
+            self._settled[apply.desired.key] = content_hash(applied_part(live, apply.desired.object))
+
+    def rest(self) -> dict[str, Outcome]:
+        """Reconcile until nothing is written any more, then once more for the outcomes."""
+        for _ in range(50):
+            before = len(self.cluster.writes)
+            result = self.walk()
+            if len(self.cluster.writes) == before:
+                return {outcome.node.id: outcome for outcome in result.outcomes}
+        raise AssertionError(f"no rest: {self.cluster.writes[-10:]}")
+
+    def states(self) -> dict[str, str]:
+        return {node: outcome.state for node, outcome in self.rest().items()}
+
+    def writes(self) -> list[str]:
+        """What was written since the last time this was asked."""
+        written, self.cluster.writes = self.cluster.writes, []
+        return written
+
+    def pass_time(self, **span: float) -> None:
+        self.now += timedelta(**span)
+
+    def tear_down(self) -> list[list[str]]:
+        """Delete wave after wave; the names in each."""
+        waves = []
+        observed = Observed(self.cluster, self._identity.name)
+        while wave := teardown_wave(observed.owned()):
+            waves.append(sorted(prune.key.name for prune in wave))
+            for prune in wave:
+                self.cluster.delete(prune.key)
+        return waves
+
+
+def config(identifier: str, data: JsonObject | None = None, *, name: str | None = None, **modifiers: Any) -> JsonObject:
+    """A node that makes a ConfigMap."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name or identifier}, "data": data or {}}
+    return {"id": identifier, "template": body, **modifiers}
+
+
+def key_of(resource: ResourceType, name: str) -> ObjectKey:
+    return object_key(resource, {"metadata": {"name": name, "namespace": NAMESPACE}})
+
+
+def data(cluster: Cluster, name: str) -> Any:
+    """The data of a ConfigMap."""
+    obj = cluster.find(CONFIG_MAP, name)
+    assert obj is not None
+    return obj["data"]
+
+
+def status(cluster: Cluster, name: str, **fields: Any) -> None:
+    """Let somebody write the status of a ConfigMap, which is what a status is here."""
+    cluster.edit(CONFIG_MAP, name, status=fields)

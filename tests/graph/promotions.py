@@ -1,0 +1,72 @@
+"""The Graph of a promotion, node by node as the translator makes it, and what happens to its objects."""
+
+from __future__ import annotations
+
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.kube import JsonObject
+from tests.graph.cluster import NAMESPACE, Cluster, Engine
+
+
+def step(name: str, *, upstream: str | None = None, gates: tuple[str, ...] = ()) -> JsonObject:
+    verified = f'${{{name}.status.state == "Verified"}}'
+    spec: JsonObject = {"environment": name, "requiredGates": [f"${{{gate}.metadata.name}}" for gate in gates]}
+    if upstream:
+        spec["upstreamVerified"] = f"${{{upstream}.status.state}}"
+    return {
+        "id": name,
+        "readyWhen": [verified],
+        "propagateWhen": [verified],
+        "template": {
+            "apiVersion": PROMOTION_STEP.api_version,
+            "kind": PROMOTION_STEP.kind,
+            "metadata": {"name": f"b1-{name}"},
+            "spec": {"bundleRef": "${bundle.metadata.name}", **spec},
+        },
+    }
+
+
+def gate(name: str, *, upstream: str) -> JsonObject:
+    ready = f"${{{name}.status.ready == true}}"
+    return {
+        "id": name,
+        "readyWhen": [ready],
+        "propagateWhen": [ready, f'${{timestamp({name}.status.lastEvaluatedAt) > now() - duration("10m")}}'],
+        "template": {
+            "apiVersion": POLICY_GATE.api_version,
+            "kind": POLICY_GATE.kind,
+            "metadata": {"name": f"b1-{name}"},
+            "spec": {"expression": "$${x} == 1", "upstreamEnvironment": f"${{{upstream}.spec.environment}}"},
+        },
+    }
+
+
+BUNDLE_NODE: JsonObject = {
+    "id": "bundle",
+    "ref": {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "metadata": {"name": "b1", "namespace": NAMESPACE}},
+}
+FREEZE_NODE: JsonObject = {
+    "id": "freeze",
+    "watch": {
+        "apiVersion": POLICY_GATE.api_version,
+        "kind": POLICY_GATE.kind,
+        "metadata": {"namespace": NAMESPACE, "selector": {"kardinal.io/type": "freeze"}},
+    },
+}
+
+
+def verify(cluster: Cluster, name: str, state: str = "Verified") -> None:
+    cluster.edit(PROMOTION_STEP, f"b1-{name}", status={"state": state})
+
+
+def answer(cluster: Cluster, name: str, *, ready: bool = True, at: str = "2026-03-03T09:58:00Z") -> None:
+    cluster.edit(POLICY_GATE, f"b1-{name}", status={"ready": ready, "lastEvaluatedAt": at})
+
+
+def until_prod(cluster: Cluster, promotion: Engine) -> None:
+    promotion.rest()
+    for name in ("dev", "staging"):
+        verify(cluster, name)
+        promotion.rest()
+    for name in ("soak", "hours"):
+        answer(cluster, name)
+    promotion.rest()

@@ -1,0 +1,222 @@
+"""Whose an object is, and when it goes; the numbers are those of graph.md 4."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from kardinal.api import BUNDLE, CONFIG_MAP
+from kardinal.kube import JsonObject
+from kardinal_controller.graph.identity import ADOPTED
+from kardinal_controller.graph.outcome import Apply, Failure
+from tests.graph.cluster import START, Cluster, Engine, config, data, key_of, status
+from tests.graph.promotions import until_prod
+
+
+def test_a_restart_writes_nothing(cluster: Cluster, promotion: Engine) -> None:
+    promotion.rest()
+    promotion.writes()
+    fresh = Engine(cluster, *promotion.nodes)
+    fresh.rest()
+    assert fresh.writes() == []
+
+
+def test_adding_nodes_rewrites_none(cluster: Cluster) -> None:
+    engine = Engine(cluster, config("a", {"x": "1"}))
+    engine.rest()
+    engine.writes()
+    engine.nodes += [config("b", {"x": "${a.data.x}"})]
+    engine.rest()
+    assert engine.writes() == ["apply b"]
+
+
+def test_an_edit_of_our_field_is_corrected_and_one_of_another_left_alone(cluster: Cluster) -> None:
+    """A67"""
+    engine = Engine(cluster, config("a", {"x": "1"}))
+    engine.rest()
+    engine.writes()
+    cluster.edit(CONFIG_MAP, "a", data={"x": "changed", "theirs": "kept"})
+    result = engine.walk()
+    assert engine.writes() == ["apply a"]
+    assert data(cluster, "a") == {"x": "1", "theirs": "kept"}
+    assert not result.applies
+
+
+def test_correcting_takes_the_field_back_and_applying_does_not(cluster: Cluster) -> None:
+    seen = []
+    engine = Engine(cluster, config("a", {"x": "1"}))
+    carry_out = cluster.carry_out
+
+    def recording(apply: Apply) -> JsonObject:
+        seen.append(apply.force)
+        return carry_out(apply)
+
+    cluster.carry_out = recording  # type: ignore[method-assign]
+    engine.rest()
+    cluster.edit(CONFIG_MAP, "a", data={"x": "changed"})
+    engine.rest()
+    engine.nodes[0]["template"]["data"]["x"] = "2"
+    engine.rest()
+    assert seen == [False, True, False]
+
+
+def test_a_field_that_the_server_drops_is_not_applied_for_ever(cluster: Cluster) -> None:
+    engine = Engine(cluster, config("a", {"x": "1", "unknown": "?"}))
+    carry_out = cluster.carry_out
+
+    def dropping(apply: Apply) -> JsonObject:
+        live = carry_out(apply)
+        live["data"].pop("unknown", None)
+        return live
+
+    cluster.carry_out = dropping  # type: ignore[method-assign]
+    engine.rest()
+    assert engine.writes() == ["apply a"]
+    cluster.edit(CONFIG_MAP, "a", data={"x": "changed"})
+    engine.rest()
+    assert engine.writes() == ["apply a"]
+
+
+def test_a_deleted_object_is_made_again_at_once(cluster: Cluster) -> None:
+    """A68"""
+    engine = Engine(cluster, config("a", {"x": "1"}), config("b", {"uid": "${a.metadata.uid}"}))
+    engine.rest()
+    first = data(cluster, "b")
+    cluster.delete(key_of(CONFIG_MAP, "a"))
+    engine.rest()
+    assert data(cluster, "b") != first
+
+
+def test_an_object_on_its_way_out_is_waited_for(cluster: Cluster) -> None:
+    engine = Engine(cluster, config("a"))
+    engine.rest()
+    cluster.edit(CONFIG_MAP, "a", metadata={"finalizers": ["x"]})
+    cluster.delete(key_of(CONFIG_MAP, "a"))
+    assert engine.rest()["a"].reason == "Terminating"
+    cluster.release_finalizers(key_of(CONFIG_MAP, "a"))
+    assert engine.states() == {"a": "Ready"}
+
+
+def test_a_refused_object_is_its_nodes_failure_and_is_not_sent_again(cluster: Cluster) -> None:
+    """A27, A28, A69"""
+    nodes = config("a"), config("b", {"x": "1"}), config("c", {"x": "${b.data.x}"})
+    engine = Engine(cluster, *nodes)
+    engine.refuse["b"] = Failure("", "Error", "Invalid", "data.x: not allowed")
+    assert engine.states() == {"a": "Ready", "b": "Error", "c": "Blocked"}
+    assert engine.writes() == ["apply a", "refused b"]
+    engine.refuse.clear()
+    engine.rest()
+    assert engine.writes() == []
+    engine.nodes[1]["template"]["data"]["x"] = "2"
+    assert engine.states() == {"a": "Ready", "b": "Ready", "c": "Ready"}
+
+
+def test_a_passing_failure_is_tried_again_in_time(cluster: Cluster) -> None:
+    """A87"""
+    engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}))
+    retry_at = START + timedelta(seconds=5)
+    engine.refuse["a"] = Failure("", "SystemError", "ServerError", "503", retry_at=retry_at)
+    assert engine.states() == {"a": "SystemError", "b": "Blocked"}
+    assert engine.walk().wake == retry_at
+    engine.refuse.clear()
+    engine.pass_time(seconds=5)
+    assert engine.states() == {"a": "Ready", "b": "Ready"}
+
+
+def test_an_object_of_another_graph_is_not_taken(cluster: Cluster) -> None:
+    """A86"""
+    Engine(cluster, config("a", name="shared"), name="one").rest()
+    other = Engine(cluster, config("a", name="shared"), config("b"), name="two")
+    assert other.states() == {"a": "Conflict", "b": "Ready"}
+    assert other.tear_down() == [["b"]]
+
+
+def test_an_object_that_was_there_before_is_adopted_and_later_released(cluster: Cluster) -> None:
+    cluster.create(CONFIG_MAP, "a", data={"theirs": "kept"})
+    engine = Engine(cluster, config("a", {"x": "1"}))
+    engine.rest()
+    obj = cluster.find(CONFIG_MAP, "a")
+    assert obj is not None
+    assert obj["metadata"]["annotations"][ADOPTED] == "true"
+    engine.nodes[0]["template"]["data"]["x"] = "2"
+    engine.rest()
+    assert obj["metadata"]["annotations"][ADOPTED] == "true"
+    engine.writes()
+    engine.nodes.clear()
+    engine.walk()
+    assert engine.writes() == ["release a"]
+
+
+def test_a_removed_node_is_deleted_after_what_followed_it(cluster: Cluster) -> None:
+    """A73"""
+    engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}), config("c"))
+    engine.rest()
+    engine.writes()
+    engine.nodes = [config("c")]
+    engine.rest()
+    assert engine.writes() == ["delete b", "delete a"]
+
+
+def test_a_wave_waits_until_the_one_before_is_gone(cluster: Cluster) -> None:
+    engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}))
+    engine.rest()
+    cluster.edit(CONFIG_MAP, "b", metadata={"finalizers": ["x"]})
+    engine.writes()
+    engine.nodes = []
+    engine.rest()
+    assert engine.writes() == ["delete b"]
+    cluster.release_finalizers(key_of(CONFIG_MAP, "b"))
+    engine.rest()
+    assert engine.writes() == ["delete a"]
+
+
+def test_renaming_a_node_keeps_its_object(cluster: Cluster) -> None:
+    """A73"""
+    engine = Engine(cluster, config("a", {"x": "1"}, name="thing"))
+    engine.rest()
+    uid = cluster.objects[key_of(CONFIG_MAP, "thing")]["metadata"]["uid"]
+    engine.writes()
+    engine.nodes = [config("z", {"x": "1"}, name="thing")]
+    engine.rest()
+    assert engine.writes() == ["apply thing"]
+    metadata = cluster.objects[key_of(CONFIG_MAP, "thing")]["metadata"]
+    assert metadata["uid"] == uid
+    assert "z.g.default.internal.kro.run/type" in metadata["labels"]
+    assert "a.g.default.internal.kro.run/type" not in metadata["labels"]
+
+
+def test_renaming_a_node_behind_a_closed_gate_keeps_its_object_too(cluster: Cluster) -> None:
+    a = config("a", propagateWhen=["${a.status.open == true}"])
+    engine = Engine(cluster, a, config("b", {"x": "${a.status.x}"}, name="thing"))
+    engine.rest()
+    status(cluster, "a", open=True, x="1")
+    engine.rest()
+    status(cluster, "a", open=False)
+    engine.nodes[1] = config("z", {"x": "${a.status.x}"}, name="thing")
+    assert engine.states() == {"a": "Ready", "z": "Ready"}
+    assert "thing" in cluster.names(CONFIG_MAP)
+
+
+def test_an_object_that_gets_another_name_by_data_replaces_the_old_one(cluster: Cluster) -> None:
+    engine = Engine(cluster, config("a", {"n": "one"}), config("b", name="${a.data.n}"))
+    engine.rest()
+    engine.nodes[0]["template"]["data"]["n"] = "two"
+    engine.rest()
+    assert cluster.names(CONFIG_MAP) == {"a", "two"}
+
+
+@pytest.mark.parametrize("broken", ["${a.status.gone}", "${a.metadata.name + 1}"])
+def test_nothing_is_deleted_while_its_node_is_in_doubt(cluster: Cluster, broken: str) -> None:
+    engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}), config("c", name="${b.data.x}-c"))
+    engine.rest()
+    engine.nodes[1]["template"]["data"]["x"] = broken
+    engine.rest()
+    assert cluster.names(CONFIG_MAP) == {"a", "b", "a-c"}
+
+
+def test_everything_goes_in_reverse_order_without_evaluating_anything(cluster: Cluster, promotion: Engine) -> None:
+    """A74"""
+    until_prod(cluster, promotion)
+    assert promotion.tear_down() == [["b1-prod"], ["b1-hours", "b1-soak"], ["b1-staging"], ["b1-dev"]]
+    assert cluster.names(BUNDLE) == {"b1"}

@@ -1,0 +1,101 @@
+"""Nodes that read and write nothing; the numbers are those of graph.md 4."""
+
+from __future__ import annotations
+
+from kardinal.api import BUNDLE, CONFIG_MAP, POLICY_GATE
+from kardinal.kube import JsonObject
+from tests.graph.cluster import Cluster, Engine, config, data, key_of
+
+REF: JsonObject = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "target"}}}
+
+
+def test_a_reference_waits_for_its_target_and_deletes_nothing_when_it_goes(cluster: Cluster) -> None:
+    """A50"""
+    engine = Engine(cluster, REF, config("b", {"x": "${r.data.x}"}))
+    outcome = engine.rest()["r"]
+    assert (outcome.state, outcome.reason) == ("Pending", "TargetMissing")
+    cluster.create(CONFIG_MAP, "target", data={"x": "1"})
+    assert engine.states() == {"r": "Ready", "b": "Ready"}
+    cluster.delete(key_of(CONFIG_MAP, "target"))
+    assert engine.states() == {"r": "Pending", "b": "Pending"}
+    assert cluster.names(CONFIG_MAP) == {"b"}
+
+
+def test_a_bare_identity_of_an_existing_object_is_a_reference(cluster: Cluster) -> None:
+    """A51"""
+    cluster.create(BUNDLE, "b1")
+    body = {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "metadata": {"name": "b1"}}
+    engine = Engine(cluster, {"id": "bundle", "template": body})
+    outcome = engine.rest()["bundle"]
+    assert (outcome.kind, outcome.state, outcome.reason) == ("ref", "Ready", "AmbiguousTemplate")
+    assert engine.writes() == []
+    assert engine.tear_down() == []
+    cluster.delete(key_of(BUNDLE, "b1"))
+    assert engine.states() == {"bundle": "Pending"}
+    assert engine.writes() == []
+
+
+def test_a_bare_identity_of_an_owner_is_a_reference_even_when_it_is_gone(cluster: Cluster) -> None:
+    body = {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "metadata": {"name": "b1"}}
+    owners = frozenset([(BUNDLE.api_version, "Bundle", "b1")])
+    assert Engine(cluster, {"id": "bundle", "template": body}, owners=owners).states() == {"bundle": "Pending"}
+    assert cluster.names(BUNDLE) == set()
+
+
+def test_a_bare_identity_of_an_absent_object_makes_it(cluster: Cluster) -> None:
+    """A52"""
+    node = {"id": "a", "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}}
+    engine = Engine(cluster, node)
+    assert engine.states() == {"a": "Ready"}
+    assert engine.tear_down() == [["a"]]
+
+
+def test_a_watch_is_an_ordered_list_of_what_its_selector_matches(cluster: Cluster) -> None:
+    """A53"""
+    watch = {
+        "id": "w",
+        "watch": {"apiVersion": "v1", "kind": "ConfigMap", "selector": {"matchLabels": {"app": "x"}}},
+    }
+    b = config("b", {"names": "${w.map(i, i.metadata.name)}"})
+    engine = Engine(cluster, watch, b)
+    cluster.create(CONFIG_MAP, "two", labels={"app": "x"})
+    cluster.create(CONFIG_MAP, "one", labels={"app": "x"})
+    cluster.create(CONFIG_MAP, "other", labels={"app": "y"})
+    cluster.create(CONFIG_MAP, "far", namespace="away", labels={"app": "x"})
+    engine.rest()
+    assert data(cluster, "b") == {"names": ["far", "one", "two"]}
+    cluster.delete(key_of(CONFIG_MAP, "one"))
+    engine.rest()
+    assert data(cluster, "b") == {"names": ["far", "two"]}
+
+
+def test_a_watch_with_a_condition_is_not_ready_without_a_match(cluster: Cluster) -> None:
+    """A54"""
+    watch = {
+        "id": "w",
+        "readyWhen": ["${w.all(i, i.data.ok == 'yes')}"],
+        "watch": {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]},
+        },
+    }
+    engine = Engine(cluster, watch)
+    outcome = engine.rest()["w"]
+    assert (outcome.state, outcome.reason) == ("NotReady", "NoMatches")
+    cluster.create(CONFIG_MAP, "one", labels={"app": "x"}, data={"ok": "yes"})
+    assert engine.states() == {"w": "Ready"}
+
+
+def test_the_freeze_node_stands_beside_everything(cluster: Cluster, promotion: Engine) -> None:
+    before = promotion.states()
+    cluster.create(POLICY_GATE, "p-freeze", labels={"kardinal.io/type": "freeze"})
+    assert promotion.states() == before
+
+
+def test_a_kind_that_is_not_served_waits_and_says_which_are(cluster: Cluster) -> None:
+    """A57"""
+    node = {"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}}
+    outcome = Engine(cluster, node).rest()["d"]
+    assert (outcome.state, outcome.reason) == ("Pending", "KindNotInstalled")
+    assert "PromotionStep" in str(outcome.message)
