@@ -105,13 +105,13 @@ class _Content:
 
 @dataclass(slots=True)
 class _Series:
-    """How often one content was said, and how often the object in the cluster knows of."""
+    """How often one content was said, and what became of it."""
 
     first: datetime
     last: datetime
     count: int = 0
     inherited: int = 0  # said by an earlier process
-    created: bool = False
+    written: int = 0  # what the object in the cluster knows of; 0: there is none yet
 
 
 @dataclass(slots=True)
@@ -227,21 +227,25 @@ class EventRecorder:
     async def _write(self, content: _Content, series: _Series | None) -> None:
         if series is None:
             return
-        if series.created:
-            try:
-                await self._continue(content, series)
-            except NotFound:
-                # Events live for an hour; the series begins anew.
-                series.created, series.inherited, series.first = False, 0, series.last
-            else:
-                return
+        said = series.count
+        try:
+            await (self._continue if series.written else self._begin)(content, series)
+        except NotFound:
+            if not series.written:
+                raise
+            # Events live for an hour; what was said since begins a new series.
+            said = series.count = series.count - series.written
+            series.inherited, series.first, series.written = 0, series.last, 0
+            await self._begin(content, series)
+        series.written = said
+
+    async def _begin(self, content: _Content, series: _Series) -> None:
         try:
             await self._client.create(EVENT, self._body(content, series))
         except AlreadyExists:
             existing = await self._client.get(EVENT, content.name, content.namespace)
             series.inherited = (existing.get("series") or {}).get("count", 1)
             await self._continue(content, series)
-        series.created = True
 
     async def _continue(self, content: _Content, series: _Series) -> None:
         await self._client.patch(EVENT, content.name, content.namespace, {"series": self._count(series)})

@@ -205,7 +205,7 @@ class WidgetServer:
 
     async def _write(self, verb: str, request: web.Request) -> web.StreamResponse:
         body = orjson.loads(await request.read())
-        self.writes.append((verb, request.path, body))
+        self.writes.append((verb, request.path, copy.deepcopy(body)))
         parts = request.path.split("/")
         namespace = parts[parts.index("namespaces") + 1]
         if "events.k8s.io" in parts:
