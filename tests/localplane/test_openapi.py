@@ -1,0 +1,140 @@
+"""OpenAPI documents: what kubectl looks for in them is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kardinal.api.crds import definitions
+from kardinal.localplane.builtin_schemas import builtin_schema
+from kardinal.localplane.crds import kinds_of
+from kardinal.localplane.kinds import Kind
+from kardinal.localplane.openapi import document
+
+STATELESS = Kind("batch", "v1", "Job", "jobs", "job", "JobList")
+DEPLOYMENT = Kind(
+    "apps",
+    "v1",
+    "Deployment",
+    "deployments",
+    "deployment",
+    "DeploymentList",
+    status=True,
+    schema=builtin_schema("apps", "v1", "Deployment"),
+)
+NAMESPACE = Kind(
+    "",
+    "v1",
+    "Namespace",
+    "namespaces",
+    "namespace",
+    "NamespaceList",
+    namespaced=False,
+    status=True,
+    schema=builtin_schema("", "v1", "Namespace"),
+)
+CUSTOM = [kind for definition in definitions() for kind in kinds_of(definition) if kind.group == "kardinal.io"]
+
+DOCUMENTS = {
+    "apps": document("apps", "v1", [DEPLOYMENT]),
+    "core": document("", "v1", [NAMESPACE]),
+    "kardinal": document("kardinal.io", "v1alpha1", CUSTOM),
+    "batch": document("batch", "v1", [STATELESS]),
+}
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def schema_of(made: dict[str, Any], kind: str) -> Any:
+    """The component that carries the kind, as clients find it."""
+    [found] = [
+        schema
+        for schema in made["components"]["schemas"].values()
+        if any(identity["kind"] == kind for identity in schema.get("x-kubernetes-group-version-kind", ()))
+    ]
+    return found
+
+
+@pytest.mark.parametrize("made", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_every_reference_leads_somewhere(made: dict[str, Any]) -> None:
+    found = set(references(made))
+    assert found
+    for reference in found:
+        assert reference.removeprefix("#/components/schemas/") in made["components"]["schemas"]
+
+
+@pytest.mark.parametrize("made", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_every_patch_takes_field_validation_and_dry_run_and_says_of_what_kind(made: dict[str, Any]) -> None:
+    patches = [operations["patch"] for operations in made["paths"].values() if "patch" in operations]
+    assert patches
+    for patch in patches:
+        assert {"dryRun", "fieldManager", "fieldValidation", "force"} == {item["name"] for item in patch["parameters"]}
+        assert patch["x-kubernetes-group-version-kind"]["kind"]
+        assert "application/apply-patch+yaml" in patch["requestBody"]["content"]
+
+
+def test_strategic_merge_is_offered_for_built_in_kinds_alone() -> None:
+    def offered(name: str) -> set[bool]:
+        return {
+            "application/strategic-merge-patch+json" in operations["patch"]["requestBody"]["content"]
+            for operations in DOCUMENTS[name]["paths"].values()
+            if "patch" in operations
+        }
+
+    assert offered("apps") == {True}
+    assert offered("kardinal") == {False}
+
+
+def test_paths_follow_scope_and_subresources() -> None:
+    assert set(DOCUMENTS["core"]["paths"]) == {
+        "/api/v1/namespaces",
+        "/api/v1/namespaces/{name}",
+        "/api/v1/namespaces/{name}/status",
+    }
+    assert set(DOCUMENTS["apps"]["paths"]) == {
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/namespaces/{namespace}/deployments",
+        "/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
+        "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status",
+    }
+    assert not any(path.endswith("/status") for path in DOCUMENTS["batch"]["paths"])
+    for path, operations in DOCUMENTS["kardinal"]["paths"].items():
+        assert operations["get"]["x-kubernetes-group-version-kind"]["group"] == "kardinal.io", path
+
+
+def test_a_schema_keeps_its_fields_and_gets_an_identity() -> None:
+    bundle = schema_of(DOCUMENTS["kardinal"], "Bundle")
+    assert {"apiVersion", "kind", "metadata", "spec", "status"} <= bundle["properties"].keys()
+    assert bundle["properties"]["metadata"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+    ]
+    assert bundle["description"]
+    names = DOCUMENTS["kardinal"]["components"]["schemas"]
+    assert {"io.kardinal.v1alpha1.Bundle", "io.kardinal.v1alpha1.BundleList"} <= names.keys()
+
+
+def test_a_pod_template_keeps_the_merge_keys_and_refers_to_metadata() -> None:
+    template = schema_of(DOCUMENTS["apps"], "Deployment")["properties"]["spec"]["properties"]["template"]["properties"]
+    assert "allOf" in template["metadata"]
+    containers = template["spec"]["properties"]["containers"]
+    assert containers["x-kubernetes-patch-merge-key"] == "name"
+    assert containers["x-kubernetes-list-map-keys"] == ["name"]
+    limits = containers["items"]["properties"]["resources"]["properties"]["limits"]
+    assert limits["additionalProperties"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+
+
+def test_a_kind_without_a_schema_preserves_everything() -> None:
+    job = schema_of(DOCUMENTS["batch"], "Job")
+    assert job["x-kubernetes-preserve-unknown-fields"] is True
+    assert "io.k8s.api.batch.v1.Job" in DOCUMENTS["batch"]["components"]["schemas"]
