@@ -15,8 +15,8 @@ from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus, Provenance
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference, bundle_version, promoted_images
-from kardinal_agent.promotion.markdown import ago, cell, link, period, table
 from kardinal_agent.steps.kustomization import ImageChange
+from kardinal_agent.steps.markdown import ago, cell, link, period, table
 
 __all__ = ["LABEL", "Proposal", "body", "title"]
 

@@ -1,0 +1,6 @@
+"""How an environment proves what it runs, one module per adapter."""
+
+from kardinal_agent.health.resource import ResourceHealth, deployment_key
+from kardinal_agent.health.verdict import HealthAdapter, Verdict
+
+__all__ = ["HealthAdapter", "ResourceHealth", "Verdict", "deployment_key"]

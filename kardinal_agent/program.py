@@ -1,0 +1,141 @@
+"""The agent as a whole: its caches, its controller and what they stand on.
+
+It runs in two places with the same parts. As a program of its own it serves one shard: orders and gates come from the
+control plane, Secrets and Deployments from the cluster it stands in. Inside the controller (`install` on its manager)
+it serves the orders without a shard, and both clusters are one. The selector is the server's, so that an agent never
+even sees the orders of others.
+
+Nothing here survives the process: mirrors and caches may be thrown away at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from kardinal.api import BUNDLE, DEPLOYMENT, POLICY_GATE, PROMOTION_STEP
+from kardinal.api.names import LABEL_SHARD
+from kardinal.git import GitRunner, Repositories
+from kardinal.kube import Client
+from kardinal.runtime import Backoff, Channel, Clock, Manager
+from kardinal_agent.health import ResourceHealth
+from kardinal_agent.metrics import AgentMetrics
+from kardinal_agent.promotion import PromotionReconciler, Tools, sources
+from kardinal_agent.promotion.gates import Gates
+from kardinal_agent.promotion.wakes import MergeWakes, Pace
+from kardinal_agent.remotes import Remotes
+
+__all__ = ["Agent", "AgentOptions", "Parts", "install"]
+
+RETRY = Backoff(base=1.0, cap=300.0, jitter=0.2)
+"""Between attempts of a step: one second, doubled up to five minutes (DD 14)."""
+
+PROGRESS_INTERVAL = timedelta(seconds=10)
+"""How often a status is written that tells of nothing but the progress of a rollout."""
+
+CONCURRENCY = 16
+"""Promotions worked on at once; most of them wait for a repository, whose writer takes their edits together."""
+
+GIT_THREADS = 4
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How an agent is set up. Without `shard` it serves the orders that name none; without `namespace` all of them."""
+
+    git_cache_dir: Path
+    shard: str | None = None
+    namespace: str | None = None
+    allow_local_repositories: bool = False
+    metrics_address: str | None = None
+    probe_address: str | None = None
+
+
+class Parts:
+    """What an agent holds besides its controller; it starts and stops with the manager it was installed on."""
+
+    def __init__(self, runner: GitRunner, repositories: Repositories, wakes: MergeWakes) -> None:
+        self.runner = runner
+        self.repositories = repositories
+        self._wakes = wakes
+
+    async def start(self) -> None:
+        """Nothing runs before it is used."""
+
+    async def stop(self) -> None:
+        self._wakes.close()
+        await self.repositories.close()
+        self.runner.close()
+
+
+def install(manager: Manager, options: AgentOptions, *, local: Manager | None = None) -> Parts:
+    """Add the agent's controller to `manager`; `local` watches the agent's own cluster where that is another one."""
+    own = local or manager
+    clock = manager.clock
+    metrics = AgentMetrics(manager.metrics)
+    runner = GitRunner(workers=GIT_THREADS)
+    repositories = Repositories(
+        options.git_cache_dir,
+        runner=runner,
+        clock=clock,
+        allow_local=options.allow_local_repositories,
+        on_operation=metrics.git_operation,
+    )
+    shard = f"{LABEL_SHARD}={options.shard}" if options.shard else f"!{LABEL_SHARD}"
+    steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
+    bundles = manager.informer(BUNDLE, namespace=options.namespace)
+    gates = manager.informer(POLICY_GATE, namespace=options.namespace)
+    deployments = own.informer(DEPLOYMENT)
+    channel = Channel()
+    wakes = MergeWakes(channel)
+    tools = Tools(
+        shard=options.shard,
+        gates=Gates(gates),
+        health=ResourceHealth(deployments),
+        remotes=Remotes(repositories, secrets=own.client, clock=clock, on_request=metrics.scm_request),
+        status=manager.status,
+        recorder=manager.recorder,
+        metrics=metrics,
+        wakes=wakes,
+        pace=Pace(PROGRESS_INTERVAL, clock=clock),
+        clock=clock,
+        backoff=RETRY,
+    )
+    manager.controller(
+        "promotionstep",
+        PromotionReconciler(tools, steps=steps, bundles=bundles),
+        sources(steps=steps, bundles=bundles, gates=gates, deployments=deployments, wakes=channel),
+        concurrency=CONCURRENCY,
+    )
+    parts = Parts(runner, repositories, wakes)
+    manager.add(parts)
+    return parts
+
+
+class Agent:
+    """An agent as a program of its own."""
+
+    def __init__(
+        self, options: AgentOptions, client: Client, *, clock: Clock, local_client: Client | None = None
+    ) -> None:
+        name = f"kardinal-agent-{options.shard}" if options.shard else "kardinal-agent"
+        self.manager = Manager(
+            client,
+            clock=clock,
+            name=name,
+            probe_address=options.probe_address,
+            metrics_address=options.metrics_address,
+        )
+        local = Manager(local_client, clock=clock, name=f"{name}-local") if local_client is not None else None
+        if local is not None:
+            self.manager.add(local)
+        parts = install(self.manager, options, local=local)
+        self.runner = parts.runner
+        self.repositories = parts.repositories
+
+    async def start(self) -> None:
+        await self.manager.start()
+
+    async def stop(self) -> None:
+        await self.manager.stop()

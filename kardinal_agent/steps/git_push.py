@@ -1,0 +1,61 @@
+"""`git-push`: land the change on the target branch, or on a branch of its own where a pull request follows.
+
+The commit is found again by its trailers, so that running twice lands once. Where a pull request follows, the target
+branch is looked at first: a person may have merged while nobody watched.
+
+The trap: a proposal branch of an earlier Bundle of the same name may still be there. It is ours by name and not by
+uid, so it is removed and made again.
+"""
+
+from __future__ import annotations
+
+from kardinal.api import names
+from kardinal.git import BranchNotFound, Edit, Landed, Message, PushRejected, Repository
+from kardinal_agent.steps.base import Done, Outcome, StepContext
+from kardinal_agent.steps.work import TRAILER_UID, commit_message, edit_of
+
+__all__ = ["GitPush"]
+
+
+class GitPush:
+    async def run(self, context: StepContext) -> Outcome:
+        repository = (await context.remote()).repository
+        edit = edit_of(context.step, context.bundle, context.sequence[: context.index])
+        message = commit_message(context.step, context.bundle)
+        if context.proposes:
+            return await _propose(context, repository, edit, message)
+        target = context.step.spec.git.branch
+        return _landed(await repository.land(target, edit, message), context, target)
+
+
+async def _propose(context: StepContext, repository: Repository, edit: Edit, message: Message) -> Outcome:
+    target = context.step.spec.git.branch
+    merged = await repository.find(target, message.trailers)
+    if merged is not None:
+        update = {"commit": merged, "promoted_at": context.now}
+        return Done(f"{merged[:12]} is on {target} already", outputs={"merged": merged}, update=update)
+    branch = names.branch_name(context.bundle.metadata.name, context.step.spec.environment)
+    try:
+        landed = await repository.propose(branch, base=target, edit=edit, message=message)
+    except PushRejected:
+        if not await _is_leftover(repository, branch, message):
+            raise
+        await repository.delete_branch(branch)
+        landed = await repository.propose(branch, base=target, edit=edit, message=message)
+    return _landed(landed, context, branch if landed.changed else target)
+
+
+async def _is_leftover(repository: Repository, branch: str, message: Message) -> bool:
+    """Whether the branch was made for a Bundle of this name that is no more."""
+    by_name = {key: value for key, value in message.trailers.items() if key != TRAILER_UID}
+    try:
+        return await repository.find(branch, by_name) is not None
+    except BranchNotFound:
+        return False
+
+
+def _landed(landed: Landed, context: StepContext, branch: str) -> Done:
+    update = {"commit": landed.commit, "tree": landed.tree, "promoted_at": context.now}
+    if not landed.changed:
+        return Done(f"nothing to change on {branch}", outputs={"changed": False}, update=update)
+    return Done(f"{landed.commit[:12]} is on {branch}", outputs={"changed": True, "branch": branch}, update=update)
