@@ -14,12 +14,13 @@ from kardinal.kube import JsonObject
 from kardinal.runtime import Key, Manager
 from kardinal_controller.policy.gates import is_instance, is_template
 
-__all__ = ["Caches", "bundle_key", "labels_of", "pipeline_label"]
+__all__ = ["Caches", "bundle_key", "labels_of", "needs_translation", "pipeline_label"]
 
 _BUNDLE = "bundle"
 _PIPELINE = "pipeline"
 _PREVIOUS = "previous"
 _TEMPLATES = "templates"
+_UNTRANSLATED = "untranslated"
 
 
 class Caches:
@@ -33,6 +34,7 @@ class Caches:
         self.gates = manager.informer(POLICY_GATE)
         self.pipelines.index(_PIPELINE, lambda obj: [_place(obj, label_value(obj["metadata"]["name"]))])
         self.bundles.index(_PIPELINE, lambda obj: [_place(obj, pipeline_label(obj))])
+        self.bundles.index(_UNTRANSLATED, lambda obj: [""] if needs_translation(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
         self.gates.index(_BUNDLE, _bundle_of_gate)
         self.gates.index(_PREVIOUS, _reads_previous)
@@ -44,6 +46,10 @@ class Caches:
 
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
         return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
+
+    def untranslated(self) -> list[JsonObject]:
+        """The Bundles of every Pipeline that have no Graph, or one that lacks what could not be translated."""
+        return self.bundles.by_index(_UNTRANSLATED, "")
 
     def steps_of(self, bundle: Key) -> list[JsonObject]:
         return self.steps.by_index(_BUNDLE, str(bundle))
@@ -65,6 +71,13 @@ def pipeline_label(bundle: JsonObject) -> str:
     """The Pipeline of a Bundle as a label value: the one it was pinned to, else what its label says."""
     pinned = bundle.get("status", {}).get("pipeline")
     return label_value(pinned) if pinned else labels_of(bundle).get(LABEL_PIPELINE, "")
+
+
+def needs_translation(bundle: JsonObject) -> bool:
+    """Whether a Bundle has no Graph, or one that lacks what could not be translated."""
+    status = bundle.get("status", {})
+    conditions = {condition["type"] for condition in status.get("conditions", ())}
+    return "graphRef" not in status or "InvalidSpec" in conditions or status.get("phase") == "SkipDenied"
 
 
 def bundle_key(step: JsonObject) -> Key:

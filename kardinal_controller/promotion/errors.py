@@ -2,12 +2,13 @@
 
 ```
 PromotionError
-├── InvalidSpec   the Pipeline, the Bundle or a gate says something that cannot be done; every problem of it
-└── SkipDenied    the Bundle leaves out an environment that a gate protects
+├── InvalidSpec      the Pipeline, the Bundle or a gate says something that cannot be done; every problem of it
+├── SkipDenied       the Bundle leaves out an environment that a gate protects
+└── GraphNameTaken   a Graph that is not ours stands where the Bundle's belongs
 ```
 
-Both are the author's to fix, never retried by themselves, and left as soon as the resources change. What the API server
-or the network does wrong is neither of them.
+They are the author's to fix, never retried by themselves, and left as soon as the resources change. What the API server
+or the network does wrong is none of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["InvalidSpec", "Problem", "PromotionError", "SkipDenied"]
+__all__ = ["GraphNameTaken", "InvalidSpec", "Problem", "PromotionError", "SkipDenied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,12 @@ class SkipDenied(PromotionError):
         self.environment = environment
         self.gate = gate
         super().__init__(f"skipping {environment} is denied by gate {gate}: {why}")
+
+
+class GraphNameTaken(PromotionError):
+    """A Graph of the Bundle's name belongs to somebody else; it may be on its way out."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"there is a Graph {name} that does not belong to this Bundle: delete it, or name the Bundle anew"
+        )

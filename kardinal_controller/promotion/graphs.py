@@ -1,0 +1,94 @@
+"""Making, extending and deleting the Graphs of Bundles.
+
+A Graph is ours when it names this very Bundle, uid included, as its owner. One that appears between our look and our
+write is adopted if it is ours; so a run that crashed after creating the Graph leaves nothing to repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kardinal.api import GRAPH, Bundle, Pipeline, PolicyGate
+from kardinal.api.names import FIELD_MANAGER_CONTROLLER
+from kardinal.kube import AlreadyExists, Client, Conflict, JsonObject, NotFound
+from kardinal.runtime import Clock
+from kardinal_controller.caches import Caches
+from kardinal_controller.policy.gates import GateTemplate, collect
+from kardinal_controller.promotion.errors import GraphNameTaken
+from kardinal_controller.promotion.repository import Features
+from kardinal_controller.promotion.translate import extend_graph, translate
+
+__all__ = ["GraphKeeper"]
+
+
+class GraphKeeper:
+    """The Graphs of the Bundles, by translation."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        client: Client,
+        *,
+        clock: Clock,
+        features: Features,
+        policy_namespaces: Collection[str],
+    ) -> None:
+        self._caches = caches
+        self._client = client
+        self._clock = clock
+        self._features = features
+        self._policy_namespaces = policy_namespaces
+
+    def find(self, bundle: Bundle) -> JsonObject | None:
+        """The Graph that belongs to a Bundle, as far as the cache knows."""
+        found = self._caches.graphs.get(bundle.metadata.namespace, bundle.metadata.name)
+        return found if found is not None and _belongs(found, bundle) else None
+
+    async def create(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
+        """Raises what `translate` raises, and `GraphNameTaken`."""
+        wanted = translate(pipeline, bundle, self._gates(pipeline), features=self._features, now=self._clock.now())
+        name, namespace = bundle.metadata.name, bundle.metadata.namespace
+        try:
+            return await self._client.create(GRAPH, wanted, field_manager=FIELD_MANAGER_CONTROLLER)
+        except AlreadyExists:
+            found = await self._client.get(GRAPH, name, namespace)
+        if _belongs(found, bundle):
+            return found
+        raise GraphNameTaken(name)
+
+    async def extend(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
+        """The Graph with the nodes that today's target needs besides; raises what `translate` raises."""
+        nodes = extend_graph(
+            graph, pipeline, bundle, self._gates(pipeline), features=self._features, now=self._clock.now()
+        )
+        if nodes == graph["spec"]["nodes"]:
+            return graph
+        # With the revision it was computed from: two extensions must not undo each other.
+        body = {"metadata": {"resourceVersion": graph["metadata"]["resourceVersion"]}, "spec": {"nodes": nodes}}
+        return await self._client.patch(
+            GRAPH, bundle.metadata.name, bundle.metadata.namespace, body, field_manager=FIELD_MANAGER_CONTROLLER
+        )
+
+    async def delete(self, graph: JsonObject) -> None:
+        """Ask for the deletion of this very Graph; the engine takes its nodes down in order."""
+        metadata = graph["metadata"]
+        try:
+            await self._client.delete(GRAPH, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+        except (NotFound, Conflict):
+            # Gone, or another one of the same name: either way there is nothing of ours left to delete.
+            return
+
+    def _gates(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
+        namespace = pipeline.metadata.namespace
+        found = map(PolicyGate.model_validate, self._caches.templates([*self._policy_namespaces, namespace]))
+        return collect(
+            found,
+            pipeline=pipeline.metadata.name,
+            namespace=namespace,
+            policy_namespaces=self._policy_namespaces,
+        )
+
+
+def _belongs(graph: JsonObject, bundle: Bundle) -> bool:
+    owners = graph["metadata"].get("ownerReferences") or ()
+    return any(owner["uid"] == bundle.metadata.uid for owner in owners)
