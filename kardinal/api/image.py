@@ -128,9 +128,15 @@ def promoted_images(artifacts: Artifacts) -> tuple[ImageReference, ...]:
 
 
 def bundle_version(artifacts: Artifacts) -> str:
-    """The tag of the first image, else its short digest, else the short commit, else nothing."""
+    """The tag of the first image, else its short digest, else the short commit, else nothing.
+
+    Of an image that translation would refuse, what it says: whoever lists Bundles must be able to show that one too.
+    """
     if artifacts.images:
-        return promoted_image(artifacts.images[0]).version
+        try:
+            return promoted_image(artifacts.images[0]).version
+        except ImageReferenceError:
+            return artifacts.images[0].reference
     return artifacts.git_commit.sha[:_SHORT_COMMIT] if artifacts.git_commit else ""
 
 

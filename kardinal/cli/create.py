@@ -8,7 +8,7 @@ import click
 
 from kardinal.api import BUNDLE
 from kardinal.api.bundle import Artifacts, Image
-from kardinal.api.image import ImageReference, ImageReferenceError, bundle_version
+from kardinal.api.image import ImageReferenceError, bundle_version, promoted_image
 from kardinal.api.names import ANNOTATION_SOURCE, LABEL_PIPELINE, bundle_name, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
@@ -95,7 +95,7 @@ async def bundle(
 
 def _image(reference: str) -> Image:
     try:
-        parsed = ImageReference.parse(reference)
+        parsed = promoted_image(Image(reference=reference))
     except ImageReferenceError as error:
         raise CommandError(str(error), remedy="Write it as ghcr.io/acme/app:1.2.3") from error
     return Image(name=parsed.repository.rpartition("/")[2], reference=reference)

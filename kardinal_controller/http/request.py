@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
-from kardinal.api.image import ImageReference, ImageReferenceError
+from kardinal.api.image import ImageReferenceError, promoted_image
 from kardinal_controller.http.problem import FieldError, ProblemError
 
 __all__ = ["BundleRequest", "check_against", "parse_request"]
@@ -70,9 +70,9 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
         errors.append(FieldError("artifacts.images", "name at least one image"))
     for index, image in enumerate(request.artifacts.images):
         try:
-            ImageReference.parse(image.reference)
+            promoted_image(image)
         except ImageReferenceError as error:
-            errors.append(FieldError(f"artifacts.images[{index}].reference", str(error)))
+            errors.append(FieldError(f"artifacts.images[{index}]", str(error)))
     if errors:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"the request does not fit Pipeline {pipeline.metadata.name}", errors

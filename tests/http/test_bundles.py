@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import orjson
 import pytest
 
 from kardinal.api import BUNDLE
@@ -72,7 +74,8 @@ async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(ap
         ({"piplines": "x"}, "piplines", "pipeline"),
         ({"artifacts": {"images": [{"refrence": "x"}]}}, "artifacts.images[0].refrence", "reference"),
         ({"artifacts": {"images": []}}, "artifacts.images", "at least one"),
-        ({"artifacts": {"images": [{"reference": "UPPER/case"}]}}, "artifacts.images[0].reference", "UPPER"),
+        ({"artifacts": {"images": [{"reference": "acme/UPPER:1"}]}}, "artifacts.images[0]", "UPPER"),
+        ({"artifacts": {"images": [{"reference": "acme/app"}]}}, "artifacts.images[0]", "add a tag or a digest"),
         ({"intent": {"target": "prd"}}, "intent.target", "did you mean 'prod'"),
         ({"intent": {"skip": ["dve"]}}, "intent.skip[0]", "did you mean 'dev'"),
         ({"type": "chart"}, "type", "image"),
@@ -95,7 +98,11 @@ async def test_a_body_that_is_no_json_object_is_422(api: Api, body: bytes) -> No
 
 
 async def test_a_body_over_one_mebibyte_is_413(api: Api) -> None:
-    assert (await api.post({**BODY, "padding": "x" * 1024 * 1024})).status == 413
+    padded = io.BytesIO(orjson.dumps({**BODY, "padding": "x" * 1024 * 1024}))
+    headers = {"Authorization": "Bearer t", "X-Kardinal-Signature-256": "sha256=00"}
+    async with api.session.post(f"{api.url}/api/v1/bundles", data=padded, headers=headers) as response:
+        assert response.status == 413
+        assert response.content_type == "application/problem+json"
 
 
 async def test_the_hundred_and_first_bundle_in_a_minute_is_429_and_later_ones_are_welcome(

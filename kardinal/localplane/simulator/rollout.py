@@ -127,6 +127,8 @@ def _condition(
     before: Mapping[str, Any], type_: str, status: str, reason: str, now: datetime, *, updated: datetime | None = None
 ) -> JsonObject:
     same = [entry for entry in before.get("conditions", []) if entry["type"] == type_ and entry["status"] == status]
+    if same and same[0]["reason"] == reason and updated in (None, datetime.fromisoformat(same[0]["lastUpdateTime"])):
+        return dict(same[0])
     return {
         "type": type_,
         "status": status,
