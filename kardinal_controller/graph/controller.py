@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kardinal.api import GRAPH, GRAPH_REVISION, ResourceType
-from kardinal.kube import Client, JsonObject
+from kardinal.kube import Client
 from kardinal.runtime import Change, Clock, Controller, Event, Key, Manager, Watch, key_of, to_owner
 from kardinal_controller.graph.identity import graph_hash
 from kardinal_controller.graph.reconciler import GraphReconciler
-from kardinal_controller.graph.view import GRAPH_INDEX, Interests, index_by_graph
+from kardinal_controller.graph.revision import OWNER_INDEX, owner_uids
+from kardinal_controller.graph.view import Interests, index_by_graph
 
 __all__ = ["graph_controller"]
+
+_HASH_INDEX = "graph-hash"
 
 
 def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: Sequence[ResourceType]) -> Controller:
@@ -19,13 +22,13 @@ def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: S
     graphs = manager.informer(GRAPH)
     revisions = manager.informer(GRAPH_REVISION)
     objects = {resource: manager.informer(resource) for resource in kinds}
-    graphs.index(GRAPH_INDEX, lambda graph: (graph_hash(*key_of(graph)),))
-    revisions.index(GRAPH_INDEX, _owner_uid)
+    graphs.index(_HASH_INDEX, lambda graph: (graph_hash(*key_of(graph)),))
+    revisions.index(OWNER_INDEX, owner_uids)
     for informer in objects.values():
         index_by_graph(informer)
 
     def graphs_of(label: str) -> Iterable[Key]:
-        return map(key_of, graphs.by_index(GRAPH_INDEX, label))
+        return map(key_of, graphs.by_index(_HASH_INDEX, label))
 
     interests = Interests(graphs_of)
     reconciler = GraphReconciler(
@@ -47,10 +50,6 @@ def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: S
             *(Watch(informer, interests.mapper(resource)) for resource, informer in objects.items()),
         ],
     )
-
-
-def _owner_uid(revision: JsonObject) -> Iterable[str]:
-    return (owner["uid"] for owner in revision["metadata"].get("ownerReferences", ()))
 
 
 def _more_than_status(event: Event) -> bool:

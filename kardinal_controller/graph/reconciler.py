@@ -19,9 +19,9 @@ from kardinal_controller.graph.errors import GraphError
 from kardinal_controller.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager, graph_hash
 from kardinal_controller.graph.outcome import Outcome, Walk
 from kardinal_controller.graph.prune import teardown_wave
-from kardinal_controller.graph.revision import KEPT_REVISIONS, new_revision, newest_first, revision_name
+from kardinal_controller.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal_controller.graph.status import graph_status, terminating_status
-from kardinal_controller.graph.view import GRAPH_INDEX, Interests, View
+from kardinal_controller.graph.view import Interests, View
 from kardinal_controller.graph.walk import walk
 from kardinal_controller.graph.writer import Memory, Writer
 
@@ -152,7 +152,7 @@ class GraphReconciler:
     async def _program(self, run: _Run) -> _Program:
         """The compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
         metadata = run.obj["metadata"]
-        mine = newest_first(self._revisions.by_index(GRAPH_INDEX, metadata["uid"]))
+        mine = newest_first(self._revisions.by_index(OWNER_INDEX, metadata["uid"]))
         compiled = run.known.compile(metadata["generation"], run.obj.get("spec", {}))
         if isinstance(compiled, CompiledGraph):
             if mine and mine[0]["spec"]["hash"] == compiled.hash:

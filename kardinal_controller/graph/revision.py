@@ -6,16 +6,19 @@ of what was right before. The others are kept for looking back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kardinal.api import GRAPH_REVISION
 from kardinal.api.names import label_value
 from kardinal.kube import JsonObject
 from kardinal_controller.graph.dialect import DIALECT_VERSION
 
-__all__ = ["KEPT_REVISIONS", "new_revision", "newest_first", "revision_name"]
+__all__ = ["KEPT_REVISIONS", "OWNER_INDEX", "new_revision", "newest_first", "owner_uids", "revision_name"]
 
 KEPT_REVISIONS = 5
+"""Besides the newest."""
+
+OWNER_INDEX = "graph-uid"
 
 _GRAPH_NAME = "internal.kro.run/graph-name"
 _GRAPH_GENERATION = "internal.kro.run/graph-generation"
@@ -24,6 +27,11 @@ _HASH = "internal.kro.run/hash"
 
 def revision_name(graph: str, generation: int) -> str:
     return f"{graph}-g{generation:05d}"
+
+
+def owner_uids(revision: JsonObject) -> Iterable[str]:
+    """The Graph a revision is of, by uid: a Graph made again under its name has none yet."""
+    return (owner["uid"] for owner in revision["metadata"].get("ownerReferences", ()))
 
 
 def newest_first(revisions: Sequence[JsonObject]) -> list[JsonObject]:

@@ -16,16 +16,16 @@ from kardinal_controller.graph.identity import GRAPH_LABEL, ObjectKey, object_ke
 from kardinal_controller.graph.outcome import Walk
 from kardinal_controller.graph.selection import Selection
 
-__all__ = ["GRAPH_INDEX", "Interests", "View", "index_by_graph"]
+__all__ = ["Interests", "View", "index_by_graph"]
 
-GRAPH_INDEX = "graph"
+_INDEX = "applied-by-graph"
 
 Entry = TypeVar("Entry")
 
 
 def index_by_graph(informer: Informer) -> None:
     """Make the objects of `informer` findable by the Graph that applied them."""
-    informer.index(GRAPH_INDEX, _graph_label)
+    informer.index(_INDEX, _graph_label)
 
 
 def _graph_label(obj: JsonObject) -> Iterable[str]:
@@ -57,7 +57,7 @@ class View:
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
         found = dict(self._applied)
         for resource, informer in self._informers.items():
-            found |= {object_key(resource, obj): obj for obj in informer.by_index(GRAPH_INDEX, self._graph)}
+            found |= {object_key(resource, obj): obj for obj in informer.by_index(_INDEX, self._graph)}
         current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
         return [(key, obj) for key, obj in current if obj is not None and self._graph in _graph_label(obj)]
 

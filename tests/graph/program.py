@@ -1,0 +1,90 @@
+"""The engine alone, as a program in a world: no promotion around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kardinal.api import BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP
+from kardinal.git import GitRunner
+from kardinal.kube import Client, JsonObject
+from kardinal.runtime import Clock, Manager
+from kardinal_controller.graph import graph_controller
+from tests.support.world import World
+
+USER = "kardinal:controller"
+
+
+class GraphEngine:
+    """A manager with the engine and nothing else; `runner` is what every program of a world has."""
+
+    def __init__(self, client: Client, *, clock: Clock) -> None:
+        self.manager = Manager(client, clock=clock, name="graph-engine")
+        self.runner = GitRunner(workers=1)
+        graph_controller(
+            self.manager, client, clock=clock, kinds=(BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP)
+        )
+
+    async def start(self) -> None:
+        await self.manager.start()
+
+    async def stop(self) -> None:
+        await self.manager.stop()
+        self.runner.close()
+
+
+async def start_engine(world: World) -> GraphEngine:
+    return await world.run(lambda client: GraphEngine(client, clock=world.clock), identity="controller")
+
+
+def graph(*nodes: JsonObject, name: str = "g", owner: JsonObject | None = None) -> JsonObject:
+    """A Graph as a person writes it, or as the translator does on behalf of `owner`."""
+    metadata: JsonObject = {"name": name, "namespace": "default"}
+    if owner is not None:
+        reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+        names = {field: owner["metadata"][field] for field in ("name", "uid")}
+        metadata["ownerReferences"] = [reference | names]
+    return {
+        "apiVersion": GRAPH.api_version,
+        "kind": GRAPH.kind,
+        "metadata": metadata,
+        "spec": {"nodes": list(nodes)},
+    }
+
+
+class Writes:
+    """The engine's requests that change something, as `verb resource/name`, since it was last asked."""
+
+    def __init__(self, world: World) -> None:
+        self._seen: list[str] = []
+        self._world = world
+        world.plane.audit.subscribe(self._note)
+
+    def _note(self, request: Any) -> None:
+        if request.user == USER and request.verb in ("create", "update", "patch", "delete"):
+            what = request.resource.partition(".")[0] + (f"/{request.subresource}" if request.subresource else "")
+            self._seen.append(f"{request.verb} {what}/{request.name}".rstrip("/"))
+
+    async def take(self) -> list[str]:
+        """Once nothing more happens."""
+        await self._world.settle()
+        seen, self._seen = self._seen, []
+        return sorted(seen)
+
+
+async def states(world: World, name: str = "g") -> dict[str, str]:
+    """The state of every node, once nothing more happens."""
+    await world.settle()
+    obj = await world.get(GRAPH, name)
+    return {node["id"]: node["state"] for node in obj["status"].get("nodes", ())}
+
+
+async def condition(world: World, type_: str, name: str = "g") -> tuple[str, str, str]:
+    await world.settle()
+    obj = await world.get(GRAPH, name)
+    found = next(each for each in obj["status"]["conditions"] if each["type"] == type_)
+    return found["status"], found["reason"], found["message"]
+
+
+async def set_status(world: World, resource: Any, name: str, **fields: Any) -> None:
+    """Write status as the controller of that kind would."""
+    await world.client.patch(resource, name, "default", {"status": fields}, subresource="status")
