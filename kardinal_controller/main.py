@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -29,12 +30,15 @@ except ImportError:
 __all__ = ["main"]
 
 
-def _address(_: click.Context, __: click.Parameter, value: str) -> str:
+def _checked(_: click.Context, __: click.Parameter, value: str) -> str:
     try:
         split_address(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     return value
+
+
+_address_option = partial(click.option, metavar="HOST:PORT", callback=_checked)
 
 
 @click.command(context_settings={"show_default": True})
@@ -51,13 +55,9 @@ def _address(_: click.Context, __: click.Parameter, value: str) -> str:
 )
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
-@click.option(
-    "--api-bind-address", callback=_address, default=":8083", metavar="HOST:PORT", help="Where Bundles are posted to."
-)
-@click.option("--metrics-bind-address", callback=_address, default=":8080", metavar="HOST:PORT", help="/metrics")
-@click.option(
-    "--health-probe-bind-address", callback=_address, default=":8081", metavar="HOST:PORT", help="/healthz and /readyz"
-)
+@_address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
+@_address_option("--metrics-bind-address", default=":8080", help="/metrics")
+@_address_option("--health-probe-bind-address", default=":8081", help="/healthz and /readyz")
 @click.option(
     "--git-cache-dir",
     type=click.Path(file_okay=False, path_type=Path),
