@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from kardinal.api import Bundle
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference
+from kardinal_agent.steps.kustomization import ImageChange
 from kardinal_agent.steps.markdown import cell, link, period
 from kardinal_agent.steps.proposal import Proposal, body, title
-from kardinal_agent.steps.kustomization import ImageChange
 
 NOW = datetime(2026, 4, 9, 14, 0, tzinfo=UTC)
 DIGEST = "sha256:" + "a1b2c3d4" * 8

@@ -1,0 +1,190 @@
+"""What the control plane would have made (orders, gate instances, freezes), and the Deployments they change."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from kardinal.api import BUNDLE, DEPLOYMENT, NAMESPACE, POLICY_GATE, PROMOTION_STEP, names
+from kardinal.kube import Client, JsonObject, NotFound, PatchType
+from kardinal_agent.program import Agent, AgentOptions
+from tests.support.objects import API_VERSION, bundle
+from tests.support.repository import APPLICATION, IMAGE, GitRepository
+from tests.support.world import World
+
+__all__ = [
+    "BUNDLE_NAME",
+    "close_gate",
+    "deploy",
+    "freeze",
+    "freeze_gate",
+    "gate_instance",
+    "open_gate",
+    "order",
+    "place",
+    "reached",
+    "start_agent",
+    "state",
+    "supersede",
+]
+
+BUNDLE_NAME = "my-app-1"
+_HOUR = timedelta(hours=1)
+
+
+async def start_agent(world: World, **options: Any) -> Agent:
+    settings: dict[str, Any] = {"allow_local_repositories": True, "git_cache_dir": world.new_directory("agent-git")}
+    chosen = AgentOptions(**settings | options)
+    return await world.run(lambda client: Agent(chosen, client, clock=world.clock), identity="agent")
+
+
+def order(
+    repository: GitRepository | str,
+    environment: str = "dev",
+    *,
+    bundle: str = BUNDLE_NAME,
+    name: str | None = None,
+    provider: str = "local",
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> JsonObject:
+    """A PromotionStep, as translation makes it."""
+    url = repository if isinstance(repository, str) else repository.url
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PromotionStep",
+        "metadata": {
+            "name": name or names.step_name(bundle, environment),
+            "namespace": "default",
+            "labels": labels or {},
+        },
+        "spec": {
+            "pipeline": APPLICATION,
+            "environment": environment,
+            "bundleRef": bundle,
+            "path": f"environments/{environment}",
+            "git": {"url": url, "provider": provider},
+            **spec,
+        },
+    }
+
+
+async def place(
+    world: World, *orders: JsonObject, tag: str = "1.1.0", name: str = BUNDLE_NAME, image: str = IMAGE
+) -> JsonObject:
+    """Create a Bundle and its orders; returns the Bundle."""
+    (made,) = await world.apply(bundle(name, tag=tag, image=image))
+    await world.apply(*orders)
+    return made
+
+
+def gate_instance(name: str, *, gate: str = "soak", environment: str = "dev", scope: str = "org") -> JsonObject:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyGate",
+        "metadata": {"name": name, "namespace": "default", "labels": {names.LABEL_BUNDLE: BUNDLE_NAME}},
+        "spec": {
+            "expression": "true",
+            "message": "soak first",
+            "origin": {
+                "namespace": "platform-policies",
+                "name": gate,
+                "scope": scope,
+                "pipeline": APPLICATION,
+                "bundle": BUNDLE_NAME,
+                "environment": environment,
+            },
+        },
+    }
+
+
+def freeze_gate(message: str = "release freeze") -> JsonObject:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyGate",
+        "metadata": {
+            "name": names.freeze_name(APPLICATION),
+            "namespace": "default",
+            "labels": {names.LABEL_TYPE: names.TYPE_FREEZE, names.LABEL_PIPELINE: APPLICATION},
+        },
+        "spec": {"expression": "false", "message": message},
+    }
+
+
+async def freeze(world: World) -> None:
+    await world.apply(freeze_gate())
+
+
+async def _set_gate(world: World, name: str, *, ready: bool, reason: str) -> None:
+    status = {"status": {"ready": ready, "reason": reason}}
+    await world.client.patch(POLICY_GATE, name, "default", status, kind=PatchType.MERGE, subresource="status")
+
+
+async def open_gate(world: World, name: str, reason: str = "soaked 45m of 30m") -> None:
+    await _set_gate(world, name, ready=True, reason=reason)
+
+
+async def close_gate(world: World, name: str, reason: str = "soaked 5m of 30m") -> None:
+    await _set_gate(world, name, ready=False, reason=reason)
+
+
+async def supersede(world: World, name: str = BUNDLE_NAME) -> None:
+    body = {"status": {"phase": "Superseded"}}
+    await world.client.patch(BUNDLE, name, "default", body, kind=PatchType.MERGE, subresource="status")
+
+
+async def deploy(
+    world: World, environment: str = "dev", *, image: str = f"{IMAGE}:1.1.0", available: bool = True
+) -> JsonObject:
+    """Make the environment's Deployment run an image, all of it or none."""
+    client: Client = world.client
+    try:
+        await client.get(NAMESPACE, environment)
+    except NotFound:
+        await world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": environment}})
+    (made,) = await world.apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": APPLICATION, "namespace": environment},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": {"app": "x"}},
+                "template": {
+                    "metadata": {"labels": {"app": "x"}},
+                    "spec": {"containers": [{"name": "app", "image": image}]},
+                },
+            },
+        }
+    )
+    status = {
+        "observedGeneration": made["metadata"]["generation"],
+        "replicas": 2,
+        "updatedReplicas": 2,
+        "availableReplicas": 2 if available else 0,
+        "conditions": [{"type": "Available", "status": str(available), "message": "minimum availability"}],
+    }
+    return await client.patch(
+        DEPLOYMENT, APPLICATION, environment, {"status": status}, kind=PatchType.MERGE, subresource="status"
+    )
+
+
+async def state(world: World, environment: str = "dev", *, bundle: str = BUNDLE_NAME) -> JsonObject:
+    """The status of an order."""
+    step = await world.get(PROMOTION_STEP, names.step_name(bundle, environment))
+    found: JsonObject = step.get("status") or {}
+    return found
+
+
+async def reached(
+    world: World, wanted: str, environment: str = "dev", *, bundle: str = BUNDLE_NAME, within: timedelta = _HOUR
+) -> JsonObject:
+    """Live until the order is in a state; returns its status."""
+    step = await world.wait_for(
+        PROMOTION_STEP,
+        names.step_name(bundle, environment),
+        lambda step: bool((step.get("status") or {}).get("state") == wanted),
+        within=within,
+    )
+    status: JsonObject = step["status"]
+    return status

@@ -1,0 +1,182 @@
+"""A promotion without a review: one commit on the target branch, a proof, and no more writes than needed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kardinal.api import names
+from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.support.repository import IMAGE, GitRepository
+from tests.support.world import World
+
+WRITES = ("create", "update", "patch", "delete")
+
+
+async def test_the_change_lands_once_and_is_verified_by_what_runs(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    before = repository.read("environments/dev/kustomization.yaml")
+
+    await place(world, order(repository))
+    status = await reached(world, "HealthChecking")
+    assert status["message"] == "waits for Deployment dev/my-app to exist"
+    await deploy(world)
+    status = await reached(world, "Verified")
+
+    (commit,) = repository.promotions("dev")
+    assert commit.subject == "Promote my-app 1.1.0 to dev"
+    assert commit.trailers["Kardinal-Bundle"] == BUNDLE_NAME
+    assert commit.trailers["Kardinal-Environment"] == "dev"
+    assert commit.trailers["Kardinal-Step"] == f"default/{BUNDLE_NAME}-dev"
+    assert commit.sha == repository.head() == status["commit"]
+    after = repository.read("environments/dev/kustomization.yaml")
+    assert after == before.replace('newTag: "1.0.0"', 'newTag: "1.1.0"')
+    assert status["message"] == f"Deployment dev/my-app runs {IMAGE}:1.1.0"
+    assert [(entry["uses"], entry["state"]) for entry in status["steps"]] == [
+        ("git-clone", "Succeeded"),
+        ("kustomize-set-image", "Succeeded"),
+        ("git-commit", "Succeeded"),
+        ("git-push", "Succeeded"),
+        ("health-check", "Succeeded"),
+    ]
+
+
+async def test_kubectl_can_wait_for_the_condition_ready(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await place(world, order(repository))
+    status = await reached(world, "HealthChecking")
+    (condition,) = status["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "False", "HealthChecking")
+    await deploy(world)
+    status = await reached(world, "Verified")
+    (condition,) = status["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "True", "Verified")
+
+
+async def test_a_promotion_costs_three_status_writes_and_one_event(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, order(repository))
+    await reached(world, "Verified")
+    await world.settle()
+    assert world.plane.audit.count(verbs=WRITES, resource="promotionsteps.kardinal.io", user="kardinal:agent") == 3
+    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == 4
+
+
+async def test_a_verified_promotion_is_left_alone(world: World, repository: GitRepository) -> None:
+    agent = await start_agent(world)
+    await deploy(world)
+    await place(world, order(repository))
+    await reached(world, "Verified")
+    await world.settle()
+    writes, jobs = world.plane.audit.writes, agent.repositories.fetches
+    await deploy(world, available=False)
+    await world.live(timedelta(hours=1))
+    assert (await state(world))["state"] == "Verified"
+    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == 4
+    assert agent.repositories.fetches == jobs
+    assert world.plane.audit.writes == writes + 2
+
+
+async def test_nothing_to_change_is_success_without_a_commit(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    head = repository.head()
+    await deploy(world, image=f"{IMAGE}:1.0.0")
+    await place(world, order(repository), tag="1.0.0")
+    status = await reached(world, "Verified")
+    assert repository.head() == head == status["commit"]
+    assert status["steps"][3]["message"] == "nothing to change on main"
+
+
+async def test_healthy_on_the_old_version_does_not_verify(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await deploy(world, image=f"{IMAGE}:1.0.0")
+    await place(world, order(repository))
+    status = await reached(world, "HealthChecking")
+    await world.settle()
+    assert (await state(world))["state"] == "HealthChecking"
+    assert f"must run {IMAGE}:1.1.0 and has {IMAGE}:1.0.0" in status["message"]
+
+
+async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_does_not_move(
+    world: World, repository: GitRepository
+) -> None:
+    agent = await start_agent(world)
+    await deploy(world, available=False)
+    await place(world, order(repository, health={"timeout": "5m"}))
+    deadline = (await reached(world, "HealthChecking"))["healthDeadline"]
+    await world.live(timedelta(minutes=3))
+    await world.stop(agent)
+    await start_agent(world)
+    await world.live(timedelta(seconds=119))
+    status = await state(world)
+    assert (status["state"], status["healthDeadline"]) == ("HealthChecking", deadline)
+    await world.live(timedelta(seconds=1))
+    status = await state(world)
+    assert status["state"] == "Failed"
+    assert status["message"] == (
+        "health-check: not healthy within 5m: waits for Deployment dev/my-app: 0 of 2 replicas are available"
+    )
+    assert status["conditions"][0]["reason"] == "HealthTimeout"
+    (event,) = await world.events("HealthTimeout")
+    assert event["type"] == "Warning"
+
+
+async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
+    world: World, repository: GitRepository
+) -> None:
+    await start_agent(world)
+    await place(world, order(repository))
+    await reached(world, "HealthChecking")
+    before = world.plane.audit.count(verbs=WRITES, user="kardinal:agent")
+    for tag in ("a", "b", "c"):
+        await deploy(world, image=f"{IMAGE}:{tag}")
+        await world.settle()
+    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == before
+    await world.live(timedelta(seconds=10))
+    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == before + 1
+    assert f"has {IMAGE}:c" in (await state(world))["message"]
+
+
+async def test_a_promotion_waits_for_every_upstream_environment(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, order(repository, upstreamVerified="Verified,HealthChecking"))
+    await world.live(timedelta(seconds=5))
+    status = await state(world)
+    assert (status["state"], status["message"]) == ("Pending", "waits until every upstream environment is Verified")
+    assert repository.promotions("dev") == []
+    await world.apply(order(repository, upstreamVerified="Verified,Verified"))
+    await reached(world, "Verified")
+
+
+async def test_an_explicit_sequence_edits_every_overlay_it_names(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    repository.commit({"environments/dev/eu/kustomization.yaml": "resources: []\n"})
+    await deploy(world)
+    steps = [
+        {"uses": "git-clone"},
+        {"uses": "kustomize-set-image"},
+        {"uses": "kustomize-set-image", "config": {"path": "eu"}},
+        {"uses": "git-commit"},
+        {"uses": "git-push"},
+        {"uses": "health-check"},
+    ]
+    await place(world, order(repository, steps=steps))
+    await reached(world, "Verified")
+    assert len(repository.promotions("dev")) == 1
+    assert "1.1.0" in repository.read("environments/dev/eu/kustomization.yaml")
+    assert "1.1.0" in repository.read("environments/dev/kustomization.yaml")
+
+
+async def test_a_sharded_order_is_executed_by_its_shard_alone(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await start_agent(world, shard="west")
+    await deploy(world)
+    label = {names.LABEL_SHARD: "east"}
+    await place(world, order(repository, shard="east", labels=label))
+    await world.live(timedelta(minutes=1))
+    assert await state(world) == {}
+    assert repository.promotions("dev") == []
+    await start_agent(world, shard="east")
+    await reached(world, "Verified")
+    assert len(repository.promotions("dev")) == 1
