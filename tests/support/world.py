@@ -54,7 +54,7 @@ class Program(Protocol):
     def manager(self) -> Manager: ...
 
     @property
-    def runner(self) -> GitRunner: ...
+    def runner(self) -> GitRunner | None: ...
 
     async def start(self) -> None: ...
 
@@ -215,7 +215,7 @@ class World:
             yield from (f"{name}: {line}" for line in manager.activity() or ["is busy"])
         if not manager.recorder.idle:
             yield f"{name}: Events are being written"
-        if program.runner.busy:
+        if program.runner is not None and program.runner.busy:
             yield f"{name}: Git is at work"
         for informer in manager.informers:
             if informer.backing_off:
