@@ -148,7 +148,6 @@ _COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         Column("Data", "integer", _count("data")),
         AGE,
     ),
-    ("", "ServiceAccount"): (NAME, Column("Secrets", "integer", _count("secrets")), AGE),
     ("", "Service"): (
         NAME,
         _text("Type", _path("spec", "type", default="ClusterIP")),

@@ -3,8 +3,8 @@
 kubectl looks at four things. `explain` finds a kind by the path of its collection and walks its schema. `apply` asks
 whether PATCH takes `fieldValidation`, and validates on its own when it does not. `apply` of a built-in kind computes a
 strategic patch from the schema, if PATCH takes one - so a custom kind must not list it. `--dry-run=server` asks for
-`dryRun`. The schemas are those that the server itself works by, with the type's identity added and `metadata` and
-int-or-string in the form that clients know. Design: local-plane.md 2.1, 2.2 (items 3 and 4).
+`dryRun`. The schemas are those that the server itself works by, with the type's identity added, and `metadata`
+and int-or-string in the form that clients know. Design: local-plane.md 2.1, 2.2 (items 3 and 4).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kardinal.localplane.metadata_schema import OBJECT_META
 __all__ = ["document"]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 _PACKAGES: Final = {
     "": "io.k8s.api.core",
     "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
@@ -41,6 +42,7 @@ _IDENTITY: Final[JsonObject] = {
 def document(group: str, version: str, kinds: Sequence[Kind]) -> JsonObject:
     """The document of one group and version."""
     schemas: JsonObject = {
+        _INT_OR_STRING: {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
         f"{_META}ObjectMeta": _linked(OBJECT_META, inside_metadata=True),
         f"{_META}ListMeta": {"type": "object", "description": "What a list carries beside its items."},
         f"{_META}Patch": {"type": "object", "description": "A patch in the form that the content type names."},
@@ -93,19 +95,19 @@ def _list_schema(kind: Kind) -> JsonObject:
 
 
 def _linked(schema: Any, *, inside_metadata: bool = False) -> Any:
-    """The schema with `metadata` as a reference and int-or-string spelled out."""
+    """The schema with `metadata` and int-or-string as references, which is how clients know them."""
     if not isinstance(schema, dict):
         return schema
     if schema is OBJECT_META and not inside_metadata:
         return {"description": schema["description"], "allOf": [_reference("ObjectMeta")]}
+    if schema.get("x-kubernetes-int-or-string"):
+        return {**schema, "allOf": [*schema.get("allOf", ()), {"$ref": f"#/components/schemas/{_INT_OR_STRING}"}]}
     result = dict(schema)
     if "properties" in schema:
         result["properties"] = {key: _linked(value) for key, value in schema["properties"].items()}
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:
             result[keyword] = _linked(schema[keyword])
-    if schema.get("x-kubernetes-int-or-string"):
-        result.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
     return result
 
 

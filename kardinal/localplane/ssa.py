@@ -19,28 +19,14 @@ from functools import reduce
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
 from kardinal.localplane.fieldsets import FieldSet, difference, intersection, paths, union
+from kardinal.localplane.last_applied import applied_before, synchronised
 from kardinal.localplane.managers import Claim, claims_from, record
 from kardinal.localplane.metadata_schema import OBJECT_META
-from kardinal.localplane.typed import compare, field_set, merge, remove
+from kardinal.localplane.typed import NotTyped, compare, field_set, merge, remove, tracked
 
 __all__ = ["apply", "track_update"]
 
 _NOTHING: JsonObject = {"metadata": {}}
-_TYPE = frozenset({"apiVersion", "kind"})
-_UNTRACKED = frozenset(
-    {
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generation",
-        "managedFields",
-        "name",
-        "namespace",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    }
-)
 
 
 def apply(
@@ -57,33 +43,33 @@ def apply(
     if applied.get("metadata", {}).get("managedFields"):
         raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
     root = _root(schema)
-    wanted = field_set(_tracked(applied), root)
-    _drop_identity(wanted)
+    wanted = _wanted(applied, root)
     mine = Claim(manager, "Apply", applied.get("apiVersion", ""), subresource, wanted, timestamp(now))
     if live is None:
         return _recorded(applied, [mine])
 
     claims = claims_from(live["metadata"].get("managedFields"))
     if not claims:
-        everything = compare(_NOTHING, _tracked(live), root).added
+        everything = compare(_NOTHING, tracked(live), root).added
         claims = [Claim("before-first-apply", "Update", live["apiVersion"], "", everything, timestamp(now))]
     last = next((claim for claim in claims if claim.same_voice(mine)), None)
     others = [claim for claim in claims if claim is not last]
 
-    merged = merge(live, _tracked(applied), root)
+    merged = merge(live, tracked(applied), root)
     if last is not None:
         dropped = reduce(difference, (claim.fields for claim in others), difference(last.fields, wanted))
         if dropped:
             merged = remove(merged, dropped, root, held=wanted)
-    change = compare(_tracked(live), _tracked(merged), root)
+    change = compare(tracked(live), tracked(merged), root)
     taken = union(change.modified, change.added)
     if taken and not force:
-        _refuse_conflicts(others, taken)
+        allowed = applied_before(live, manager=manager, schema=root)
+        _refuse_conflicts(others, difference(taken, allowed))
     if change:
         others = [claim.without(taken).without(change.removed) for claim in others]
     elif last is not None and last.fields == wanted and last.api_version == mine.api_version:
-        return live
-    return _recorded(merged, [*others, mine])
+        return synchronised(live, applied, manager=manager)
+    return synchronised(_recorded(merged, [*others, mine]), applied, manager=manager)
 
 
 def track_update(
@@ -97,7 +83,7 @@ def track_update(
 ) -> list[JsonObject]:
     """The managedFields after a create, replace or patch that leaves the object as `new`."""
     claims = _base(live, new, subresource)
-    change = compare(_tracked(live) if live is not None else _NOTHING, _tracked(new), _root(schema))
+    change = compare(tracked(live) if live is not None else _NOTHING, tracked(new), _root(schema))
     taken = union(change.modified, change.added)
     if change:
         claims = [claim.without(taken).without(change.removed) for claim in claims]
@@ -136,16 +122,20 @@ def _recorded(obj: JsonObject, claims: list[Claim]) -> JsonObject:
     return {**obj, "metadata": {**obj.get("metadata", {}), "managedFields": record(claims)}}
 
 
-def _tracked(obj: JsonObject) -> JsonObject:
-    """The object without what nobody owns: its type, its identity and what the server alone sets."""
-    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTRACKED}
-    return {key: value for key, value in obj.items() if key not in _TYPE} | {"metadata": metadata}
-
-
-def _drop_identity(fields: FieldSet) -> None:
-    """An applied configuration without labels or the like names `metadata`, which nobody owns."""
+def _wanted(applied: JsonObject, root: JsonObject) -> FieldSet:
+    """The fields that the configuration names."""
+    try:
+        fields = field_set(tracked(applied), root)
+    except NotTyped as error:
+        metadata = applied.get("metadata", {})
+        place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        kind = f"{applied.get('apiVersion')}, Kind={applied.get('kind')}"
+        # The real server gives this code and no reason, although the fault is the client's.
+        raise ApplyError(500, "", f"failed to create typed patch object ({place}; {kind}): {error}") from error
     if not fields["f:metadata"]:
+        # Without labels or the like the configuration names nothing of the metadata but its existence.
         del fields["f:metadata"]
+    return fields
 
 
 def _root(schema: JsonObject | None) -> JsonObject:

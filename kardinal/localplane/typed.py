@@ -14,14 +14,32 @@ from typing import Any
 import orjson
 
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.errors import ApplyError
 from kardinal.localplane.fieldsets import FieldSet, is_member
 
-__all__ = ["Difference", "compare", "field_set", "merge", "remove", "subtree"]
+__all__ = ["Difference", "NotTyped", "compare", "field_set", "merge", "remove", "subtree", "tracked"]
 
 _ANY: JsonObject = {}
 _IDENTITY = ("apiVersion", "kind", "metadata")
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_TYPE = frozenset({"apiVersion", "kind"})
+_UNTRACKED = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+class NotTyped(ValueError):
+    """A configuration has a field or an element that its schema does not know."""
 
 
 @dataclass(slots=True)
@@ -34,6 +52,12 @@ class Difference:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.modified or self.removed)
+
+
+def tracked(obj: JsonObject) -> JsonObject:
+    """The object without what nobody owns: its type, its identity and what the server alone sets."""
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTRACKED}
+    return {key: value for key, value in obj.items() if key not in _TYPE} | {"metadata": metadata}
 
 
 def field_set(value: JsonObject, schema: JsonObject, *, path: str = "") -> FieldSet:
@@ -63,7 +87,7 @@ def _set_of(value: Any, schema: JsonObject, path: str) -> FieldSet | None:
     for index, item in enumerate(value):
         step = _element(item, schema, at=f"{path}: element {index}")
         if step in fields:
-            raise _untyped(f"{path}: duplicate entries for key {step[2:]}")
+            raise NotTyped(f"{path}: duplicate entries for key {step[2:]}")
         fields[step] = _with_self(_set_of(item, items, f"{path}[{step[2:]}]"))
     return fields or None
 
@@ -199,7 +223,7 @@ def _entry(schema: JsonObject, key: str, path: str) -> JsonObject:
         return _ANY
     if schema.get("x-kubernetes-embedded-resource") and key in _IDENTITY:
         return _ANY
-    raise _untyped(f"{path}.{key}: field not declared in schema")
+    raise NotTyped(f"{path}.{key}: field not declared in schema")
 
 
 def _element(item: Any, schema: JsonObject, *, at: str | None = None) -> str:
@@ -209,7 +233,7 @@ def _element(item: Any, schema: JsonObject, *, at: str | None = None) -> str:
         return "v:" + orjson.dumps(item, option=orjson.OPT_SORT_KEYS).decode()
     if item.__class__ is not dict:
         if at is not None:
-            raise _untyped(f"{at}: associative list with keys may not have non-map elements")
+            raise NotTyped(f"{at}: associative list with keys may not have non-map elements")
         return "k:" + orjson.dumps(item).decode()
     identity = {}
     properties = schema["items"].get("properties", _ANY)
@@ -220,10 +244,5 @@ def _element(item: Any, schema: JsonObject, *, at: str | None = None) -> str:
         if value is not None:
             identity[key] = value
         elif at is not None:
-            raise _untyped(f'{at}: associative list with keys has an element that omits key field "{key}"')
+            raise NotTyped(f'{at}: associative list with keys has an element that omits key field "{key}"')
     return "k:" + orjson.dumps(identity).decode()
-
-
-def _untyped(detail: str) -> ApplyError:
-    # The real server gives this code and no reason, although the fault is the client's.
-    return ApplyError(500, "", f"failed to create typed patch object: {detail}")

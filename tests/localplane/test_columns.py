@@ -140,7 +140,6 @@ def test_built_in_kinds_show_the_columns_of_the_real_server() -> None:
     }
     assert row("", {"kind": "Secret", "type": "Opaque", "data": {"a": "", "b": ""}})["Data"] == 2
     assert row("", {"kind": "ConfigMap", "data": {"a": ""}, "binaryData": {"b": ""}})["Data"] == 2
-    assert row("", {"kind": "ServiceAccount"})["Secrets"] == 0
     assert row("coordination.k8s.io", {"kind": "Lease", "spec": {"holderIdentity": "me"}})["Holder"] == "me"
     assert row("apiextensions.k8s.io", {"kind": "CustomResourceDefinition"}) == {"Name": "x", "Created At": CREATED}
     assert row("", {"kind": "Service", "spec": {"ports": [{"port": 80}]}})["Port(s)"] == "80/TCP"

@@ -131,7 +131,9 @@ def test_a_pod_template_keeps_the_merge_keys_and_refers_to_metadata() -> None:
     assert containers["x-kubernetes-patch-merge-key"] == "name"
     assert containers["x-kubernetes-list-map-keys"] == ["name"]
     limits = containers["items"]["properties"]["resources"]["properties"]["limits"]
-    assert limits["additionalProperties"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+    assert limits["additionalProperties"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString"}
+    ]
 
 
 def test_a_kind_without_a_schema_preserves_everything() -> None:

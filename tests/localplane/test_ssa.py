@@ -6,6 +6,7 @@ import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -273,6 +274,39 @@ def test_a_client_may_rewrite_and_reset_managed_fields_on_the_main_object_alone(
 def test_a_configuration_that_the_schema_does_not_know_is_refused(spec: Any, words: str) -> None:
     with pytest.raises(ApplyError, match=words):
         applied(None, thing(spec))
+
+
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def test_kubectl_goes_from_client_side_to_server_side_apply_without_conflict() -> None:
+    config = thing({"a": "1", "b": "1"}, annotations={})
+    annotated = thing({"a": "1", "b": "1"}, annotations={ANNOTATION: orjson.dumps(config).decode()})
+    live = updated(None, annotated, by="kubectl-client-side-apply")
+    with pytest.raises(ApplyConflict):
+        applied(live, thing({"a": "2", "b": "1"}), by="other")
+    live = applied(live, thing({"a": "2", "b": "1"}), by="kubectl")
+    assert live["spec"] == {"a": "2", "b": "1"}
+    kept = orjson.loads(live["metadata"]["annotations"][ANNOTATION])
+    assert kept == thing({"a": "2", "b": "1"})
+    assert applied(live, thing({"a": "2", "b": "1"}), by="kubectl", now=LATER) is live
+
+
+def test_kubectl_does_conflict_over_a_field_that_somebody_changed_since() -> None:
+    config = thing({"a": "1", "b": "1"})
+    annotated = thing({"a": "1", "b": "1"}, annotations={ANNOTATION: orjson.dumps(config).decode()})
+    live = updated(None, annotated, by="kubectl-client-side-apply")
+    live = updated(live, {**live, "spec": {"a": "9", "b": "1"}})
+    with pytest.raises(ApplyConflict) as refused:
+        applied(live, thing({"a": "2", "b": "2"}), by="kubectl")
+    assert [cause.field for cause in refused.value.causes] == [".spec.a"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"apiVersion":"x.io/v0"}', '{"apiVersion":"x.io/v1","spec":{"no":1}}'])
+def test_an_annotation_that_proves_nothing_allows_nothing(text: str) -> None:
+    live = updated(None, thing({"a": "1"}, annotations={ANNOTATION: text}))
+    with pytest.raises(ApplyConflict):
+        applied(live, thing({"a": "2"}), by="kubectl")
 
 
 def test_applied_managed_fields_are_refused() -> None:
