@@ -269,15 +269,22 @@ class Manager:
             raise self._failure
 
     async def _sync(self) -> None:
-        waiting = [informer.wait_synced() for informer in self._informers.values()]
+        """Wait until every cache is complete, or until one of them, or anything else, has failed."""
+        failed = asyncio.ensure_future(self._failed.wait())
+        synced = asyncio.gather(*(informer.wait_synced() for informer in self._informers.values()))
         try:
-            async with asyncio.timeout(self._sync_timeout):
-                await asyncio.gather(*waiting)
-        except TimeoutError:
+            await asyncio.wait((synced, failed), timeout=self._sync_timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed.cancel()
+            synced.cancel()
+            await asyncio.gather(failed, synced, return_exceptions=True)
+        if self._failure is not None:
+            raise self._failure
+        if missing := self._unsynced():
             raise SyncTimeout(
-                f"{self._unsynced()} within {self._sync_timeout:.0f} s: is the CustomResourceDefinition installed "
+                f"{missing} within {self._sync_timeout:.0f} s: is the CustomResourceDefinition installed "
                 "and may this account list and watch it?"
-            ) from None
+            )
 
     def _unsynced(self) -> str | None:
         missing = sorted({each.resource.kind for each in self._informers.values() if not each.synced})

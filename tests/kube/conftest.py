@@ -116,7 +116,7 @@ async def server() -> AsyncIterator[ScriptedServer]:
     scripted = ScriptedServer()
     application = web.Application()
     application.router.add_route("*", "/{tail:.*}", scripted.handle)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from aiohttp import web
 
 from kardinal.api import ResourceType
 from kardinal.api.core import CONFIG_MAP, SECRET
@@ -17,6 +18,7 @@ from kardinal.kube import (
     Conflict,
     Connection,
     ConnectionFailed,
+    DeadlineExceeded,
     Expired,
     Forbidden,
     Invalid,
@@ -146,6 +148,21 @@ async def test_a_refused_connection_is_an_error_at_once(unused_tcp_port: int, pa
         with pytest.raises(ConnectionFailed):
             await client.get(WIDGET, "a", "default")
     assert pauses == []
+
+
+async def test_a_server_that_does_not_answer_is_given_up(
+    server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.kube.transport.REQUEST_DEADLINE", 0.05)
+
+    async def hang(_: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    server.answers(hang)
+    with pytest.raises(DeadlineExceeded, match=r"GET .*/widgets/a: no answer"):
+        await client.get(WIDGET, "a", "default")
+    assert client.in_flight == 0
 
 
 async def test_an_answer_that_is_not_json_is_not_an_api_server(server: ScriptedServer, client: Client) -> None:

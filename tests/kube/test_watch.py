@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import orjson
 import pytest
+from aiohttp import web
 
 from kardinal.api import ResourceType
 from kardinal.kube import Access, Client, Connection, ConnectionFailed, Expired, TooManyRequests, WatchEvent
@@ -92,6 +95,34 @@ async def test_a_watch_renews_credentials_once(server: ScriptedServer) -> None:
     async with Client(Connection(Access(server.url), load=load), user_agent="test") as client:
         assert len(await collect(client)) == 1
     assert server.seen[1].headers["Authorization"] == "Bearer new"
+
+
+async def test_a_silent_stream_is_given_up_and_one_that_speaks_is_not(
+    server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.kube.transport.WATCH_SILENCE", 0.2)
+
+    async def speak_then_fall_silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(6):
+            await asyncio.sleep(0.05)
+            await response.write(line("BOOKMARK", "a"))
+        await asyncio.Event().wait()
+        return response
+
+    server.answers(speak_then_fall_silent)
+    heard: list[WatchEvent] = []
+
+    async def listen() -> None:
+        async with client.watch(WIDGET, "default", resource_version="5") as events:
+            async for event in events:
+                heard.append(event)  # noqa: PERF401 - what came before the failure counts
+
+    with pytest.raises(ConnectionFailed, match="silent for too long"):
+        await listen()
+    # Together they took longer than any single silence may.
+    assert len(heard) == 6
 
 
 async def test_initial_events_ask_for_a_state_not_older_than_the_revision(

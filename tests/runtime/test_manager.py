@@ -202,6 +202,14 @@ async def test_the_first_failure_of_a_part_ends_the_program_and_is_what_it_raise
     assert diary == ["part starts", "part stops"]
 
 
+async def test_a_cache_that_dies_while_starting_ends_the_start(server: WidgetServer, manager: Manager) -> None:
+    nameless = {"type": "ADDED", "object": {"kind": "Widget", "metadata": {}}}
+    server.fail_next("watchlist", watch_lines(orjson.dumps(nameless) + b"\n"))
+    manager.informer(WIDGET)
+    with pytest.raises(KeyError, match="name"):
+        await manager.start()
+
+
 async def test_a_program_ends_by_its_stop_event(manager: Manager, diary: list[str]) -> None:
     manager.add(Part("part", diary))
     stop = asyncio.Event()
