@@ -28,7 +28,7 @@ from rich.table import Table
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, SECRET, PromotionStep, ResourceType
 from kardinal.cli import sample
 from kardinal.cli.errors import CommandError
-from kardinal.cli.local import POLICY_NAMESPACE, Stack, run_program, run_stack, until_signalled
+from kardinal.cli.local import POLICY_NAMESPACE, Stack, run_program, run_stack, stop_signals
 from kardinal.cli.output import console, state_text
 from kardinal.cli.timeline import Line, Timeline
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
@@ -79,7 +79,8 @@ async def _run(*, ask: bool, keep: bool) -> None:
         await _conclude(repository, timeline, before.commit)
         if keep:
             click.echo(f"\nstill running: export KUBECONFIG={stack.plane.kubeconfig}\nstop with Ctrl-C")
-            await until_signalled()
+            with stop_signals() as stopped:
+                await stopped.wait()
 
 
 @asynccontextmanager

@@ -10,8 +10,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from importlib.metadata import version
@@ -38,7 +38,7 @@ try:
 except ImportError:
     new_event_loop = asyncio.new_event_loop
 
-__all__ = ["Stack", "local", "run_stack", "until_signalled"]
+__all__ = ["Stack", "local", "run_program", "run_stack", "stop_signals"]
 
 DEFAULT_PORT = 16443
 SYSTEM_NAMESPACE = "kardinal-system"
@@ -194,8 +194,9 @@ def _write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-async def until_signalled() -> None:
-    """Until SIGINT or SIGTERM; a second one ends the process at once, as if nothing handled it."""
+@contextmanager
+def stop_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGINT or SIGTERM sets; a second signal ends the process at once, as if nothing handled it."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
@@ -206,7 +207,7 @@ async def until_signalled() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     try:
-        await stopped.wait()
+        yield stopped
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
@@ -247,10 +248,11 @@ def up(*, directory: Path, port: int | None, only: str | None, simulate: bool, l
     configure(level=log_level)
 
     async def main() -> None:
-        async with run_stack(directory, port=port, only_plane=only == "plane", simulate=simulate) as stack:
-            _announce(stack, simulate=simulate)
-            await until_signalled()
-            click.echo("stopping", err=True)
+        with stop_signals() as stopped:
+            async with run_stack(directory, port=port, only_plane=only == "plane", simulate=simulate) as stack:
+                _announce(stack, simulate=simulate)
+                await stopped.wait()
+                click.echo("stopping", err=True)
 
     try:
         run_program(main)
