@@ -5,20 +5,29 @@ outcome = program.evaluate({"dev": step}, now=clock.now())      # Value, Missing
 """
 
 from kardinal.cel.errors import CompileError, FailureKind
+from kardinal.cel.lowering import lower
 from kardinal.cel.program import Failed, Missing, Outcome, Program, Value, compile  # noqa: A004 - read as `cel.compile`
-from kardinal.cel.references import Reference
+from kardinal.cel.references import Reference, chain
+from kardinal.cel.syntax import Call, Constant, Name, Node, children
 from kardinal.cel.values import OMIT, Omitted
 
 __all__ = [
     "OMIT",
+    "Call",
     "CompileError",
+    "Constant",
     "Failed",
     "FailureKind",
     "Missing",
+    "Name",
+    "Node",
     "Omitted",
     "Outcome",
     "Program",
     "Reference",
     "Value",
+    "chain",
+    "children",
     "compile",
+    "lower",
 ]

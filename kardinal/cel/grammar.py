@@ -40,7 +40,7 @@ def _grammar() -> str:
 
 
 def _word(token: Token) -> Token:
-    return Token("BOOL_LIT", token.value) if token.value in {"true", "false"} else token
+    return Token.new_borrow_pos("BOOL_LIT", token.value, token) if token.value in {"true", "false"} else token
 
 
 _PARSER = Lark(

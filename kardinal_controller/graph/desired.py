@@ -81,13 +81,13 @@ def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> Ob
 def desired_object(node: CompiledNode, body: JsonObject, key: ObjectKey, identity: GraphIdentity) -> Desired:
     """The object of a rendered template."""
     given: dict[str, Any] = body["metadata"]
-    label = node_label(node.id, namespace=identity.namespace, name=identity.name)
+    label = node_label(node.id, identity)
     marks = {GRAPH_LABEL: graph_hash(identity.namespace, identity.name), label: "template"}
     metadata: dict[str, Any] = {**given, "name": key.name, "labels": {**(given.get("labels") or {}), **marks}}
     if key.namespace:
         metadata["namespace"] = key.namespace
     if key.namespace == identity.namespace:
         owner = {"apiVersion": GRAPH.api_version, "kind": GRAPH.kind, "name": identity.name, "uid": identity.uid}
-        metadata["ownerReferences"] = [owner]
+        metadata["ownerReferences"] = [*(given.get("ownerReferences") or []), owner]
     wanted = {**body, "metadata": metadata}
     return Desired(key, wanted, content_hash(wanted))

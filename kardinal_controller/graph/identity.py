@@ -96,21 +96,22 @@ def field_manager(namespace: str, name: str) -> str:
     return f"{graph_hash(namespace, name)}.internal.kro.run"
 
 
-def _node_suffix(namespace: str, name: str) -> str:
-    return f".{name}.{namespace}.internal.kro.run/type"
+def _node_suffixes(identity: GraphIdentity) -> tuple[str, str]:
+    """What follows the node in the key of its label: in full, and for names that are too long for that."""
+    namespace, name = identity.namespace, identity.name
+    short = graph_hash(namespace, name)
+    return f".{name}.{namespace}.internal.kro.run/type", f".{short}.{namespace}.internal.kro.run/type"
 
 
-def node_label(node: str, *, namespace: str, name: str) -> str:
-    """The key of the label that says which node of the Graph `namespace/name` an object belongs to."""
-    key = node.lower() + _node_suffix(namespace, name)
-    if len(key.partition("/")[0]) <= _PREFIX_LIMIT:
-        return key
-    return node.lower() + _node_suffix(namespace, graph_hash(namespace, name))
+def node_label(node: str, identity: GraphIdentity) -> str:
+    """The key of the label that says which node of a Graph an object belongs to."""
+    keys = [node.lower() + suffix for suffix in _node_suffixes(identity)]
+    return next((key for key in keys if len(key.partition("/")[0]) <= _PREFIX_LIMIT), keys[-1])
 
 
-def node_of(obj: JsonObject, *, namespace: str, name: str) -> str | None:
+def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
     """The node an object belongs to, in lower case."""
-    suffixes = (_node_suffix(namespace, name), _node_suffix(namespace, graph_hash(namespace, name)))
+    suffixes = _node_suffixes(identity)
     for key in obj["metadata"].get("labels") or ():
         for suffix in suffixes:
             if key.endswith(suffix):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -11,10 +12,10 @@ from kardinal.kube import JsonObject
 from kardinal_controller.graph.compile import CompiledNode
 from kardinal_controller.graph.conditions import Unmet
 from kardinal_controller.graph.desired import Desired
-from kardinal_controller.graph.identity import ObjectKey
+from kardinal_controller.graph.identity import GraphIdentity, Kinds, ObjectKey
 from kardinal_controller.graph.selection import Selection
 
-__all__ = ["Apply", "Failure", "Observed", "Outcome", "Prune", "Walk"]
+__all__ = ["Apply", "Failure", "Observed", "Outcome", "Prune", "Situation", "Walk"]
 
 
 class Observed(Protocol):
@@ -41,6 +42,23 @@ class Failure:
     message: str
     retry_at: datetime | None = None
     attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a walk depends on besides the compiled graph.
+
+    `failures` are the applies that were refused, by node; `settled` what earlier applies left behind where the server
+    did not take them literally; `references` the ambiguous templates that were found to be references before.
+    """
+
+    identity: GraphIdentity
+    observed: Observed
+    kinds: Kinds
+    now: datetime
+    failures: Mapping[str, Failure]
+    settled: Mapping[ObjectKey, str]
+    references: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What has to go, and in which order (graph.md 2.11).
 
-A candidate is an object that carries our label and that no node wants any more: its node is gone, is excluded, or now
-makes an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed) is
+A candidate is an object that carries our label and that no node wants any more: its node is gone, is excluded, or has
+made an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed) is
 no candidate: absence must be certain before anything is deleted.
 
 Objects go in waves, what comes last in the Graph first, and a wave waits until the one before has really disappeared.
@@ -11,12 +11,12 @@ must still be deletable.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 
 from kardinal.kube import JsonObject
 from kardinal_controller.graph.compile import CompiledGraph
 from kardinal_controller.graph.identity import ADOPTED, APPLY_ORDER, GraphIdentity, ObjectKey, node_of
-from kardinal_controller.graph.outcome import Outcome, Prune
+from kardinal_controller.graph.outcome import Prune
 
 __all__ = ["next_wave", "teardown_wave"]
 
@@ -28,18 +28,19 @@ def next_wave(
     identity: GraphIdentity,
     owned: Iterable[tuple[ObjectKey, JsonObject]],
     *,
-    outcomes: Mapping[str, Outcome],
-    claimed: Mapping[ObjectKey, str],
+    excluded: Container[str],
+    made: Container[str],
+    wanted: Container[ObjectKey],
 ) -> tuple[Prune, ...]:
-    """The deletions that may happen now; `claimed` says which node wants which object."""
+    """The deletions that may happen now; of nodes in `made` the object they want exists."""
     candidates = []
     for key, obj in owned:
-        node = graph.by_label.get(node_of(obj, namespace=identity.namespace, name=identity.name) or "")
-        if key in claimed:
+        node = graph.by_label.get(node_of(obj, identity) or "")
+        if key in wanted:
             continue
         if node is None:
             candidates.append((_annotated_layer(obj), key, obj))
-        elif outcomes[node.id].state == "Excluded" or node.id in claimed.values():
+        elif node.id in excluded or node.id in made:
             candidates.append((node.layer, key, obj))
     return _wave(candidates)
 

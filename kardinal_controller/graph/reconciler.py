@@ -17,7 +17,7 @@ from kardinal.runtime import Clock, EventRecorder, Informer, Key, Result, Status
 from kardinal_controller.graph.compile import CompiledGraph, compile_graph
 from kardinal_controller.graph.errors import GraphError
 from kardinal_controller.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager, graph_hash
-from kardinal_controller.graph.outcome import Outcome, Walk
+from kardinal_controller.graph.outcome import Outcome, Situation, Walk
 from kardinal_controller.graph.prune import teardown_wave
 from kardinal_controller.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal_controller.graph.status import graph_status, terminating_status
@@ -131,18 +131,17 @@ class GraphReconciler:
         """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
         metadata, memory = run.graph.metadata, run.known.memory
         owners = frozenset((owner.api_version, owner.kind, owner.name) for owner in metadata.owner_references)
-        references = frozenset(node.id for node in run.graph.status.nodes if node.kind == "ref")
+        situation = Situation(
+            GraphIdentity(*run.key, uid=metadata.uid, owners=owners),
+            run.view,
+            self._kinds,
+            run.now,
+            memory.failures,
+            memory.settled,
+            references=frozenset(node.id for node in run.graph.status.nodes if node.kind == "ref"),
+        )
         for _ in range(len(program.nodes) + 1):
-            result = walk(
-                program,
-                GraphIdentity(*run.key, uid=metadata.uid, owners=owners),
-                run.view,
-                kinds=self._kinds,
-                now=run.now,
-                failures=memory.failures,
-                settled=memory.settled,
-                references=references,
-            )
+            result = walk(program, situation)
             self._interests.note(run.key, result)
             if not result.applies:
                 break

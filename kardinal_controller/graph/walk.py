@@ -15,7 +15,6 @@ again until a pass wants nothing applied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import cast
@@ -30,14 +29,12 @@ from kardinal_controller.graph.identity import (
     ADOPTED,
     GRAPH_LABEL,
     TEMPLATE_HASH,
-    GraphIdentity,
-    Kinds,
     ObjectKey,
     content_hash,
     graph_hash,
     node_of,
 )
-from kardinal_controller.graph.outcome import Apply, Failure, Observed, Outcome, Walk
+from kardinal_controller.graph.outcome import Apply, Outcome, Situation, Walk
 from kardinal_controller.graph.prune import next_wave
 from kardinal_controller.graph.selection import Selection, SelectorError, parse_selector
 from kardinal_controller.graph.template import Unrenderable
@@ -48,32 +45,22 @@ _FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "Syst
 _WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
 
 
-def walk(
-    graph: CompiledGraph,
-    identity: GraphIdentity,
-    observed: Observed,
-    *,
-    kinds: Kinds,
-    now: datetime,
-    failures: Mapping[str, Failure],
-    settled: Mapping[ObjectKey, str],
-    references: frozenset[str] = frozenset(),
-) -> Walk:
-    """One pass.
-
-    `failures` are the applies that were refused, by node; `settled` what earlier applies left behind where the server
-    did not take them literally; `references` the ambiguous templates that were once found to be references.
-    """
-    walker = _Walker(
-        identity, observed, kinds=kinds, now=now, failures=failures, settled=settled, references=references
-    )
+def walk(graph: CompiledGraph, situation: Situation) -> Walk:
+    """One pass over every node, dependencies first."""
+    walker = _Walker(situation)
     for node in graph.nodes:
         walker.visit(node)
-    prunes = next_wave(graph, identity, walker.owned, outcomes=walker.outcomes, claimed=walker.claimed)
     return Walk(
         tuple(walker.outcomes.values()),
         tuple(walker.applies),
-        prunes,
+        next_wave(
+            graph,
+            situation.identity,
+            walker.owned,
+            excluded={outcome.node.id for outcome in walker.outcomes.values() if outcome.state == "Excluded"},
+            made=walker.made,
+            wanted=walker.claimed,
+        ),
         min(walker.moments, default=None),
         frozenset(walker.reads),
         frozenset(walker.selections),
@@ -81,34 +68,18 @@ def walk(
 
 
 class _Walker:
-    def __init__(
-        self,
-        identity: GraphIdentity,
-        observed: Observed,
-        *,
-        kinds: Kinds,
-        now: datetime,
-        failures: Mapping[str, Failure],
-        settled: Mapping[ObjectKey, str],
-        references: frozenset[str],
-    ) -> None:
-        self._identity = identity
-        self._observed = observed
-        self._kinds = kinds
-        self._now = now
-        self._failures = failures
-        self._settled = settled
-        self._references = references
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._identity = situation.identity
+        self._observed = situation.observed
+        self._now = situation.now
+        self._hash = graph_hash(self._identity.namespace, self._identity.name)
         self._scope: dict[str, object] = {}
-        self._hash = graph_hash(identity.namespace, identity.name)
-        self.owned = observed.owned()
-        self._own = {
-            node: obj
-            for _, obj in self.owned
-            if (node := node_of(obj, namespace=identity.namespace, name=identity.name)) is not None
-        }
+        self.owned = situation.observed.owned()
+        self._own = {node: obj for _, obj in self.owned if (node := node_of(obj, self._identity)) is not None}
         self.outcomes: dict[str, Outcome] = {}
         self.claimed: dict[ObjectKey, str] = {}
+        self.made: set[str] = set()
         self.applies: list[Apply] = []
         self.moments: list[datetime] = []
         self.reads: set[ObjectKey] = set()
@@ -117,7 +88,7 @@ class _Walker:
     def visit(self, node: CompiledNode) -> None:
         outcome = self._kept_back(node) or self._resolved(node)
         self.outcomes[node.id] = outcome
-        literal = literal_key(node, self._identity, self._kinds)
+        literal = literal_key(node, self._identity, self._situation.kinds)
         if literal is not None and outcome.state != "Excluded":
             self.claimed.setdefault(literal, node.id)
         conditions = (*node.include_when, *node.inflow, *node.outflow, *node.ready_when)
@@ -151,7 +122,7 @@ class _Walker:
         return self._observe(node, "template", own)
 
     def _own_object(self, node: CompiledNode) -> JsonObject | None:
-        key = literal_key(node, self._identity, self._kinds)
+        key = literal_key(node, self._identity, self._situation.kinds)
         if key is None:
             return self._own.get(node.id.lower())
         live = self._observed.get(key)
@@ -170,7 +141,7 @@ class _Walker:
             body = cast("JsonObject", node.body.render(self._scope, now=self._now))
             if kind == "watch":
                 return self._watch(node, body)
-            key = identify(body, self._identity, self._kinds)
+            key = identify(body, self._identity, self._situation.kinds)
             return self._template(node, body, key) if kind == "template" else self._reference(node, key)
         except Unrenderable as error:
             if error.missing is not None:
@@ -191,7 +162,7 @@ class _Walker:
     def _watch(self, node: CompiledNode, body: JsonObject) -> Outcome:
         metadata = body.get("metadata", {})
         # The identity of a collection: its name is there only so that one function settles kind and namespace.
-        key = identify({**body, "metadata": {"name": node.id}}, self._identity, self._kinds)
+        key = identify({**body, "metadata": {"name": node.id}}, self._identity, self._situation.kinds)
         requirements = parse_selector(body.get("selector", metadata.get("selector", {})))
         selection = Selection(key.resource, metadata.get("namespace"), requirements)
         self.selections.add(selection)
@@ -216,8 +187,9 @@ class _Walker:
         desired = desired_object(node, body, key, self._identity)
         applied = live is not None and _annotation(live, TEMPLATE_HASH) == desired.hash
         if live is not None and applied and not self._drifted(live, desired):
+            self.made.add(node.id)
             return self._observe(node, "template", live)
-        failure = self._failures.get(node.id)
+        failure = self._situation.failures.get(node.id)
         if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
             self.moments += [failure.retry_at] if failure.retry_at else []
             return Outcome(node, "template", failure.state, failure.reason, failure.message, object=live)
@@ -230,12 +202,12 @@ class _Walker:
     def _is_reference(self, node: CompiledNode, key: ObjectKey, live: JsonObject | None) -> bool:
         owner = (key.resource.api_version, key.resource.kind, key.name)
         exists = live is not None and not self._is_ours(live)
-        return exists or node.id in self._references or owner in self._identity.owners
+        return exists or node.id in self._situation.references or owner in self._identity.owners
 
     def _drifted(self, live: JsonObject, desired: Desired) -> bool:
         if covers(live, desired.object):
             return False
-        return self._settled.get(desired.key) != content_hash(applied_part(live, desired.object))
+        return self._situation.settled.get(desired.key) != content_hash(applied_part(live, desired.object))
 
     def _is_ours(self, live: JsonObject) -> bool:
         return _label(live, GRAPH_LABEL) == self._hash or _annotation(live, TEMPLATE_HASH) is not None

@@ -177,6 +177,7 @@ def test_a_term_that_decides_hides_the_failure_of_another(source: str, expected:
         ("dev.status.state.nope", "type"),
         ("1 + 1.0", "type"),
         ("1 && true", "type"),
+        ("true && 1", "type"),
         ("1 ? 2 : 3", "type"),
         ("xs.filter(x, x)", "type"),
         ("'a' < 1", "type"),

@@ -23,7 +23,7 @@ from kardinal_controller.graph.identity import (
     graph_hash,
     object_key,
 )
-from kardinal_controller.graph.outcome import Apply, Failure, Outcome, Walk
+from kardinal_controller.graph.outcome import Apply, Failure, Outcome, Situation, Walk
 from kardinal_controller.graph.prune import teardown_wave
 from kardinal_controller.graph.selection import Selection
 from kardinal_controller.graph.walk import walk
@@ -170,16 +170,16 @@ class Engine:
         graph = compile_graph({"nodes": self.nodes})
         observed = Observed(self.cluster, self._identity.name)
         while True:
-            result = walk(
-                graph,
+            situation = Situation(
                 self._identity,
                 observed,
-                kinds=KINDS,
-                now=self.now,
-                failures=self.failures,
-                settled=self._settled,
-                references=self.references,
+                KINDS,
+                self.now,
+                self.failures,
+                self._settled,
+                self.references,
             )
+            result = walk(graph, situation)
             if not result.applies:
                 break
             for apply in result.applies:

@@ -206,6 +206,22 @@ def test_an_object_that_gets_another_name_by_data_replaces_the_old_one(cluster: 
     assert cluster.names(CONFIG_MAP) == {"a", "two"}
 
 
+def test_an_object_with_a_new_name_is_made_before_the_old_one_goes(cluster: Cluster) -> None:
+    a = config("a", propagateWhen=["${a.status.open == true}"])
+    engine = Engine(cluster, a, config("b", {"x": "${a.status.x}"}, name="old"))
+    engine.rest()
+    status(cluster, "a", open=True, x="1")
+    engine.rest()
+    status(cluster, "a", open=False)
+    engine.nodes[1] = config("b", {"x": "${a.status.x}"}, name="new")
+    assert engine.states()["b"] == "Pending"
+    assert cluster.names(CONFIG_MAP) == {"a", "old"}
+    engine.writes()
+    status(cluster, "a", open=True)
+    engine.rest()
+    assert engine.writes() == ["apply new", "delete old"]
+
+
 @pytest.mark.parametrize("broken", ["${a.status.gone}", "${a.metadata.name + 1}"])
 def test_nothing_is_deleted_while_its_node_is_in_doubt(cluster: Cluster, broken: str) -> None:
     engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}), config("c", name="${b.data.x}-c"))
