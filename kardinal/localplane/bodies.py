@@ -15,6 +15,7 @@ import orjson
 import yaml
 from aiohttp import web
 
+from kardinal.localplane import protobuf
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.statuses import bad_request, too_large
@@ -63,7 +64,7 @@ async def decode_document(body: bytes, media_type: str) -> JsonObject:
             "the body of the request was in an unknown format - accepted media types include: "
             + ", ".join(_DOCUMENT_TYPES),
         )
-    document = await decode_json_or_yaml(body)
+    document = protobuf.decode(body) if media_type == PROTOBUF else await decode_json_or_yaml(body)
     if not isinstance(document, dict):
         raise bad_request("the body of the request must be an object")
     return document

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kardinal.localplane.columns import custom_columns
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause, InvalidSchema
 from kardinal.localplane.kinds import Kind, View
@@ -182,6 +183,7 @@ def _schema_problems(version: JsonObject, path: str) -> list[Cause]:
         return [Cause("FieldValueRequired", f"{path}.schema.openAPIV3Schema", "Required value: schemas are required")]
     try:
         compile_validator(schema)
+        custom_columns(version.get("additionalPrinterColumns", []), field=f"{path}.additionalPrinterColumns")
     except InvalidSchema as error:
         return list(error.causes)
     return []

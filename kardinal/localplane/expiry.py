@@ -34,7 +34,7 @@ class Expiry:
         for age, entry in ages:
             left = max(EVENT_LIFETIME - age, timedelta(0))
             self._deadlines[(entry.namespace, entry.name)] = monotonic + left.total_seconds()
-        self._arm()
+        self._expire()
 
     def observe(self, change: Change) -> None:
         if change.entry.resource != _EVENTS:

@@ -15,6 +15,7 @@ from kardinal.localplane import discovery
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.exchange import json_response
 from kardinal.localplane.negotiation import accepts_aggregated_discovery
+from kardinal.localplane.openapi import document
 from kardinal.localplane.registry import Registry
 from kardinal.localplane.routes import unknown_path
 
@@ -78,7 +79,7 @@ class Information:
     def _current_documents(self) -> dict[str, bytes]:
         if self._documents_revision != self._registry.revision:
             self._documents = {
-                f"apis/{group}/{version}" if group else f"api/{version}": orjson.dumps({})
+                f"apis/{group}/{version}" if group else f"api/{version}": orjson.dumps(document(group, version, kinds))
                 for group, versions in self._registry.groups().items()
                 for version, kinds in versions.items()
             }

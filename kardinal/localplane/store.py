@@ -58,6 +58,7 @@ class Store:
     def open(cls, path: Path) -> Store:
         """Read the file at `path`, which is created when missing."""
         try:
+            path.touch(mode=0o600)
             database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             try:
                 database.execute("PRAGMA journal_mode=WAL")

@@ -13,7 +13,7 @@ from tests.localplane.wire import WIDGETS, Http, session_for, widget_definition
 @pytest.fixture
 async def http(plane: LocalPlane) -> AsyncIterator[Http]:
     """Requests as admin."""
-    async with session_for(plane) as session:
+    async with session_for(plane.kubeconfig) as session:
         yield Http(session)
 
 

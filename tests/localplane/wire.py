@@ -5,20 +5,18 @@ These tests look at what is on the wire, below any client of ours.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import orjson
 import yaml
 from yarl import URL
-
-from kardinal.localplane import LocalPlane
 
 JsonObject = dict[str, Any]
 
@@ -94,7 +92,9 @@ class Http:
         data = None if content is None else io.BytesIO(content)
         sent = {"Content-Type": content_type, **(headers or {})} if data is not None else headers
         params = {key: str(value) for key, value in query.items()}
-        async with self.session.request(method, URL(path, encoded=True), data=data, headers=sent, params=params) as answer:
+        async with self.session.request(
+            method, URL(path, encoded=True), data=data, headers=sent, params=params
+        ) as answer:
             content = await answer.read()
             is_json = "json" in answer.headers.get("Content-Type", "")
             return Answer(answer.status, orjson.loads(content) if is_json else content, answer.headers)
@@ -143,21 +143,19 @@ class Http:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    """Wait for a condition in as many turns as it takes; pytest's timeout is the end of patience."""
+    """Ask until the answer is yes; each question is a request, and pytest's timeout is the end of patience."""
     while not await condition():
-        await asyncio.sleep(0)
+        pass
 
 
-def session_for(plane: LocalPlane, *, identity: str = "admin", token: str | None = None) -> aiohttp.ClientSession:
-    config = yaml.safe_load(plane.kubeconfig_for(identity).read_bytes())
-    context = ssl.create_default_context(cafile=None, cadata=_authority(config))
+def session_for(kubeconfig: Path, *, token: str | None = None) -> aiohttp.ClientSession:
+    """A session as the user of `kubeconfig`, or with another token."""
+    config = yaml.safe_load(kubeconfig.read_bytes())
+    cluster = config["clusters"][0]["cluster"]
+    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     token = config["users"][0]["user"]["token"] if token is None else token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return aiohttp.ClientSession(plane.url, connector=aiohttp.TCPConnector(ssl=context), headers=headers)
-
-
-def _authority(config: JsonObject) -> str:
-    return base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+    return aiohttp.ClientSession(cluster["server"], connector=aiohttp.TCPConnector(ssl=context), headers=headers)
 
 
 def widget_definition(**version: Any) -> JsonObject:
