@@ -5,6 +5,8 @@ from kardinal.git.credentials import Credentials
 from kardinal.git.errors import (
     AuthenticationFailed,
     BranchNotFound,
+    CommitNotFound,
+    DamagedRepository,
     EditError,
     GitError,
     InvalidBranchName,
@@ -31,7 +33,9 @@ __all__ = [
     "BranchNotFound",
     "Change",
     "Commit",
+    "CommitNotFound",
     "Credentials",
+    "DamagedRepository",
     "Edit",
     "EditError",
     "GitError",

@@ -13,18 +13,21 @@ from typing import ParamSpec, Protocol, TypeVar
 
 import pygit2
 
-from kardinal.git.errors import BranchNotFound, RefMoved, TransientGitError
+from kardinal.git.errors import BranchNotFound, DamagedRepository, RefMoved, TransientGitError
 from kardinal.git.names import branch_of, branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.urls import RepositoryURL
 
-__all__ = ["Backend", "converge", "require_tip"]
+__all__ = ["Backend", "converge", "mended", "require_tip"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _ATTEMPTS = 100
 """Rebuilds of one change. Each lost race means that another commit landed, so many are normal on a busy branch."""
+
+_REFUSALS = 5
+"""Lost races after which the branch stood where it was: a lock that is not given up, left to the caller's back-off."""
 
 
 class Backend(Protocol):
@@ -38,6 +41,14 @@ class Backend(Protocol):
 
     async def prepare(self) -> None:
         """As `refresh`, but content with having learnt it at some time."""
+        ...
+
+    async def repair(self) -> None:
+        """After a `DamagedRepository`: make readable again what can be."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way."""
         ...
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -73,11 +84,24 @@ def require_tip(backend: Backend, branch: str) -> str:
 async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `attempt` until nobody is faster."""
     await backend.prepare()
-    moved = ""
+    refused = 0
     for _ in range(_ATTEMPTS):
         try:
-            return await backend.run(attempt, *args, **kwargs)
+            return await mended(backend, attempt, *args, **kwargs)
         except RefMoved as error:
-            moved = branch_of(error.name)
-            await backend.refresh()
-    raise TransientGitError(f"{moved} moved {_ATTEMPTS} times while a change was being made")
+            moved = error
+        await backend.refresh()
+        if await backend.run(backend.tip, moved.name) == moved.old:
+            refused += 1
+            if refused == _REFUSALS:
+                break
+    raise TransientGitError(f"{branch_of(moved.name)} can not be moved: others are writing to it all the time")
+
+
+async def mended(backend: Backend, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `function`, once more if the repository was damaged and could be repaired."""
+    try:
+        return await backend.run(function, *args, **kwargs)
+    except DamagedRepository:
+        await backend.repair()
+        return await backend.run(function, *args, **kwargs)

@@ -9,6 +9,8 @@
     ├── BranchNotFound           the repository has no such branch
     ├── PushRejected             the repository refuses the change, and will refuse it again
     ├── MergeConflict            both sides changed the same lines
+    ├── CommitNotFound           the repository has no such commit
+    ├── DamagedRepository        objects or references that can not be read
     ├── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
     └── EditError                the edit itself can not be made: names the file or field
 
@@ -23,6 +25,8 @@ from collections.abc import Sequence
 __all__ = [
     "AuthenticationFailed",
     "BranchNotFound",
+    "CommitNotFound",
+    "DamagedRepository",
     "EditError",
     "GitError",
     "InvalidBranchName",
@@ -73,6 +77,17 @@ class BranchNotFound(GitError):
     """A branch that is not in the repository."""
 
 
+class CommitNotFound(GitError):
+    """A commit that is not in the repository."""
+
+
+class DamagedRepository(GitError):
+    """Objects or references that can not be read; a mirror is made anew, a user's repository is not ours to mend."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, remedy="Check the repository with `git fsck`", transient=True)
+
+
 class PushRejected(GitError):
     """A change that the repository refuses by its own rules: protection, a hook, a checked-out branch."""
 
@@ -104,6 +119,7 @@ class EditError(GitError):
 class RefMoved(Exception):
     """A reference no longer has the value a change was built on; whoever built it reads again and rebuilds."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, old: str | None) -> None:
         super().__init__(name)
         self.name = name
+        self.old = old

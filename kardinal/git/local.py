@@ -50,6 +50,12 @@ class LocalBackend:
     async def prepare(self) -> None:
         """Nothing to learn."""
 
+    async def repair(self) -> None:
+        """Nothing to do about it: it is the user's."""
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._runner.run(function, *args, **kwargs)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pygit2
 from pygit2.enums import ObjectType
 
-from kardinal.git.errors import TransientGitError
+from kardinal.git.errors import DamagedRepository
 
 __all__ = ["Entry", "Staging"]
 
@@ -74,7 +74,11 @@ class Staging:
         try:
             return self._odb.read(oid)[1]
         except (KeyError, pygit2.GitError) as error:
-            raise TransientGitError(f"object {oid} can not be read from the repository") from error
+            raise DamagedRepository(f"object {oid} can not be read") from error
+
+    def has(self, oid: str) -> bool:
+        """Whether an object is there."""
+        return oid in self._new or oid in self._odb
 
     def tree(self, oid: str) -> dict[str, Entry]:
         """The entries of a tree by name; shared, so not to be changed."""

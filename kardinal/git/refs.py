@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from kardinal.git.errors import GitError, PushRejected, RefMoved
+from kardinal.git.errors import DamagedRepository, PushRejected, RefMoved
 from kardinal.git.lockfile import LockFile, locked
 from kardinal.git.names import branch_of, check_ref
 from kardinal.git.runner import off_loop
@@ -66,7 +66,7 @@ class RefStore:
         if loose.startswith(b"ref:"):
             raise PushRejected(f"{branch_of(name)} is a symbolic reference", remedy="Name the branch that it points to")
         if not _ID.match(loose):
-            raise GitError(f"{branch_of(name)} is damaged: it holds no object id", remedy="Restore the branch with git")
+            raise DamagedRepository(f"{branch_of(name)} holds no object id")
         return loose[:40].decode()
 
     @off_loop
@@ -94,7 +94,7 @@ class RefStore:
         """Move a reference from `old` to `new`; `RefMoved` when it is not at `old`."""
         with self.hold(name) as held:
             if held.value != old:
-                raise RefMoved(name)
+                raise RefMoved(name, old=old)
             if new is not None:
                 held.write(new)
             elif old is not None:

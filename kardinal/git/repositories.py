@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from kardinal.git.backend import Backend
+from kardinal.git.cache import Cache
 from kardinal.git.credentials import Credentials
 from kardinal.git.local import LocalBackend
+from kardinal.git.mirror import MirrorBackend
 from kardinal.git.repository import Repository
 from kardinal.git.runner import GitRunner
+from kardinal.git.transport import limit_waiting
 from kardinal.git.urls import RepositoryURL
 from kardinal.git.values import Observer
 from kardinal.runtime.clock import Clock
@@ -36,13 +40,18 @@ class Repositories:
         allow_local: bool,
         on_operation: Observer = _unobserved,
     ) -> None:
-        self._cache_dir = cache_dir
+        self._cache = Cache(cache_dir)
         self._runner = runner
         self._clock = clock
         self._allow_local = allow_local
         self._observer = on_operation
         self._open: dict[tuple[str, Credentials | None], Repository] = {}
-        self.fetches = 0
+        self._fetches = 0
+
+    @property
+    def fetches(self) -> int:
+        """Fetches begun since the start."""
+        return self._fetches
 
     def open(self, url: str, credentials: Credentials | None = None) -> Repository:
         """The repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
@@ -50,14 +59,23 @@ class Repositories:
         key = (parsed.text, None if parsed.path else credentials)
         repository = self._open.get(key)
         if repository is None:
-            if parsed.path is None:
-                raise AssertionError("remote")
-            backend = LocalBackend(parsed, parsed.path, runner=self._runner)
             repository = self._open[key] = Repository(
-                backend, runner=self._runner, clock=self._clock, observer=self._observer
+                self._backend(parsed, credentials), runner=self._runner, clock=self._clock, observer=self._observer
             )
         return repository
 
     async def close(self) -> None:
         """Finish what is under way in every repository."""
         await asyncio.gather(*(repository.close() for repository in self._open.values()))
+        self._cache.close()
+
+    def _backend(self, url: RepositoryURL, credentials: Credentials | None) -> Backend:
+        if url.path is not None:
+            return LocalBackend(url, url.path, runner=self._runner)
+        limit_waiting()
+        return MirrorBackend(
+            url, credentials, cache=self._cache, runner=self._runner, clock=self._clock, on_fetch=self._count_fetch
+        )
+
+    def _count_fetch(self) -> None:
+        self._fetches += 1

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from kardinal.git import merging, proposing
-from kardinal.git.backend import Backend, converge, require_tip
-from kardinal.git.errors import GitError
+from kardinal.git.backend import Backend, converge, mended, require_tip
+from kardinal.git.errors import CommitNotFound, GitError
 from kardinal.git.history import History, contains
 from kardinal.git.landing import Order
 from kardinal.git.local import LocalBackend
@@ -75,15 +75,12 @@ class Repository:
             return Head(commit=tip, tree=self._history.commit(staging, tip).tree)
 
         async with self._observed("head"):
-            await self._backend.refresh()
-            return await self._backend.run(read)
+            return await self._now(read)
 
     async def plan(self, commit: str, edit: Edit) -> Plan:
         """What `edit` would do to `commit`; nothing is written."""
 
-        def compute() -> Plan:
-            staging = self._staging()
-            before = self._history.commit(staging, commit).tree
+        def compute(staging: Staging, before: str) -> Plan:
             view = TreeView(staging, before)
             files = edit(view)
             after = apply(staging, before, files)
@@ -91,7 +88,7 @@ class Repository:
             return Plan(tree=after, changes=[change for change in found if change.before != change.after])
 
         async with self._observed("plan"):
-            return await self._backend.run(compute)
+            return await self._at(commit, compute)
 
     async def find(self, branch: str, trailers: Mapping[str, str], *, since: str | None = None) -> str | None:
         """The commit nearest to the head of `branch` that carries all `trailers`, within `FIND_DEPTH` commits."""
@@ -102,8 +99,7 @@ class Repository:
             return found.id if found else None
 
         async with self._observed("find"):
-            await self._backend.refresh()
-            return await self._backend.run(search)
+            return await self._now(search)
 
     async def land(self, branch: str, edit: Edit, message: Message) -> Landed:
         """Put `edit` on `branch` as one commit, unless a commit with these trailers, or the content, is there."""
@@ -142,8 +138,7 @@ class Repository:
             return contains(self._backend.open(), require_tip(self._backend, branch), commit)
 
         async with self._observed("contains"):
-            await self._backend.refresh()
-            return await self._backend.run(look)
+            return await self._now(look)
 
     async def read(self, commit: str, path: str) -> bytes | None:
         """The content of a file at a commit."""
@@ -152,13 +147,8 @@ class Repository:
 
     async def inspect(self, commit: str, function: Callable[[Tree], T]) -> T:
         """What `function`, which only reads, makes of the files at a commit."""
-
-        def look() -> T:
-            staging = self._staging()
-            return function(TreeView(staging, self._history.commit(staging, commit).tree))
-
         async with self._observed("inspect"):
-            return await self._backend.run(look)
+            return await self._at(commit, lambda staging, tree: function(TreeView(staging, tree)))
 
     async def log(self, branch: str, limit: int) -> list[Commit]:
         """The commits of `branch` from its head back."""
@@ -167,8 +157,7 @@ class Repository:
             return list(self._history.walk(self._staging(), require_tip(self._backend, branch), limit=limit))
 
         async with self._observed("log"):
-            await self._backend.refresh()
-            return await self._backend.run(walk)
+            return await self._now(walk)
 
     async def delete_branch(self, branch: str) -> None:
         """Remove `branch` where it stands; a branch that is gone already is fine."""
@@ -190,10 +179,32 @@ class Repository:
 
     async def close(self) -> None:
         """Finish what is under way."""
+        await self._backend.close()
         for writer in self._writers.values():
             await writer.close()
         if self._watcher is not None:
             await self._watcher.close()
+
+    async def _now(self, function: Callable[[], T]) -> T:
+        """Run a reader on the repository as it is now."""
+        await self._backend.refresh()
+        return await mended(self._backend, function)
+
+    async def _at(self, commit: str, function: Callable[[Staging, str], T]) -> T:
+        """Run a reader on the tree of a commit, fetching only if the commit is not known."""
+
+        def look() -> T:
+            staging = self._staging()
+            if not staging.has(commit):
+                raise CommitNotFound(f"{self.url} has no commit {commit[:12]}")
+            return function(staging, self._history.commit(staging, commit).tree)
+
+        await self._backend.prepare()
+        try:
+            return await mended(self._backend, look)
+        except CommitNotFound:
+            await self._backend.refresh()
+            return await mended(self._backend, look)
 
     def _staging(self) -> Staging:
         return Staging(self._backend.open())

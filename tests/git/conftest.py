@@ -7,9 +7,11 @@ import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import pygit2
 import pytest
 
-from kardinal.git import Edit, GitRunner, Message, Repositories, Repository, Tree
+from kardinal.git import Credentials, Edit, GitRunner, Message, Repositories, Repository, Tree
+from tests.git.smart_server import PASSWORD, USER, SmartServer, self_signed, serving
 from tests.support.clock import VirtualClock
 
 ENVIRONMENTS = ("dev", "staging", "prod")
@@ -117,3 +119,25 @@ async def repositories(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -
 @pytest.fixture
 def repository(repositories: Repositories, bare: Git) -> Repository:
     return repositories.open(str(bare.directory))
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate libgit2 trusts from now on."""
+    certificate = self_signed(tmp_path_factory.mktemp("certificate"))
+    pygit2.settings.ssl_cert_file = str(certificate)
+    return certificate
+
+
+@pytest.fixture
+def server(bare: Git, certificate: Path) -> Iterator[SmartServer]:
+    """An HTTPS server over the directory of `bare`."""
+    bare("config", "http.receivepack", "true")
+    with serving(bare.directory.parent, certificate) as server:
+        yield server
+
+
+@pytest.fixture
+def remote(repositories: Repositories, server: SmartServer) -> Repository:
+    """`bare`, as it is seen over HTTPS."""
+    return repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))

@@ -1,0 +1,195 @@
+"""A remote repository, by way of a bare mirror (promotion.md, *Mirror*).
+
+All promotions share it. Reading means fetching first, and callers who ask at the same time share one fetch; but
+never one that had begun before they asked, because it may not have seen what they are looking for. Writing does not
+fetch: it builds on what the mirror knows, and when the remote has moved on the push is refused, the mirror fetches
+and the change is built again.
+
+A mirror holds nothing that can not be fetched again. When it is damaged, or has grown by too many small packs, it
+is thrown away and cloned anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import pygit2
+from pygit2.enums import FetchPrune, RepositoryOpenFlag
+
+from kardinal.git.cache import MAX_AGE, Cache
+from kardinal.git.credentials import Credentials
+from kardinal.git.errors import DamagedRepository, GitError
+from kardinal.git.objects import Staging
+from kardinal.git.refs import RefStore
+from kardinal.git.runner import GitRunner, off_loop
+from kardinal.git.transport import Expected, Transfer, translated
+from kardinal.git.urls import RepositoryURL
+from kardinal.runtime.clock import Clock
+
+__all__ = ["MirrorBackend"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_BRANCHES = "+refs/heads/*:refs/heads/*"
+_MAX_PACKS = 500
+"""Packs of a mirror, one per fetch that brought something; more make every look-up slow."""
+_MAX_LOOSE = 100
+"""Loose objects in one of 256 directories: some 25,000 in all."""
+
+
+class MirrorBackend:
+    """A repository behind https."""
+
+    def __init__(
+        self,
+        url: RepositoryURL,
+        credentials: Credentials | None,
+        *,
+        cache: Cache,
+        runner: GitRunner,
+        clock: Clock,
+        on_fetch: Callable[[], None],
+    ) -> None:
+        self.url = url
+        self._credentials = credentials
+        self._cache = cache
+        self._path = cache.path(url, credentials)
+        self._runner = runner
+        self._clock = clock
+        self._on_fetch = on_fetch
+        self._exclusive = asyncio.Lock()
+        self._waiting: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._fetched = False
+        self._damaged = False
+        self._stopping = threading.Event()
+
+    async def refresh(self) -> None:
+        # A task that waits for its turn has not looked yet and will see everything asked for until then.
+        if self._waiting is None:
+            self._waiting = asyncio.create_task(self._take_turn(), name="git fetch")
+            self._running.add(self._waiting)
+            self._waiting.add_done_callback(self._ended)
+        await asyncio.shield(self._waiting)
+
+    async def prepare(self) -> None:
+        if not self._fetched:
+            await self.refresh()
+
+    async def repair(self) -> None:
+        self._damaged = True
+        await self.refresh()
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._runner.run_transfer(function, *args, **kwargs)
+
+    @off_loop
+    def open(self) -> pygit2.Repository:
+        flags = RepositoryOpenFlag.NO_SEARCH | RepositoryOpenFlag.BARE
+        try:
+            return pygit2.Repository(str(self._path), flags)
+        except pygit2.GitError as error:
+            raise DamagedRepository(f"the mirror of {self.url.text} can not be opened") from error
+
+    def tip(self, ref: str) -> str | None:
+        return self._refs.read(ref)
+
+    @off_loop
+    def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:
+        staging.flush(new)
+        repository = self.open()
+        forced = old is not None and not repository.descendant_of(new, old)
+        self._push(repository, f"{'+' if forced else ''}{new}:{ref}", Expected(ref, old))
+        # It is pushed; if a fetch holds the reference just now, the mirror learns it with the next one.
+        with suppress(pygit2.GitError):
+            repository.references.create(ref, new, force=True)
+
+    @off_loop
+    def remove(self, ref: str, *, old: str) -> None:
+        repository = self.open()
+        self._push(repository, f":{ref}", Expected(ref, old))
+        with suppress(pygit2.GitError, KeyError):
+            repository.references.delete(ref)
+
+    async def close(self) -> None:
+        """Let transfers under way end; they stop at their next sign of progress."""
+        self._stopping.set()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    @property
+    def _refs(self) -> RefStore:
+        return RefStore(str(self._path))
+
+    async def _take_turn(self) -> None:
+        async with self._exclusive:
+            self._waiting = None
+            self._on_fetch()
+            await self._runner.run_transfer(self._fetch, now=self._clock.now().timestamp())
+            self._fetched = True
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # those who asked have been told, unless they have given up
+
+    @off_loop
+    def _fetch(self, *, now: float) -> None:
+        self._cache.claim(now=now)
+        if self._damaged or self._overgrown(now):
+            self._discard()
+        try:
+            self._fetch_into(self._create_or_open())
+        except DamagedRepository:
+            self._discard()
+            self._fetch_into(self._create_or_open())
+        self._damaged = False
+
+    def _fetch_into(self, repository: pygit2.Repository) -> None:
+        transfer = Transfer(self.url.text, self._credentials, stopping=self._stopping)
+        remote = repository.remotes.create_anonymous(self.url.text)
+        try:
+            remote.fetch([_BRANCHES], callbacks=transfer, prune=FetchPrune.PRUNE, proxy=True)
+        except pygit2.GitError as error:
+            raise translated(error, self.url.text) from None
+
+    def _push(self, repository: pygit2.Repository, refspec: str, expected: Expected) -> None:
+        transfer = Transfer(self.url.text, self._credentials, stopping=self._stopping, pushing=expected)
+        remote = repository.remotes.create_anonymous(self.url.text)
+        try:
+            remote.push([refspec], callbacks=transfer, proxy=True)
+        except pygit2.GitError as error:
+            raise translated(error, self.url.text, pushing=expected) from None
+        transfer.raise_refusal()
+
+    def _create_or_open(self) -> pygit2.Repository:
+        if self._path.is_dir():
+            return self.open()
+        try:
+            return pygit2.init_repository(str(self._path), bare=True)
+        except pygit2.GitError:
+            raise GitError(
+                f"no mirror of {self.url.text} can be made", remedy="Check permissions and free space of the cache"
+            ) from None
+
+    def _overgrown(self, now: float) -> bool:
+        if not self._path.is_dir():
+            return False
+        packs = sum(1 for _ in (self._path / "objects" / "pack").glob("*.pack"))
+        loose = sum(1 for _ in (self._path / "objects" / "17").glob("*"))
+        made = (self._path / "description").stat().st_mtime if (self._path / "description").exists() else now
+        return packs > _MAX_PACKS or loose > _MAX_LOOSE or now - made > MAX_AGE
+
+    def _discard(self) -> None:
+        if self._path.exists():
+            # Renamed first: whoever still reads from it keeps what is open and finds nothing half deleted.
+            doomed = Path(f"{self._path}.{secrets.token_hex(4)}")
+            self._path.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,183 @@
+"""A Git server of our own: `git http-backend` behind TLS, with a user, and with bad days on demand.
+
+What answers is Git itself, so refusals, races and hooks are the real ones. `trouble` is consulted before each request
+and may answer in Git's place.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import os
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+USER, PASSWORD = "robot", "s3cret-token"
+
+
+class Exchange(http.server.BaseHTTPRequestHandler):
+    """One request, handed to Git as CGI."""
+
+    server: SmartServer
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections.append(self.connection)
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
+        """Quiet."""
+
+    def _answer(self) -> None:
+        self.server.requests.append(f"{self.command} {self.path}")
+        self.body = self._body()
+        if not self.server.trouble(self, self.path.partition("?")[0]):
+            self.serve()
+
+    def serve(self) -> None:
+        """Let Git answer whoever has the right credentials."""
+        expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        if self.headers.get("Authorization") == expected:
+            self.send(self.ask_git())
+        else:
+            self.refuse(401, "WWW-Authenticate", 'Basic realm="git"')
+
+    def ask_git(self) -> bytes:
+        """Git's answer to this request; what it changes is changed from here on."""
+        path, _, query = self.path.partition("?")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.server.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "HOME": str(self.server.root),
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(self.body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "REMOTE_USER": USER,
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        done = subprocess.run(
+            ["git", "http-backend"], input=self.body, env=environment, capture_output=True, check=False
+        )
+        return done.stdout
+
+    def send(self, answer: bytes) -> None:
+        """Pass on an answer of Git's."""
+        head, _, content = answer.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def refuse(self, status: int, header: str = "X-Reason", value: str = "trouble") -> None:
+        """Answer with a status and nothing else."""
+        self.send_response(status)
+        self.send_header(header, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "") == "chunked":
+            parts = []
+            while size := int(self.rfile.readline(), 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(parts)
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+
+def no_trouble(exchange: Exchange, path: str) -> bool:
+    """Let Git answer."""
+    return False
+
+
+class SmartServer(http.server.ThreadingHTTPServer):
+    """Serves the bare repositories in a directory over HTTPS."""
+
+    daemon_threads = False
+
+    def __init__(self, root: Path, certificate: Path) -> None:
+        super().__init__(("127.0.0.1", 0), Exchange)
+        self.root = root
+        self.requests: list[str] = []
+        self.connections: list[socket.socket] = []
+        self.trouble: Callable[[Exchange, str], bool] = no_trouble
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is part of the tests."""
+
+
+@contextmanager
+def serving(root: Path, certificate: Path) -> Iterator[SmartServer]:
+    """A server that runs while the block does."""
+    server = SmartServer(root, certificate)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        for connection in server.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        server.server_close()
+
+
+def self_signed(directory: Path) -> Path:
+    """A certificate for 127.0.0.1 with its key, in one file; it is its own authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kardinal test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = directory / "server.pem"
+    path.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
