@@ -1,0 +1,204 @@
+"""The programs are allowed what they do, and nothing else.
+
+A walk is made as in a cluster: a controller, an agent of its own for the shard of prod, a pull request, gates, a Bundle
+from CI, one that is superseded, one that goes by history limit. What the API server logged is compared with the rules
+of deploy/, in both directions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import orjson
+import pytest
+import yaml
+
+from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
+from kardinal.localplane import LoggedRequest
+from kardinal_controller.program import Controller
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_agent, start_controller, start_simulator
+from tests.support.repository import IMAGE, GitRepository
+from tests.support.reviewer import merge_pull_request, open_pull_requests
+from tests.support.world import World
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+class Permission(NamedTuple):
+    """A verb on `plural.group` or `plural.group/subresource`."""
+
+    resource: str
+    verb: str
+
+
+ROLES = {
+    "kardinal:controller": ("kardinal-controller",),
+    # In this world the control plane is also the cluster of the agent.
+    "kardinal:agent": ("kardinal-agent", "kardinal-agent-control-plane"),
+}
+
+SELDOM = {
+    "kardinal:controller": {
+        Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
+        Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
+        Permission("graphrevisions.experimental.kro.run", "delete"): "a Graph that was revised more often than is kept",
+    },
+    "kardinal:agent": {
+        Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
+        Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
+        Permission("secrets", "get"): "a repository that asks for credentials",
+    },
+}
+"""What a program needs on other days than those of the walk; `list` is how every informer begins on an older server."""
+
+
+METRIC_CHECK = {
+    "provider": {"type": "prometheus", "address": "https://prometheus.example.com"},
+    "query": "up",
+    "successCondition": "> 0",
+}
+
+
+@pytest.fixture
+async def used(world: World, repository: GitRepository) -> AsyncIterator[dict[str, set[Permission]]]:
+    """What each program asked of the API server during the walk."""
+    asked: dict[str, set[Permission]] = {user: set() for user in ROLES}
+
+    def note(request: LoggedRequest) -> None:
+        if request.user in asked:
+            asked[request.user].update(needed_by(request))
+
+    subscription = world.plane.audit.subscribe(note)
+    await walk(world, repository)
+    yield asked
+    subscription.close()
+
+
+async def test_a_program_is_granted_what_it_uses_and_nothing_more(used: dict[str, set[Permission]]) -> None:
+    for user, roles in ROLES.items():
+        granted = {permission for role in roles for permission in granted_by(role)}
+        seldom = set(SELDOM[user]) | {Permission(of, "list") for of, verb in used[user] if verb == "watch"}
+
+        assert used[user] - granted == set(), f"{user} may not do what it does"
+        assert granted - used[user] - seldom == set(), f"{user} is granted what it does not use"
+        assert SELDOM[user].keys() - granted == set(), f"{user} is not granted what it seldom needs"
+        assert SELDOM[user].keys() & used[user] == set(), f"{user} does this on the walk, not seldom"
+
+
+def needed_by(request: LoggedRequest) -> Iterator[Permission]:
+    resource = "/".join(filter(None, (request.resource, request.subresource)))
+    yield Permission(resource, request.verb)
+    if request.verb == "patch" and request.code == 201:
+        # Server-side apply of what is not there yet asks for both.
+        yield Permission(resource, "create")
+
+
+def granted_by(role: str) -> Iterator[Permission]:
+    documents = (doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes()))
+    [found] = [doc for doc in documents if doc["kind"] == "ClusterRole" and doc["metadata"]["name"] == role]
+    for rule in found["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                plural, slash, subresource = resource.partition("/")
+                for verb in rule["verbs"]:
+                    yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb)
+
+
+async def walk(world: World, repository: GitRepository) -> None:
+    """Three Bundles on a Pipeline that uses what there is."""
+    controller = await start_controller(world)
+    await start_agent(world, shard="prod")
+    await start_simulator(world)
+    await world.apply(
+        webhook_secret(),
+        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
+        gate("no-hotfix", "!has(bundle.labels.hotfix)", applies_to="staging"),
+        gate("broken", "bundle.", applies_to="nowhere"),
+        unavailable("MetricCheck", METRIC_CHECK),
+        unavailable(
+            "Subscription", {"pipeline": "my-app", "source": {"type": "image", "image": {"repository": IMAGE}}}
+        ),
+        pipeline(
+            repository,
+            environments=["dev", "staging", environment("prod", approval="pr-review", shard="prod")],
+            historyLimit=1,
+        ),
+    )
+    first = await post_bundle(controller, "1.1.0")
+    await review(world, repository, first)
+    await world.apply(bundle("second", tag="1.2.0"))
+    await waits_for_merge(world, "second")
+    await world.apply(bundle("third", tag="1.3.0"))
+    await world.until(lambda: has_phase(world, "second", "Superseded"))
+    await review(world, repository, "third")
+    await world.until(lambda: is_gone(world, first))
+    # Somebody deletes what the Graph holds: it comes back.
+    await world.delete(PROMOTION_STEP, "third-dev")
+    await world.until(lambda: world.find(PROMOTION_STEP, "third-dev"))
+    await world.delete(GRAPH, "third")
+    await world.settle()
+
+
+async def review(world: World, repository: GitRepository, name: str) -> None:
+    """Merge what the Bundle proposes for prod, and wait until it is there."""
+    await waits_for_merge(world, name)
+    [proposed] = [pull for pull in await open_pull_requests(world, repository) if pull.bundle == name]
+    await merge_pull_request(world, repository, proposed.number)
+    await world.until(lambda: has_phase(world, name, "Verified"), within=timedelta(minutes=30))
+
+
+async def waits_for_merge(world: World, name: str) -> None:
+    await world.wait_for(PROMOTION_STEP, f"{name}-prod", lambda step: state_of(step) == "WaitingForMerge")
+
+
+async def has_phase(world: World, name: str, phase: str) -> bool:
+    found = await world.find(BUNDLE, name)
+    return found is not None and found.get("status", {}).get("phase") == phase
+
+
+async def is_gone(world: World, name: str) -> bool:
+    return await world.find(BUNDLE, name) is None
+
+
+def state_of(step: dict[str, Any]) -> str | None:
+    state: str | None = step.get("status", {}).get("state")
+    return state
+
+
+def unavailable(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """A kind that is served and not executed yet; its status says so."""
+    metadata = {"name": kind.lower(), "namespace": "default"}
+    return {"apiVersion": "kardinal.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def webhook_secret() -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "kardinal-webhook", "namespace": "default"},
+        "stringData": {"token": "token", "hmacKey": "key"},
+    }
+
+
+async def post_bundle(controller: Controller, tag: str) -> str:
+    """What CI does after a build; returns the Bundle's name."""
+    images = [{"name": "app", "reference": f"{IMAGE}:{tag}"}]
+    body = orjson.dumps({"pipeline": "my-app", "artifacts": {"images": images}})
+    headers = {
+        "Authorization": "Bearer token",
+        "X-Kardinal-Signature-256": "sha256=" + hmac.new(b"key", body, hashlib.sha256).hexdigest(),
+        "Idempotency-Key": "build-1",
+    }
+    async with aiohttp.ClientSession() as session:
+        for status in (201, 201):  # CI retries.
+            async with session.post(f"{controller.api_url}/api/v1/bundles", data=body, headers=headers) as answer:
+                assert answer.status == status, await answer.text()
+                name: str = (await answer.json())["name"]
+    return name
