@@ -101,7 +101,8 @@ def failed(status: Status, message: str, *, now: datetime) -> Status:
             *status.steps[:-1],
             last.model_copy(update={"state": "Failed", "message": _cut(message), "finished_at": now}),
         )
-    return status.model_copy(update={"state": "Failed", "message": _cut(message), "steps": steps, "retry": None})
+    update = {"state": "Failed", "message": _cut(message), "steps": steps, "retry": None}
+    return released(status.model_copy(update=update), now=now)
 
 
 def verified(status: Status, message: str, evidence: Evidence, *, now: datetime) -> Status:

@@ -1,0 +1,23 @@
+"""A reviewer: somebody who looks at pull requests and decides, from a process of their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from kardinal.git import GitRunner, Repositories
+from kardinal.scm import PullRequests, local_pull_requests
+from tests.support.clock import VirtualClock
+from tests.support.repository import GitRepository
+
+
+@pytest.fixture
+async def reviewer(repository: GitRepository, clock: VirtualClock, tmp_path: Path) -> AsyncIterator[PullRequests]:
+    """The pull requests of the repository, as `kardinal pr` sees them."""
+    runner = GitRunner(workers=1)
+    repositories = Repositories(tmp_path / "reviewer", runner=runner, clock=clock, allow_local=True)
+    yield local_pull_requests(repositories.open(repository.url), clock=clock)
+    await repositories.close()
+    runner.close()

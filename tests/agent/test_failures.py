@@ -1,0 +1,197 @@
+"""What may pass is tried again, patiently and visibly; what will not is the end, with the field and the remedy."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kardinal.api import PROMOTION_STEP
+from kardinal.kube import JsonObject
+from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.support.objects import bundle
+from tests.support.repository import IMAGE, GitRepository, create_repository, sample_files
+from tests.support.world import World
+
+WRITES = ("create", "update", "patch", "delete")
+
+
+async def failed(world: World, made: JsonObject, **artifacts: Any) -> tuple[str, str]:
+    """The reason and message of an order that must fail."""
+    await start_agent(world)
+    await place(world, made, **artifacts)
+    status = await reached(world, "Failed", within=timedelta(seconds=5))
+    (condition,) = status["conditions"]
+    assert condition["message"] == status["message"]
+    assert "retry" not in status
+    return condition["reason"], status["message"]
+
+
+async def test_a_repository_that_is_not_there_is_tried_again_and_the_error_stands_in_the_status(
+    world: World, tmp_path: Path
+) -> None:
+    place_of_it = tmp_path / "late.git"
+    await start_agent(world)
+    await deploy(world)
+    await place(world, order(f"file://{place_of_it}"))
+    await world.settle()
+    status = await state(world)
+    assert status["retry"]["attempts"] == 1
+    assert status["retry"]["lastError"] == (
+        f"git-clone: git.url: there is no repository at {place_of_it}. Create one: git init --bare {place_of_it}"
+    )
+    assert status["message"].startswith("will be tried again: git-clone: git.url: there is no repository")
+    (event,) = await world.events("Retrying")
+    assert event["type"] == "Warning"
+
+    create_repository(place_of_it, sample_files(["dev"]))
+    status = await reached(world, "Verified")
+    assert "retry" not in status
+
+
+async def test_attempts_come_ever_more_rarely_whatever_wakes_the_promotion(world: World, tmp_path: Path) -> None:
+    await start_agent(world)
+    await place(world, order(f"file://{tmp_path}/missing.git"))
+    await world.live(timedelta(minutes=3))
+    attempts = (await state(world))["retry"]["attempts"]
+    assert 6 <= attempts <= 9
+    await world.live(timedelta(hours=1))
+    now = (await state(world))["retry"]
+    assert attempts + 9 <= now["attempts"] <= attempts + 15
+    writes = world.plane.audit.count(verbs=WRITES, user="kardinal:agent")
+    assert writes == now["attempts"] + 1
+
+    for message in ("a", "b", "c"):
+        await world.apply(order(f"file://{tmp_path}/missing.git", health={"timeout": "9m"}, labels={"x": message}))
+        await world.settle()
+    assert (await state(world))["retry"] == now
+
+
+async def test_a_wait_survives_a_restart(world: World, tmp_path: Path) -> None:
+    agent = await start_agent(world)
+    await place(world, order(f"file://{tmp_path}/missing.git"))
+    await world.live(timedelta(minutes=1))
+    before = (await state(world))["retry"]
+    await world.stop(agent)
+    await start_agent(world)
+    await world.settle()
+    assert (await state(world))["retry"] == before
+    due = datetime.fromisoformat(before["nextAt"]) - world.clock.now()
+    await world.live(due + timedelta(seconds=1))
+    assert (await state(world))["retry"]["attempts"] == before["attempts"] + 1
+
+
+async def test_a_missing_overlay_is_named(world: World, repository: GitRepository) -> None:
+    reason, message = await failed(world, order(repository, path="environments/nowhere"))
+    assert (reason, message) == (
+        "EditError",
+        "kustomize-set-image: environments/nowhere: no such directory in the repository",
+    )
+    assert repository.promotions("dev") == []
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"environments/dev/kustomization.yaml": "images: x\n"}, "kustomization.yaml: images: must be a list"),
+        ({"environments/dev/kustomization.yaml": "images: {\n"}, "kustomization.yaml: invalid YAML: line 2"),
+        ({"environments/dev/Kustomization": "{}"}, "environments/dev: holds kustomization.yaml and Kustomization"),
+    ],
+)
+async def test_an_overlay_that_cannot_be_edited_is_named(
+    world: World, repository: GitRepository, files: dict[str, str], words: str
+) -> None:
+    repository.commit(files)
+    reason, message = await failed(world, order(repository))
+    assert reason == "EditError"
+    assert words in message
+
+
+async def test_a_directory_without_a_kustomization_is_named(world: World, repository: GitRepository) -> None:
+    reason, message = await failed(world, order(repository, path="environments"))
+    assert (reason, message) == (
+        "EditError",
+        "kustomize-set-image: environments: holds no kustomization: "
+        "none of kustomization.yaml, kustomization.yml, Kustomization",
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"provider": "github"}, "git.provider: 'github' is not available in this version"),
+        ({"health": {"type": "argocd"}}, "health.type: 'argocd' is not available in this version"),
+        ({"health": {"cluster": "west"}}, "health.cluster: 'west' is not available in this version"),
+        ({"update": {"strategy": "helm"}}, "update.strategy: 'helm' is not available in this version"),
+        ({"delivery": {"delegate": "flagger"}}, "delivery.delegate: 'flagger' is not available in this version"),
+        ({"provider": "git", "approval": "pr-review"}, "approval: provider 'git' has no pull requests"),
+        ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'; did you mean 'git-clone'?"),
+    ],
+)
+async def test_what_this_version_does_not_execute_is_refused_and_never_ignored(
+    world: World, repository: GitRepository, spec: dict[str, Any], words: str
+) -> None:
+    reason, message = await failed(world, order(repository, **spec))
+    assert reason == "InvalidSpec"
+    assert message.startswith(words)
+    assert repository.promotions("dev") == []
+
+
+async def test_a_wrong_image_reference_is_named(world: World, repository: GitRepository) -> None:
+    reason, message = await failed(world, order(repository), image=f"{IMAGE}:", tag="1")
+    assert reason == "InvalidSpec"
+    assert message.startswith(f"bundle {BUNDLE_NAME}: spec.artifacts.images[0]: image reference '{IMAGE}::1'")
+
+
+async def test_a_missing_branch_is_named(world: World, repository: GitRepository) -> None:
+    made = order(repository)
+    made["spec"]["git"]["branch"] = "release"
+    reason, message = await failed(world, made)
+    assert reason == "BranchNotFound"
+    assert message.startswith("git-clone: git.branch: ")
+
+
+async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: World, repository: GitRepository) -> None:
+    await start_agent(world, allow_local_repositories=False)
+    await place(world, order(repository))
+    status = await reached(world, "Failed")
+    assert status["conditions"][0]["reason"] == "LocalRepositoryRefused"
+    assert "git.url" in status["message"]
+    assert "--allow-local-repositories" in status["message"]
+
+
+async def test_an_order_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await world.apply(order(repository))
+    await world.live(timedelta(seconds=1))
+    assert await state(world) == {}
+    await world.live(timedelta(seconds=2))
+    status = await state(world)
+    assert (status["state"], status["message"]) == ("Pending", f"waits for Bundle {BUNDLE_NAME} to be visible")
+    await world.apply(bundle(BUNDLE_NAME))
+    await reached(world, "Verified", within=timedelta(0))
+
+
+async def test_a_deleted_order_is_forgotten(world: World, repository: GitRepository) -> None:
+    agent = await start_agent(world)
+    await place(world, order(repository, approval="pr-review"))
+    await reached(world, "WaitingForMerge")
+    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-dev")
+    await world.settle()
+    watching = [timer for timer in world.clock.timers if timer.deadline < world.clock.monotonic() + 60]
+    assert watching == []
+    assert agent.manager.idle
+
+
+async def test_an_unreadable_secret_is_named(world: World) -> None:
+    made = order("https://git.example.invalid/team/repo", provider="git")
+    made["spec"]["git"]["secretRef"] = {"name": "git-token"}
+    reason, message = await failed(world, made)
+    assert reason == "SecretUnusable"
+    assert message == (
+        "git-clone: git.secretRef: Secret default/git-token does not exist; "
+        "create it in the agent's cluster with username and password, or token"
+    )

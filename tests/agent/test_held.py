@@ -1,0 +1,156 @@
+"""A freeze, or a gate turning red again, stops a promotion at its next effect; releasing it lets it go on at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kardinal.api import POLICY_GATE, names
+from kardinal.kube import JsonObject
+from kardinal.scm import PullRequests
+from tests.agent.orders import (
+    close_gate,
+    deploy,
+    freeze,
+    gate_instance,
+    open_gate,
+    order,
+    place,
+    reached,
+    start_agent,
+    state,
+)
+from tests.support.repository import APPLICATION, IMAGE, GitRepository
+from tests.support.world import World
+
+GATE = "my-app-1-dev-soak"
+FREEZE = names.freeze_name(APPLICATION)
+AT_ONCE = timedelta(0)
+
+
+def held(status: JsonObject) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in status["conditions"] if one["type"] == "Held")
+    return found
+
+
+async def until_held(world: World) -> JsonObject:
+    async def is_held() -> JsonObject | None:
+        status = await state(world)
+        conditions = {one["type"]: one["status"] for one in status.get("conditions", [])}
+        return status if conditions.get("Held") == "True" else None
+
+    found: JsonObject = await world.until(is_held)
+    return found
+
+
+async def test_a_freeze_holds_the_push_and_says_so(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await freeze(world)
+    await place(world, order(repository))
+    status = await until_held(world)
+    said = "held by a freeze of my-app (PolicyGate my-app-freeze): release freeze"
+    assert held(status)["message"] == status["message"] == said
+    assert repository.promotions("dev") == []
+    (event,) = await world.events("Held")
+    assert event["note"] == said
+
+    await world.delete(POLICY_GATE, FREEZE)
+    status = await reached(world, "Verified", within=AT_ONCE)
+    assert held(status)["status"] == "False"
+    assert len(repository.promotions("dev")) == 1
+
+
+async def test_what_holds_costs_nothing_while_it_holds(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await freeze(world)
+    await place(world, order(repository))
+    await until_held(world)
+    await world.settle()
+    requests = world.plane.audit.writes
+    await world.live(timedelta(hours=2))
+    assert world.plane.audit.writes == requests
+
+
+async def test_a_freeze_holds_the_verdict_and_health_is_looked_at_again_afterwards(
+    world: World, repository: GitRepository
+) -> None:
+    await start_agent(world)
+    await place(world, order(repository))
+    await reached(world, "HealthChecking")
+    await freeze(world)
+    await deploy(world)
+    status = await until_held(world)
+    assert status["state"] == "HealthChecking"
+
+    await deploy(world, image=f"{IMAGE}:1.0.0")
+    await world.delete(POLICY_GATE, FREEZE)
+    await world.settle()
+    assert (await state(world))["state"] == "HealthChecking"
+    await deploy(world)
+    await reached(world, "Verified", within=AT_ONCE)
+
+
+async def test_a_freeze_holds_the_agents_own_merge(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    agent = await start_agent(world)
+    await deploy(world)
+    await place(world, order(repository, approval="pr-review"))
+    await reached(world, "WaitingForMerge")
+    await world.stop(agent)
+    await freeze(world)
+    await world.apply(order(repository, approval="auto", pr=True))
+    await start_agent(world)
+    status = await until_held(world)
+    assert status["state"] == "WaitingForMerge"
+    assert (await reviewer.get(1)).state == "open"
+    await world.delete(POLICY_GATE, FREEZE)
+    await reached(world, "Verified", within=AT_ONCE)
+
+
+async def test_a_required_gate_must_be_there_and_ready(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, order(repository, requiredGates=[GATE]))
+    assert (await until_held(world))["message"] == f"held: its gate {GATE} does not exist"
+
+    await world.apply(gate_instance(GATE))
+    await world.settle()
+    assert (await state(world))["message"] == "held by gate soak: soak first"
+    await close_gate(world, GATE)
+    await world.settle()
+    assert repository.promotions("dev") == []
+
+    await open_gate(world, GATE)
+    status = await reached(world, "Verified", within=AT_ONCE)
+    (result,) = status["evidence"]["policyGates"]
+    assert result == {"name": "soak", "scope": "org", "result": "pass", "reason": "soaked 45m of 30m"}
+
+
+async def test_a_gate_that_turns_red_again_holds_what_is_under_way(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await world.apply(gate_instance(GATE))
+    await open_gate(world, GATE)
+    await place(world, order(repository, requiredGates=[GATE]))
+    await reached(world, "HealthChecking")
+    await close_gate(world, GATE, reason="error rate 5%")
+    await deploy(world)
+    assert (await until_held(world))["message"] == "held by gate soak: error rate 5%"
+    await open_gate(world, GATE)
+    await reached(world, "Verified", within=AT_ONCE)
+
+
+@pytest.mark.parametrize("labels", [{}, {names.LABEL_TYPE: "gate"}])
+async def test_a_gate_that_only_bears_the_name_of_a_freeze_freezes_nothing(
+    world: World, repository: GitRepository, labels: dict[str, str]
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    impostor = gate_instance(FREEZE)
+    impostor["metadata"]["labels"] = labels
+    await world.apply(impostor)
+    await place(world, order(repository))
+    await reached(world, "Verified")

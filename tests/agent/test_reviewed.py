@@ -1,0 +1,194 @@
+"""A promotion through a pull request: proposed once, merged by whoever may, and never merged behind a person's back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal.api.names import branch_name
+from kardinal.kube import JsonObject, PatchType
+from kardinal.scm import PullRequests
+from tests.agent.orders import (
+    BUNDLE_NAME,
+    deploy,
+    gate_instance,
+    open_gate,
+    order,
+    place,
+    reached,
+    start_agent,
+    supersede,
+)
+from tests.support.objects import bundle
+from tests.support.repository import IMAGE, GitRepository
+from tests.support.world import World
+
+GATE = "my-app-1-dev-soak"
+
+
+def reviewed(repository: GitRepository, **spec: Any) -> JsonObject:
+    return order(repository, approval="pr-review", **spec)
+
+
+async def test_a_reviewer_merges_and_the_promotion_goes_on(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, reviewed(repository))
+    status = await reached(world, "WaitingForMerge")
+
+    (found,) = await reviewer.list()
+    assert (found.head, found.base, found.state) == (branch_name(BUNDLE_NAME, "dev"), "main", "open")
+    assert (found.pipeline, found.bundle, found.environment) == ("my-app", BUNDLE_NAME, "dev")
+    assert found.labels == ("kardinal",)
+    assert status["prURL"] == found.url == status["pullRequest"]["url"]
+    assert status["message"] == f"waits for {found.url} to be merged"
+    assert repository.promotions("dev") == []
+
+    await reviewer.merge(found.number, by="alice")
+    status = await reached(world, "Verified", within=timedelta(seconds=2))
+
+    (commit,) = repository.promotions("dev")
+    assert status["commit"] == commit.sha
+    assert status["evidence"]["approvedBy"] == ["alice"]
+    assert status["mergedAt"] <= status["verifiedAt"]
+
+
+async def test_the_body_tells_what_the_cluster_knows(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await world.apply(gate_instance(GATE))
+    await open_gate(world, GATE)
+    await world.apply(bundle(BUNDLE_NAME))
+    staging = {"state": "Verified", "verifiedAt": "2026-03-03T09:15:00Z"}
+    known = {"status": {"environments": {"staging": staging}}}
+    await world.client.patch(BUNDLE, BUNDLE_NAME, "default", known, kind=PatchType.MERGE, subresource="status")
+    await world.apply(reviewed(repository, requiredGates=[GATE]))
+    await reached(world, "WaitingForMerge")
+    (found,) = await reviewer.list()
+    assert found.title == "Promote my-app 1.1.0 to dev"
+    assert "| soak | org | PASS | soaked 45m of 30m |" in found.body
+    assert f"| Image | {IMAGE}:1.1.0 |" in found.body
+    assert "| staging | 45m ago (2026-03-03 09:15 UTC) | 45m |" in found.body
+    assert f"- {IMAGE}: 1.0.0 to 1.1.0 in environments/dev/kustomization.yaml" in found.body
+
+
+async def test_nothing_is_written_while_a_review_takes_its_time(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await world.settle()
+    requests = sum(world.plane.audit.counts.values())
+    await world.live(timedelta(seconds=30))
+    assert sum(world.plane.audit.counts.values()) == requests
+
+
+async def test_closed_without_a_merge_ends_the_promotion(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await reviewer.close(1, by="bob", comment="not today")
+    status = await reached(world, "Failed", within=timedelta(seconds=2))
+    assert status["message"] == (
+        f"wait-for-merge: pull request {status['prURL']} was closed by bob without being merged"
+    )
+    assert status["conditions"][0]["reason"] == "PullRequestClosed"
+    assert repository.promotions("dev") == []
+
+
+async def test_a_pull_request_for_the_record_is_merged_by_the_agent(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, order(repository, pr=True))
+    status = await reached(world, "Verified")
+    (found,) = await reviewer.list()
+    assert (found.state, found.merged_by) == ("merged", "kardinal")
+    assert "approvedBy" not in status["evidence"] or status["evidence"]["approvedBy"] == []
+    assert len(repository.promotions("dev")) == 1
+
+
+async def test_the_agents_own_merge_survives_a_change_of_the_same_lines(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    agent = await start_agent(world)
+    await deploy(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await world.stop(agent)
+    overlay = repository.read("environments/dev/kustomization.yaml")
+    repository.commit({"environments/dev/kustomization.yaml": overlay.replace("1.0.0", "1.0.5")})
+    await world.apply(order(repository, approval="auto", pr=True))
+    await start_agent(world)
+    await reached(world, "Verified")
+    (found,) = await reviewer.list()
+    assert (found.state, found.merged_by) == ("merged", "kardinal")
+    assert repository.read("environments/dev/kustomization.yaml") == overlay.replace("1.0.0", "1.1.0")
+    assert len(repository.promotions("dev")) == 1
+
+
+async def test_nothing_to_change_needs_no_pull_request(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await deploy(world, image=f"{IMAGE}:1.0.0")
+    await place(world, reviewed(repository), tag="1.0.0")
+    status = await reached(world, "Verified")
+    assert await reviewer.list() == []
+    assert "prURL" not in status
+
+
+async def test_a_bundle_made_again_under_its_name_is_another_one(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await reviewer.close(1, by="bob", comment="")
+    await reached(world, "Failed")
+    await world.delete(BUNDLE, BUNDLE_NAME)
+    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-dev")
+    repository.commit({"README": "meanwhile"})
+
+    await place(world, reviewed(repository))
+    status = await reached(world, "WaitingForMerge")
+    assert status["pullRequest"]["number"] == 2
+    await reviewer.merge(2, by="alice")
+    await reached(world, "Verified")
+    assert len(repository.promotions("dev")) == 1
+
+
+async def test_a_superseded_proposal_is_closed_with_a_comment(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await supersede(world)
+    status = await reached(world, "Failed", within=timedelta(seconds=2))
+    assert status["message"] == "superseded by a newer Bundle of my-app"
+    assert status["conditions"][0]["reason"] == "Superseded"
+    (found,) = await reviewer.list()
+    assert (found.state, found.comments) == ("closed", ("A newer Bundle of my-app supersedes my-app-1.",))
+
+
+async def test_a_superseded_proposal_that_was_merged_first_is_seen_through(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    agent = await start_agent(world)
+    await deploy(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await world.stop(agent)
+    await reviewer.merge(1, by="alice")
+    await supersede(world)
+    await start_agent(world)
+    status = await reached(world, "Verified")
+    assert status["evidence"]["approvedBy"] == ["alice"]

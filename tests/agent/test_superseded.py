@@ -1,0 +1,66 @@
+"""A superseded Bundle takes back what has not landed, and sees through what has."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kardinal.api import POLICY_GATE, names
+from tests.agent.orders import deploy, freeze, order, place, reached, start_agent, supersede
+from tests.agent.test_crashes import Death, start_mortal, until_dead
+from tests.support.repository import APPLICATION, GitRepository
+from tests.support.world import World
+
+AT_ONCE = timedelta(0)
+
+
+async def test_what_was_only_prepared_is_dropped(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await freeze(world)
+    await place(world, order(repository))
+    await world.settle()
+    await supersede(world)
+    status = await reached(world, "Failed", within=AT_ONCE)
+    assert status["message"] == "superseded by a newer Bundle of my-app before anything was written"
+    conditions = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+    assert conditions == {"Held": ("False", "Released"), "Ready": ("False", "Superseded")}
+    (event,) = await world.events("Superseded")
+    assert event["type"] == "Normal"
+    await world.delete(POLICY_GATE, names.freeze_name(APPLICATION))
+    await world.settle()
+    assert repository.promotions("dev") == []
+
+
+async def test_what_has_landed_is_seen_through(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await place(world, order(repository))
+    await reached(world, "HealthChecking")
+    await supersede(world)
+    await world.settle()
+    await deploy(world)
+    await reached(world, "Verified")
+
+
+async def test_what_landed_without_being_noted_is_seen_through(world: World, repository: GitRepository) -> None:
+    death = Death(1, noted=False)
+    mortal = await start_mortal(world, death)
+    await place(world, order(repository))
+    await until_dead(world, death)
+    await world.stop(mortal)
+    assert len(repository.promotions("dev")) == 1
+    await supersede(world)
+    await deploy(world)
+    await start_agent(world)
+    await reached(world, "Verified")
+
+
+async def test_what_was_about_to_land_and_did_not_is_dropped(world: World, repository: GitRepository) -> None:
+    death = Death(0, noted=True)
+    mortal = await start_mortal(world, death)
+    await place(world, order(repository))
+    await until_dead(world, death)
+    await world.stop(mortal)
+    await supersede(world)
+    await start_agent(world)
+    status = await reached(world, "Failed")
+    assert status["message"] == "superseded by a newer Bundle of my-app"
+    assert repository.promotions("dev") == []
