@@ -35,9 +35,10 @@ from kardinal_controller.promotion.scene import (
     intent_moved,
     label_warning,
     pipeline_missing,
-    ready_message,
     refused,
     superseded,
+    unchanged,
+    was_refused,
     without_label,
 )
 from kardinal_controller.promotion.status import Finding, bundle_status, is_urgent
@@ -141,7 +142,7 @@ class BundleReconciler:
         """A Bundle that has, or had, a Graph becomes what its steps say."""
         status, legend = scene.bundle.status, scene.legend
         if status.phase == "Superseded":
-            return replace(followed(scene), phase="Superseded", reason="Superseded", message=ready_message(status))
+            return unchanged(scene)
         if not is_over(entries_of(scene), legend) and (newer := successor(scene.bundle, scene.siblings)):
             return superseded(scene, newer)
         if scene.graph is None:
@@ -159,11 +160,12 @@ class BundleReconciler:
     async def _without_graph(self, scene: Scene) -> Finding:
         """A Graph that somebody deleted is made again once, and only for a Bundle that is on its way."""
         status = scene.bundle.status
-        if status.phase != "Promoting" and not asks_for_more(scene):
-            return followed(scene)
-        if status.phase != "Promoting" or status.graph_recreated or scene.pipeline is None:
+        on_its_way = status.phase == "Promoting" or was_refused(status)
+        if not on_its_way and not asks_for_more(scene):
+            return unchanged(scene)
+        if not on_its_way or status.graph_recreated or scene.pipeline is None:
             lost = "its Graph was deleted: create a new Bundle to promote these artifacts"
-            return replace(followed(scene), phase="Failed", reason="GraphDeleted", message=lost)
+            return replace(unchanged(scene), phase="Failed", reason="GraphDeleted", message=lost)
         try:
             graph = await self._graphs.create(scene.pipeline, scene.bundle)
         except PromotionError as error:

@@ -30,9 +30,10 @@ __all__ = [
     "intent_moved",
     "label_warning",
     "pipeline_missing",
-    "ready_message",
     "refused",
     "superseded",
+    "unchanged",
+    "was_refused",
     "without_label",
 ]
 
@@ -72,6 +73,20 @@ def followed(scene: Scene) -> Finding:
         environments=entries,
         graph_ref=scene.bundle.metadata.name,
         graph_recreated=scene.bundle.status.graph_recreated,
+    )
+
+
+def unchanged(scene: Scene) -> Finding:
+    """A Bundle whose phase no Graph can change any more; its steps may still bring news."""
+    status = scene.bundle.status
+    ready = status.condition("Ready")
+    return Finding(
+        phase=status.phase or "Available",
+        reason=ready.reason if ready else "Unknown",
+        message=ready.message if ready else "",
+        environments=entries_of(scene),
+        graph_ref=status.graph_ref,
+        graph_recreated=status.graph_recreated,
     )
 
 
@@ -116,11 +131,6 @@ def without_label(scene: Scene) -> Finding:
     return refused(scene, InvalidSpec([problem]))
 
 
-def ready_message(status: BundleStatus) -> str:
-    ready = status.condition("Ready")
-    return ready.message if ready else ""
-
-
 def pipeline_missing(scene: Scene) -> str:
     return (
         f"there is no Pipeline {scene.label} in namespace {scene.bundle.metadata.namespace}: "
@@ -140,9 +150,12 @@ def label_warning(scene: Scene) -> tuple[str, str] | None:
 
 def intent_moved(bundle: Bundle) -> bool:
     """Whether the Graph may lack environments that the Bundle is meant for by now."""
-    status = bundle.status
-    refused = status.condition("InvalidSpec") is not None or status.phase == "SkipDenied"
-    return refused or bundle.metadata.generation != status.observed_generation
+    return was_refused(bundle.status) or bundle.metadata.generation != bundle.status.observed_generation
+
+
+def was_refused(status: BundleStatus) -> bool:
+    """Whether the last word on a Bundle was that its author has something to fix."""
+    return status.condition("InvalidSpec") is not None or status.phase == "SkipDenied"
 
 
 def asks_for_more(scene: Scene) -> bool:

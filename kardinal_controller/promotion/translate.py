@@ -17,6 +17,7 @@ from kardinal.api import BUNDLE, GRAPH, Bundle, Pipeline
 from kardinal.api.names import node_ids
 from kardinal.api.pipeline import Environment
 from kardinal.kube import JsonObject
+from kardinal_controller.graph import FINALIZER
 from kardinal_controller.policy.gates import GateTemplate, instance_names
 from kardinal_controller.promotion.availability import bundle_problems, pipeline_problems
 from kardinal_controller.promotion.errors import InvalidSpec, Problem
@@ -57,6 +58,8 @@ def translate(
             "name": bundle.metadata.name,
             "namespace": place.namespace,
             "labels": place.labels({}),
+            # The engine would add it by a write of its own.
+            "finalizers": [FINALIZER],
             "ownerReferences": [owner],
         },
         "spec": {"nodes": nodes},

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.api import PolicyGate, PromotionStep
+from kardinal_controller.graph import FINALIZER, compile_graph
 from kardinal_controller.promotion.legend import read_legend
 from tests.promotion.values import (
+    MORNING,
     bundle,
     edges,
     identifiers,
@@ -29,6 +31,7 @@ def test_the_graph_is_named_like_its_bundle_and_belongs_to_it() -> None:
         "name": "app-1",
         "namespace": "default",
         "labels": {"kardinal.io/pipeline": "my-app", "kardinal.io/bundle": "app-1"},
+        "finalizers": [FINALIZER],
         "ownerReferences": [
             {
                 "apiVersion": "kardinal.io/v1alpha1",
@@ -39,6 +42,22 @@ def test_the_graph_is_named_like_its_bundle_and_belongs_to_it() -> None:
             }
         ],
     }
+
+
+def test_the_engine_accepts_whatever_names_and_texts_its_users_chose() -> None:
+    way = pipeline("in", environment("2-eu", dependsOn=["in"]), environment("true", path="a/${b}"), "bundle")
+    found = [org_gate("namespace", "'${' == '$${'", applies_to=None, message="$$${x} }"), team_gate("namespace")]
+    graph = compile_graph(translated(way, found=found)["spec"])
+    assert len(graph.nodes) == 2 + 4 + 4
+
+
+def test_what_is_escaped_comes_out_of_the_engine_as_it_was_written() -> None:
+    expression = "'${' == '$${x}' || '$$${y}' == '}'"
+    graph = compile_graph(translated(found=[org_gate("odd", expression, applies_to="dev")])["spec"])
+    gate = next(node for node in graph.nodes if node.id == "odd0dev")
+    rendered = gate.body.render({}, now=MORNING)
+    assert isinstance(rendered, dict)
+    assert rendered["spec"]["expression"] == expression
 
 
 def test_the_same_arguments_give_the_same_graph() -> None:
