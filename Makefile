@@ -39,10 +39,10 @@ bench: $(INSTALLED) ## measure a Bundle's walk on this machine
 
 # uv is the one tool that is not in the lock: it writes the lock. Its output is what pip-compile would write.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock"
-lock: ## raise every dependency to its newest version, with hashes for pip
-	$(LOCK) --upgrade pyproject.toml --output-file requirements.txt
-	$(LOCK) --upgrade --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
-	$(LOCK) --upgrade --constraint requirements-dev.txt --group build --output-file requirements-build.txt
+lock: ## lock what pyproject.toml asks for, with hashes for pip; ARGS=--upgrade raises versions
+	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.txt
+	$(LOCK) $(ARGS) --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
+	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group build --output-file requirements-build.txt
 
 $(LOCKED): requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

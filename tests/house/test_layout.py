@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import re
 import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,28 @@ def test_every_module_says_what_it_is_for() -> None:
 def test_nothing_is_left_for_later() -> None:
     left = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b|\bfor now\b")
     assert [name(path) for path in MODULES if left.search(path.read_text())] == []
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {canonical(requirement) for requirement in project["dependencies"]}
+    # One release of pydantic works with exactly one of its core.
+    known = {"pydantic-core": "pydantic"}
+    distributions = importlib.metadata.packages_distributions()
+    for path in MODULES:
+        for imported in {found.partition(".")[0] for found in imports(ast.parse(path.read_text()))}:
+            if imported in sys.stdlib_module_names or imported in PACKAGES:
+                continue
+            names = {known.get(canonical(found), canonical(found)) for found in distributions[imported]}
+            assert names & declared, f"{name(path)} imports {imported}"
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
 
 
 def test_every_room_exports_what_it_names() -> None:
