@@ -88,3 +88,15 @@ async def condition(world: World, type_: str, name: str = "g") -> tuple[str, str
 async def set_status(world: World, resource: Any, name: str, **fields: Any) -> None:
     """Write status as the controller of that kind would."""
     await world.client.patch(resource, name, "default", {"status": fields}, subresource="status")
+
+
+def existing(name: str, data: JsonObject | None = None, **labels: str) -> JsonObject:
+    """A ConfigMap that is nobody's node."""
+    metadata = {"name": name, "namespace": "default", "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {}}
+
+
+async def text(world: World, name: str) -> str:
+    """The data of a ConfigMap, in short."""
+    obj = await world.get(CONFIG_MAP, name)
+    return ",".join(f"{key}={value}" for key, value in sorted(obj.get("data", {}).items()))

@@ -70,3 +70,15 @@ def until_prod(cluster: Cluster, promotion: Engine) -> None:
     for name in ("soak", "hours"):
         answer(cluster, name)
     promotion.rest()
+
+
+GIT = {"url": "https://example.com/repo.git", "branch": "main"}
+
+
+def promotion_nodes() -> list[JsonObject]:
+    """dev, then prod behind a gate, with every field the CRDs ask for."""
+    nodes = [BUNDLE_NODE, step("dev"), gate("soak", upstream="dev"), step("prod", upstream="dev", gates=("soak",))]
+    for node in (nodes[1], nodes[3]):
+        environment = node["template"]["spec"]["environment"]
+        node["template"]["spec"] |= {"pipeline": "demo", "path": f"environments/{environment}", "git": GIT}
+    return [*nodes, FREEZE_NODE]

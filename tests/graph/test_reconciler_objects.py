@@ -1,0 +1,206 @@
+"""The engine and the objects of an API server: others write them too, delete them, or had them first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kardinal.api import BUNDLE, CONFIG_MAP, GRAPH, GRAPH_REVISION, POLICY_GATE, PROMOTION_STEP
+from tests.graph.cluster import config
+from tests.graph.program import Writes, condition, existing, graph, set_status, start_engine, states, text
+from tests.graph.promotions import promotion_nodes, step
+from tests.support.objects import bundle
+from tests.support.world import World
+
+
+async def test_what_others_change_of_ours_is_corrected_and_what_they_add_is_left(world: World) -> None:
+    """A67"""
+    await start_engine(world)
+    await world.apply(graph(config("a", {"x": "1"})))
+    await world.settle()
+    await world.client.patch(CONFIG_MAP, "a", "default", {"data": {"x": "changed", "theirs": "kept"}})
+    await world.settle()
+    assert await text(world, "a") == "theirs=kept,x=1"
+
+
+async def test_two_programs_that_disagree_do_not_write_without_end(world: World) -> None:
+    await start_engine(world)
+    await world.apply(graph(config("a", {"x": "1"})))
+    await world.settle()
+    writes = Writes(world)
+    for _ in range(5):
+        await world.client.patch(CONFIG_MAP, "a", "default", {"data": {"x": "other"}})
+        await world.settle()
+    assert (await writes.take()).count("patch configmaps/a") == 1
+    assert (await condition(world, "Ready"))[1] == "Conflict"
+    await world.live(timedelta(seconds=15))
+    assert await text(world, "a") == "x=1"
+    assert (await condition(world, "Ready"))[:2] == ("True", "Ready")
+
+
+async def test_a_deleted_object_is_made_again(world: World) -> None:
+    """A68"""
+    await start_engine(world)
+    await world.apply(graph(config("a", {"x": "1"}), config("b", {"uid": "${a.metadata.uid}"})))
+    await world.settle()
+    before = await text(world, "b")
+    await world.delete(CONFIG_MAP, "a")
+    await world.settle()
+    assert await text(world, "a") == "x=1"
+    assert await text(world, "b") != before
+
+
+async def test_a_field_of_another_manager_is_a_conflict_that_stops_nobody_else(world: World) -> None:
+    """A69"""
+    await world.apply(
+        {**config("x")["template"], "metadata": {"name": "a", "namespace": "default"}, "data": {"x": "0"}}
+    )
+    await start_engine(world)
+    await world.apply(graph(config("a", {"x": "1"}), config("b"), config("c", {"x": "${a.metadata.name}"})))
+    assert await states(world) == {"a": "Conflict", "b": "Ready", "c": "Blocked"}
+    status, reason, message = await condition(world, "Ready")
+    assert (status, reason) == ("False", "Conflict")
+    assert "test" in message
+    assert ".data.x" in message
+    assert await text(world, "a") == "x=0"
+
+
+async def test_what_the_server_refuses_is_the_error_of_its_node(world: World) -> None:
+    """A27, A28"""
+    await start_engine(world)
+    wrong = step("dev")
+    wrong["template"]["spec"] = {"environment": "dev"}
+    wrong["readyWhen"] = wrong["propagateWhen"] = []
+    follower = config("b", {"x": "${dev.metadata.name}"})
+    writes = Writes(world)
+    await world.apply(graph(wrong, follower, config("c")))
+    assert await states(world) == {"dev": "Error", "b": "Blocked", "c": "Ready"}
+    assert (await condition(world, "Ready"))[1] == "Error"
+    assert (await writes.take()).count("patch promotionsteps/b1-dev") == 1
+    await world.live(timedelta(hours=2))
+    assert await writes.take() == []
+    wrong["template"]["spec"] = promotion_nodes()[1]["template"]["spec"] | {"bundleRef": "b1"}
+    await world.apply(graph(wrong, follower, config("c")))
+    assert await states(world) == {"dev": "Ready", "b": "Ready", "c": "Ready"}
+
+
+async def test_a_removed_node_goes_after_what_followed_it(world: World) -> None:
+    """A73"""
+    await start_engine(world)
+    await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"}), config("c")))
+    await world.settle()
+    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": ["test/hold"]}})
+    await world.apply(graph(config("c")))
+    await world.settle()
+    assert await world.find(CONFIG_MAP, "a") is not None
+    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": None}})
+    await world.settle()
+    assert await world.find(CONFIG_MAP, "b") is None
+    assert await world.find(CONFIG_MAP, "a") is None
+    assert await world.find(CONFIG_MAP, "c") is not None
+
+
+async def test_a_deleted_graph_takes_its_objects_along_in_reverse_order(world: World) -> None:
+    """A74"""
+    await start_engine(world)
+    await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"})))
+    await world.settle()
+    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": ["test/hold"]}})
+    await world.delete(GRAPH, "g")
+    assert await condition(world, "Ready") == (
+        "Unknown",
+        "Terminating",
+        "waiting for ConfigMap default/b to be deleted",
+    )
+    assert await world.find(CONFIG_MAP, "a") is not None
+    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": None}})
+    await world.settle()
+    assert [await world.find(CONFIG_MAP, name) for name in ("a", "b")] == [None, None]
+    assert await world.find(GRAPH, "g") is None
+    assert await world.find(GRAPH_REVISION, "g-g00001") is None
+
+
+async def test_a_deleted_bundle_takes_its_graph_and_all_its_objects_along(world: World) -> None:
+    """A78"""
+    (owner,) = await world.apply(bundle("b1"))
+    await start_engine(world)
+    await world.apply(graph(*promotion_nodes(), owner=owner))
+    await world.settle()
+    await set_status(world, PROMOTION_STEP, "b1-dev", state="Verified")
+    await world.settle()
+    await world.delete(BUNDLE, "b1")
+    await world.settle()
+    for resource in (GRAPH, PROMOTION_STEP, POLICY_GATE):
+        assert await world.objects(resource, "default") == []
+
+
+async def test_an_object_that_was_there_before_outlives_the_graph(world: World) -> None:
+    await world.apply(
+        {**config("x")["template"], "metadata": {"name": "a", "namespace": "default"}, "data": {"k": "v"}}
+    )
+    await start_engine(world)
+    await world.apply(graph(config("a", {"x": "1"})))
+    await world.settle()
+    assert await text(world, "a") == "k=v,x=1"
+    await world.delete(GRAPH, "g")
+    await world.settle()
+    assert await world.find(GRAPH, "g") is None
+    assert await text(world, "a") == "k=v"
+    metadata = (await world.get(CONFIG_MAP, "a"))["metadata"]
+    assert not {"labels", "annotations", "ownerReferences"} & metadata.keys()
+
+
+async def test_a_bare_identity_of_a_bundle_reads_it_and_says_so_once(world: World) -> None:
+    """A51"""
+    (owner,) = await world.apply(bundle("b1"))
+    await start_engine(world)
+    body = {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "metadata": {"name": "b1"}}
+    await world.apply(graph({"id": "bundle", "template": body}, config("a", {"x": "${bundle.spec.type}"}), owner=owner))
+    await world.settle()
+    assert await text(world, "a") == "x=image"
+    assert "labels" not in (await world.get(BUNDLE, "b1"))["metadata"] or not any(
+        "kro.run" in label for label in (await world.get(BUNDLE, "b1"))["metadata"]["labels"]
+    )
+    assert len(await world.events("AmbiguousTemplate")) == 1
+    await world.delete(GRAPH, "g")
+    await world.settle()
+    assert await world.find(BUNDLE, "b1") is not None
+
+
+async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
+    """A53"""
+    await start_engine(world)
+    watch = {
+        "id": "w",
+        "watch": {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "selector": {"app": "x"},
+            "metadata": {"namespace": "default"},
+        },
+    }
+    await world.apply(graph(watch, config("b", {"names": "${w.map(i, i.metadata.name).join('-')}"})))
+    await world.settle()
+    assert await text(world, "b") == "names="
+    labelled = {
+        **config("one")["template"],
+        "metadata": {"name": "one", "namespace": "default", "labels": {"app": "x"}},
+    }
+    await world.apply(labelled)
+    await world.settle()
+    assert await text(world, "b") == "names=one"
+    await world.client.patch(CONFIG_MAP, "one", "default", {"metadata": {"labels": {"app": "y"}}})
+    await world.settle()
+    assert await text(world, "b") == "names="
+
+
+async def test_a_reference_hears_of_its_target(world: World) -> None:
+    """A50"""
+    await start_engine(world)
+    ref = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "t"}}}
+    await world.apply(graph(ref, config("b", {"x": "${r.data.x}"})))
+    assert await states(world) == {"r": "Pending", "b": "Pending"}
+    await world.apply(existing("t", {"x": "1"}))
+    assert await states(world) == {"r": "Ready", "b": "Ready"}
+    await world.delete(CONFIG_MAP, "t")
+    assert await states(world) == {"r": "Pending", "b": "Pending"}
+    assert await text(world, "b") == "x=1"
