@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from kardinal.api import BUNDLE, DEPLOYMENT, NAMESPACE, POLICY_GATE, PROMOTION_STEP, names
-from kardinal.kube import Client, JsonObject, NotFound, PatchType
+from kardinal.kube import Client, JsonObject, PatchType
 from kardinal_agent.program import Agent, AgentOptions
-from tests.support.objects import API_VERSION, bundle
+from tests.support.objects import API_VERSION, bundle, namespace
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
 
@@ -134,15 +134,18 @@ async def supersede(world: World, name: str = BUNDLE_NAME) -> None:
 
 
 async def deploy(
-    world: World, environment: str = "dev", *, image: str = f"{IMAGE}:1.1.0", available: bool = True
+    world: World,
+    environment: str = "dev",
+    *,
+    image: str = f"{IMAGE}:1.1.0",
+    available: bool = True,
+    client: Client | None = None,
 ) -> JsonObject:
     """Make the environment's Deployment run an image, all of it or none."""
-    client: Client = world.client
-    try:
-        await client.get(NAMESPACE, environment)
-    except NotFound:
-        await world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": environment}})
-    (made,) = await world.apply(
+    client = client or world.client
+    await client.apply(NAMESPACE, namespace(environment), field_manager="test")
+    made = await client.apply(
+        DEPLOYMENT,
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -155,7 +158,8 @@ async def deploy(
                     "spec": {"containers": [{"name": "app", "image": image}]},
                 },
             },
-        }
+        },
+        field_manager="test",
     )
     status = {
         "observedGeneration": made["metadata"]["generation"],

@@ -145,7 +145,7 @@ def test_a_failed_attempt_waits_for_its_time_whatever_wakes_it() -> None:
     proven=st.booleans(),
 )
 def test_nothing_leaves_the_process_while_something_holds(
-    done: int, running: bool, sequence: Any, holds: list[str], superseded: bool, proven: bool
+    *, done: int, running: bool, sequence: Any, holds: list[str], superseded: bool, proven: bool
 ) -> None:
     names = [step.uses for step in sequence]
     done = min(done, len(names) - 1)

@@ -1,0 +1,132 @@
+"""`kardinal-agent`: the promotions of one shard, executed where the shard is.
+
+Orders come from the control plane, and every status goes there. Secrets and Deployments are those of the agent's own
+cluster: the one of `--kubeconfig`, else the one whose pod this is, else the control plane's. The kubeconfig of the
+person who starts it is not looked at for that, because the cluster it happens to name would answer for the shard's.
+
+Exit codes: 0 after SIGINT or SIGTERM, 1 when something failed, 2 for a wrong command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import click
+
+from kardinal.kube import Client, ConfigError, load_connection
+from kardinal.runtime import RuntimeFailure, SystemClock
+from kardinal.runtime.http import split_address
+from kardinal.runtime.logging import configure
+from kardinal_agent.errors import ConfigurationError
+from kardinal_agent.program import Agent, AgentOptions
+
+new_event_loop: Callable[[], asyncio.AbstractEventLoop]
+try:
+    from uvloop import new_event_loop
+except ImportError:
+    new_event_loop = asyncio.new_event_loop
+
+__all__ = ["main"]
+
+_SHARD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def _checked_address(_: click.Context, __: click.Parameter, value: str) -> str:
+    try:
+        split_address(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
+def _checked_shard(_: click.Context, __: click.Parameter, value: str) -> str:
+    if not _SHARD.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not a shard: use up to 63 lower-case letters, digits and '-'")
+    return value
+
+
+_address_option = partial(click.option, metavar="HOST:PORT", callback=_checked_address)
+_file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True, path_type=Path))
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--shard", required=True, callback=_checked_shard, help="The environments' shard to serve.")
+@_file_option("--control-plane-kubeconfig", help="Where orders come from. Default: as kubectl finds a cluster.")
+@_file_option(
+    "--kubeconfig",
+    help="Where Secrets and Deployments are. Default: the cluster this pod runs in, else the control plane's.",
+)
+@click.option("--namespace", "-n", help="Serve the orders of one namespace only.")
+@click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
+@_address_option("--metrics-bind-address", default=":8085", help="/metrics")
+@_address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
+@click.option(
+    "--git-cache-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("/var/cache/kardinal"),
+    help="Mirrors of repositories; may be emptied while no agent runs.",
+)
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option("--log-format", type=click.Choice(["json", "console"]), help="Default: console on a terminal, else JSON.")
+def main(
+    *,
+    shard: str,
+    control_plane_kubeconfig: Path | None,
+    kubeconfig: Path | None,
+    namespace: str | None,
+    allow_local_repositories: bool,
+    metrics_bind_address: str,
+    health_probe_bind_address: str,
+    git_cache_dir: Path,
+    log_level: str,
+    log_format: str | None,
+) -> None:
+    """Execute the promotions of one shard. Ends cleanly on SIGINT and SIGTERM."""
+    configure(level=log_level, json=None if log_format is None else log_format == "json")
+    options = AgentOptions(
+        git_cache_dir=git_cache_dir,
+        shard=shard,
+        namespace=namespace,
+        allow_local_repositories=allow_local_repositories,
+        metrics_address=metrics_bind_address,
+        probe_address=health_probe_bind_address,
+    )
+    try:
+        _prepare(git_cache_dir)
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_run(options, control_plane=control_plane_kubeconfig, own=kubeconfig))
+    except (ConfigError, ConfigurationError, RuntimeFailure, OSError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+async def _run(options: AgentOptions, *, control_plane: Path | None, own: Path | None) -> None:
+    async with AsyncExitStack() as stack:
+        client = await _connect(stack, control_plane)
+        local = await _connect(stack, own) if own or (control_plane and _in_cluster()) else None
+        await Agent(options, client, clock=SystemClock(), local_client=local).manager.run()
+
+
+async def _connect(stack: AsyncExitStack, kubeconfig: Path | None) -> Client:
+    connection = await load_connection(kubeconfig)
+    return await stack.enter_async_context(Client(connection, user_agent="kardinal-agent"))
+
+
+def _in_cluster() -> bool:
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
+def _prepare(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{directory} cannot be used for mirrors ({error.strerror}): pass --git-cache-dir with a writable directory"
+        ) from None
