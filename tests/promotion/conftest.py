@@ -1,43 +1,5 @@
-"""A control plane without an agent: the test is the agent, so that every state of a step can be seen."""
+"""What the tests of this room need: a control plane, and hands in the place of an agent."""
 
-from __future__ import annotations
+from tests.promotion.hands import controller, hands, running
 
-import pytest
-
-from kardinal.api import PROMOTION_STEP
-from kardinal.kube import JsonObject, PatchType
-from kardinal_controller.program import Controller
-from tests.support.programs import start_controller
-from tests.support.world import World
-
-__all__ = ["Hands"]
-
-
-class Hands:
-    """What an agent would write, written by the test."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    async def step(self, name: str, **status: object) -> JsonObject:
-        """Wait for a PromotionStep and give it a status."""
-        await self._world.wait_for(PROMOTION_STEP, name, lambda _: True)
-        return await self._world.client.patch(
-            PROMOTION_STEP, name, "default", {"status": status}, kind=PatchType.MERGE, subresource="status"
-        )
-
-    async def verify(self, *names: str) -> None:
-        """Let steps be Verified now, one after the other."""
-        now = self._world.clock.now().isoformat().replace("+00:00", "Z")
-        for name in names:
-            await self.step(name, state="Verified", verifiedAt=now, promotedAt=now, commit="c0ffee" + "0" * 34)
-
-
-@pytest.fixture
-async def controller(world: World) -> Controller:
-    return await start_controller(world, standalone=False)
-
-
-@pytest.fixture
-def hands(world: World) -> Hands:
-    return Hands(world)
+__all__ = ["controller", "hands", "running"]

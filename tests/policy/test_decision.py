@@ -1,0 +1,127 @@
+"""When a gate speaks and when it is silent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kardinal.api import Bundle, PolicyGate
+from kardinal.api.policy_gate import PolicyGateStatus
+from kardinal_controller.policy.context import Context, Soak
+from kardinal_controller.policy.decision import Decision, decide
+from tests.support import objects
+
+NOW = datetime(2026, 3, 3, 14, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def context(*, soaked: timedelta = timedelta(), **fields: Any) -> Context:
+    bundle = Bundle.model_validate(objects.bundle("app-1", **fields))
+    return Context(bundle, "prod", "auto", soak=Soak(since=NOW - soaked))
+
+
+def gate(expression: str, status: PolicyGateStatus | None = None, **spec: Any) -> PolicyGate:
+    made = PolicyGate.model_validate(objects.gate("g", expression, **{"recheckInterval": "5m", **spec}))
+    return made.model_copy(update={"status": status or PolicyGateStatus()})
+
+
+def decision(
+    expression: str,
+    before: PolicyGateStatus | None = None,
+    *,
+    after: timedelta = timedelta(),
+    settled: bool = False,
+    seen: Context | None = None,
+) -> Decision:
+    return decide(gate(expression, before), seen or context(), now=NOW + after, settled=settled)
+
+
+def first(expression: str, seen: Context | None = None) -> PolicyGateStatus:
+    status = decision(expression, seen=seen).status
+    assert status is not None
+    return status
+
+
+SOAK = "bundle.upstreamSoakMinutes >= 30"
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("expression", ["true", "false", SOAK, "broken("])
+def test_the_first_answer_is_always_written(expression: str, settled: bool) -> None:
+    status = decision(expression, settled=settled).status
+    assert status is not None
+    assert status.last_evaluated_at == NOW
+    assert status.ready is (expression == "true")
+
+
+def test_a_closed_gate_is_silent_while_only_time_passes() -> None:
+    before = first(SOAK)
+    assert before.next_transition_at == NOW + 30 * MINUTE
+    for minutes in (1, 7, 29):
+        assert decision(SOAK, before, after=minutes * MINUTE).status is None
+
+
+def test_a_gate_speaks_at_the_moment_time_turns_it() -> None:
+    before = first(SOAK)
+    waited = decision(SOAK, before, after=28 * MINUTE)
+    assert waited.look_again == 2 * MINUTE
+    status = decision(SOAK, before, after=30 * MINUTE).status
+    assert status is not None
+    assert (status.ready, status.next_transition_at) == (True, None)
+
+
+def test_a_closed_gate_speaks_when_something_other_than_time_has_changed() -> None:
+    expression = 'bundle.labels.tier == "gold"'
+    before = first(expression, context(labels={"tier": "tin"}))
+    assert decision(expression, before, seen=context(labels={"tier": "tin"})).status is None
+    status = decision(expression, before, after=MINUTE, seen=context(labels={"tier": "silver"})).status
+    assert status is not None
+    assert (status.ready, status.reason) == (False, "bundle.labels.tier = silver")
+
+
+def test_a_soak_that_begins_anew_is_something_other_than_time() -> None:
+    before = first(SOAK, context(soaked=20 * MINUTE))
+    assert decision(SOAK, before, after=MINUTE, seen=context(soaked=-MINUTE)).status is not None
+
+
+def test_an_open_gate_is_renewed_every_interval() -> None:
+    before = first("true")
+    early = decision("true", before, after=4 * MINUTE)
+    assert (early.status, early.look_again) == (None, MINUTE)
+    renewed = decision("true", before, after=5 * MINUTE).status
+    assert renewed is not None
+    assert renewed.last_evaluated_at == NOW + 5 * MINUTE
+
+
+def test_an_open_gate_is_not_renewed_once_its_step_exists() -> None:
+    before = first("true")
+    for minutes in (5, 50, 500):
+        late = decision("true", before, after=minutes * MINUTE, settled=True)
+        assert (late.status, late.look_again) == (None, 5 * MINUTE)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_change_of_the_answer_is_always_written(settled: bool) -> None:
+    open_, closed = context(labels={"ok": "yes"}), context(labels={"ok": "no"})
+    expression = 'bundle.labels.ok == "yes"'
+    status = decision(expression, first(expression, open_), settled=settled, seen=closed).status
+    assert status is not None
+    assert status.ready is False
+    status = decision(expression, status, settled=settled, seen=open_).status
+    assert status is not None
+    assert status.ready is True
+
+
+def test_a_settled_gate_does_not_tell_of_changed_values() -> None:
+    expression = 'bundle.labels.tier != "tin"'
+    before = first(expression, context(labels={"tier": "gold"}))
+    assert decision(expression, before, settled=True, seen=context(labels={"tier": "silver"})).status is None
+
+
+def test_an_interval_that_is_absurdly_short_or_long_is_survived() -> None:
+    hasty = decide(gate("true", recheckInterval="1ms"), context(), now=NOW, settled=False)
+    assert hasty.look_again == timedelta(seconds=1)
+    patient = decide(gate("true", recheckInterval="900000h"), context(), now=NOW, settled=False)
+    assert patient.look_again == timedelta(hours=900000)

@@ -1,0 +1,235 @@
+"""Gates on a real API server and engine, with the test in the place of the agent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.kube import JsonObject, PatchType
+from kardinal_controller.program import Controller
+from tests.promotion.hands import Hands
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_controller
+from tests.support.world import World
+
+REPOSITORY = "file:///repo"
+ORG = "platform-policies"
+
+
+def ready(obj: JsonObject) -> bool:
+    return obj.get("status", {}).get("ready") is True
+
+
+def closed(obj: JsonObject) -> bool:
+    return obj.get("status", {}).get("ready") is False
+
+
+async def exists(world: World, name: str) -> bool:
+    return await world.find(PROMOTION_STEP, name) is not None
+
+
+def writes(world: World) -> int:
+    return world.plane.audit.count(verbs=["patch"], resource="policygates.kardinal.io", user="kardinal:controller")
+
+
+async def begin(world: World, *gates: JsonObject, **fields: Any) -> None:
+    await world.apply(pipeline(REPOSITORY), *gates)
+    await world.settle()
+    await world.apply(bundle("app-1", **fields))
+
+
+async def test_a_gate_is_made_after_its_upstream_and_opens_by_itself_when_the_soak_is_over(
+    world: World, controller: Controller, hands: Hands
+) -> None:
+    soak = gate("soak", "bundle.upstreamSoakMinutes >= 30", namespace=ORG, recheckInterval="1h")
+    await begin(world, soak)
+    await hands.verify("app-1-dev")
+    await world.settle()
+    assert await world.find(POLICY_GATE, "app-1-prod-soak") is None
+    await world.live(timedelta(minutes=10))
+    await hands.verify("app-1-staging")
+    waiting = await world.wait_for(POLICY_GATE, "app-1-prod-soak", closed)
+    assert waiting["status"]["reason"] == "bundle.upstreamSoakMinutes = 0 (threshold: >= 30)"
+    assert waiting["status"]["nextTransitionAt"] == "2026-03-03T10:40:00Z"
+    before = writes(world)
+    await world.live(timedelta(minutes=30) - timedelta(milliseconds=1))
+    assert not await exists(world, "app-1-prod")
+    assert writes(world) == before
+    await world.live(timedelta(milliseconds=1))
+    opened = await world.get(POLICY_GATE, "app-1-prod-soak")
+    assert ready(opened)
+    assert opened["status"]["lastEvaluatedAt"] == "2026-03-03T10:40:00Z"
+    assert await exists(world, "app-1-prod")
+    assert (await world.get(PROMOTION_STEP, "app-1-prod"))["spec"]["requiredGates"] == ["app-1-prod-soak"]
+
+
+async def test_an_open_gate_is_renewed_only_until_its_step_exists(
+    world: World, controller: Controller, hands: Hands
+) -> None:
+    always = gate("always", "true", namespace=ORG, recheckInterval="5m")
+    later = gate("later", "schedule.hour >= 11", namespace=ORG, recheckInterval="5m")
+    await begin(world, always, later)
+    await hands.verify("app-1-dev", "app-1-staging")
+    await world.wait_for(POLICY_GATE, "app-1-prod-always", ready)
+    await world.wait_for(POLICY_GATE, "app-1-prod-later", closed)
+    before = writes(world)
+    await world.live(timedelta(minutes=59))
+    # One renewal every five minutes for the open gate, none for the closed one.
+    assert writes(world) - before == 11
+    assert not await exists(world, "app-1-prod")
+    await world.live(timedelta(minutes=1))
+    assert await exists(world, "app-1-prod")
+    settled = writes(world)
+    await world.live(timedelta(hours=3))
+    assert writes(world) == settled
+
+
+async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
+    world: World, controller: Controller, hands: Hands
+) -> None:
+    await begin(world, gate("hours", "schedule.hour < 12", recheckInterval="1h"))
+    await hands.verify("app-1-dev", "app-1-staging")
+    await hands.step("app-1-prod", state="WaitingForMerge")
+    await world.live(timedelta(hours=2))
+    shut = await world.get(POLICY_GATE, "app-1-prod-hours")
+    assert shut["status"]["ready"] is False
+    assert shut["status"]["lastEvaluatedAt"] == "2026-03-03T12:00:00Z"
+    assert shut["status"]["reason"] == "schedule.hour = 12 (threshold: < 12)"
+
+
+async def test_a_stale_answer_opens_nothing_until_somebody_has_looked_again(world: World, hands: Hands) -> None:
+    always = gate("always", "true", namespace=ORG, recheckInterval="1m")
+    blocking = gate("label", 'bundle.labels.go == "yes"', namespace=ORG, recheckInterval="1m")
+    first = await start_controller(world, standalone=False)
+    await begin(world, always, blocking, labels={"go": "no"})
+    await hands.verify("app-1-dev", "app-1-staging")
+    await world.wait_for(POLICY_GATE, "app-1-prod-always", ready)
+    await world.wait_for(POLICY_GATE, "app-1-prod-label", closed)
+    await world.settle()
+    await world.stop(first)
+    world.clock.skip(timedelta(hours=1))
+    await start_controller(world, standalone=False)
+    await world.client.patch(BUNDLE, "app-1", "default", {"metadata": {"labels": {"go": "yes"}}}, kind=PatchType.MERGE)
+    await world.wait_for(PROMOTION_STEP, "app-1-prod", lambda _: True, within=timedelta(seconds=1))
+    renewed = await world.get(POLICY_GATE, "app-1-prod-always")
+    assert renewed["status"]["lastEvaluatedAt"].startswith("2026-03-03T11:00:00")
+
+
+async def test_a_broken_gate_is_closed_and_says_why_and_its_author_hears_of_it(
+    world: World, controller: Controller, hands: Hands
+) -> None:
+    await begin(world, gate("broken", "schedule.isWeekend &&", namespace=ORG))
+    await hands.verify("app-1-dev", "app-1-staging")
+    shut = await world.wait_for(POLICY_GATE, "app-1-prod-broken", closed)
+    assert "the expression is not valid CEL" in shut["status"]["reason"]
+    await world.live(timedelta(minutes=50))
+    assert not await exists(world, "app-1-prod")
+    template = await world.get(POLICY_GATE, "broken", ORG)
+    assert template["status"]["conditions"][0]["reason"] == "InvalidExpression"
+    events = await world.events("InvalidExpression")
+    assert [(event["type"], event["regarding"]["name"]) for event in events] == [("Warning", "broken")]
+
+
+async def test_a_soak_gate_on_a_first_environment_fails_closed(world: World, controller: Controller) -> None:
+    await begin(world, gate("soak", "bundle.upstreamSoakMinutes >= 0", applies_to="dev"))
+    shut = await world.wait_for(POLICY_GATE, "app-1-dev-soak", closed)
+    assert shut["status"]["reason"] == "dev has no upstream"
+
+
+async def test_the_soak_after_several_environments_counts_from_the_last(
+    world: World, controller: Controller, hands: Hands
+) -> None:
+    way = pipeline(
+        REPOSITORY, environments=["eu", environment("us", dependsOn=[]), environment("prod", dependsOn=["eu", "us"])]
+    )
+    await world.apply(way, gate("soak", "bundle.upstreamSoakMinutes >= 10"), bundle("app-1"))
+    await hands.verify("app-1-eu")
+    await world.live(timedelta(minutes=5))
+    await hands.verify("app-1-us")
+    shut = await world.wait_for(POLICY_GATE, "app-1-prod-soak", closed)
+    assert shut["status"]["nextTransitionAt"] == "2026-03-03T10:15:00Z"
+
+
+async def test_a_gate_may_compare_with_what_was_there_before(
+    world: World, controller: Controller, hands: Hands
+) -> None:
+    await world.apply(pipeline(REPOSITORY, environments=["dev"]), bundle("app-1", tag="1.0.0"))
+    await hands.verify("app-1-dev")
+    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"]["phase"] == "Verified")
+    await world.live(timedelta(seconds=1))
+    await world.apply(gate("new", "bundle.version != previousBundle.version", applies_to="dev"))
+    await world.settle()
+    await world.apply(bundle("app-2", tag="1.1.0"))
+    opened = await world.wait_for(POLICY_GATE, "app-2-dev-new", ready)
+    assert opened["status"]["reason"] == "bundle.version = 1.1.0, previousBundle.version = 1.0.0"
+    await world.live(timedelta(seconds=1))
+    await world.apply(bundle("app-3", tag="1.0.0"))
+    shut = await world.wait_for(POLICY_GATE, "app-3-dev-new", closed)
+    assert shut["status"]["reason"] == "bundle.version = 1.0.0, previousBundle.version = 1.0.0"
+    await hands.verify("app-2-dev")
+    await world.wait_for(POLICY_GATE, "app-3-dev-new", ready)
+
+
+async def test_an_instance_made_by_hand_stays_closed(world: World, controller: Controller) -> None:
+    await world.apply(gate("mine", "true", labels={"kardinal.io/bundle": "app-1"}))
+    shut = await world.wait_for(POLICY_GATE, "mine", closed)
+    assert "spec.origin is missing" in shut["status"]["reason"]
+    before = writes(world)
+    await world.live(timedelta(hours=1))
+    assert writes(world) == before
+
+
+async def test_a_freeze_is_never_open(world: World, controller: Controller) -> None:
+    freeze = gate("my-app-freeze", "false", applies_to=None, labels={"kardinal.io/type": "freeze"}, message="by alice")
+    await world.apply(freeze)
+    shut = await world.wait_for(POLICY_GATE, "my-app-freeze", closed)
+    assert shut["status"]["reason"] == "by alice"
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (gate("g", "!schedule.isWeekend"), "Valid"),
+        (gate("g", "true", applies_to="prd"), "Ineffective"),
+        (gate("g", "metrics.errors < 1"), "InvalidExpression"),
+        (gate("g", "true", labels={"kardinal.io/scope": "org"}), "Ineffective"),
+    ],
+)
+async def test_a_template_says_once_whether_it_is_valid(
+    world: World, controller: Controller, made: JsonObject, reason: str
+) -> None:
+    await world.apply(pipeline(REPOSITORY), made)
+    await world.settle()
+    status = (await world.get(POLICY_GATE, "g"))["status"]
+    assert [(entry["type"], entry["reason"]) for entry in status["conditions"]] == [("Valid", reason)]
+    assert "ready" not in status
+    assert len(await world.events(reason)) == (reason != "Valid")
+    before = world.plane.audit.writes
+    await world.live(timedelta(hours=1))
+    assert world.plane.audit.writes == before
+
+
+async def test_a_warning_goes_when_a_pipeline_gets_the_environment(world: World, controller: Controller) -> None:
+    await world.apply(pipeline(REPOSITORY, environments=["dev"]), gate("g", "true", applies_to="prod"))
+
+    def says(reason: str) -> Any:
+        return lambda obj: reason in [entry["reason"] for entry in obj.get("status", {}).get("conditions", ())]
+
+    await world.wait_for(POLICY_GATE, "g", says("Ineffective"))
+    await world.apply(pipeline(REPOSITORY))
+    await world.wait_for(POLICY_GATE, "g", says("Valid"))
+
+
+async def test_evaluations_and_blockades_are_counted(world: World, controller: Controller, hands: Hands) -> None:
+    await begin(world, gate("no", "false", applies_to="dev"), gate("yes", "true", applies_to="dev"))
+    await world.wait_for(POLICY_GATE, "app-1-dev-no", closed)
+    await world.wait_for(POLICY_GATE, "app-1-dev-yes", ready)
+    await world.settle()
+    value = controller.manager.metrics.get_sample_value
+    assert value("kardinal_policy_gates_blocked_total", {"gate": "no"}) == 1
+    assert value("kardinal_policy_gates_blocked_total", {"gate": "yes"}) is None
+    assert (value("kardinal_policy_gates_evaluated_total", {"result": "pass"}) or 0) >= 1
+    assert (value("kardinal_policy_gates_evaluated_total", {"result": "fail"}) or 0) >= 1
