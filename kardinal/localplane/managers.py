@@ -46,6 +46,12 @@ class Claim:
             (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
         ) and (self.operation == "Apply" or self.api_version == other.api_version)
 
+    def claims_nothing_new(self, before: Claim | None) -> bool:
+        """Whether the entry would say what the one before said; an empty one says nothing."""
+        if before is None:
+            return not self.fields
+        return before.fields == self.fields and before.api_version == self.api_version
+
     def without(self, fields: FieldSet) -> Claim:
         rest = difference(self.fields, fields)
         return self if rest == self.fields else replace(self, fields=rest, entry=None)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from functools import reduce
 
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
@@ -22,7 +21,16 @@ from kardinal.localplane.fieldsets import FieldSet, difference, intersection, pa
 from kardinal.localplane.last_applied import applied_before, synchronised
 from kardinal.localplane.managers import Claim, claims_from, record
 from kardinal.localplane.metadata_schema import OBJECT_META
-from kardinal.localplane.typed import NotTyped, compare, field_set, merge, remove, tracked
+from kardinal.localplane.typed import (
+    NotTyped,
+    compare,
+    field_set,
+    merge,
+    remove,
+    tracked,
+    with_containers,
+    without_empty_metadata,
+)
 
 __all__ = ["apply", "track_update"]
 
@@ -46,20 +54,19 @@ def apply(
     wanted = _wanted(applied, root)
     mine = Claim(manager, "Apply", applied.get("apiVersion", ""), subresource, wanted, timestamp(now))
     if live is None:
-        return _recorded(applied, [mine])
+        return _recorded(without_empty_metadata(applied), [mine])
 
-    claims = claims_from(live["metadata"].get("managedFields"))
-    if not claims:
-        everything = compare(_NOTHING, tracked(live), root).added
-        claims = [Claim("before-first-apply", "Update", live["apiVersion"], "", everything, timestamp(now))]
+    known = claims_from(live["metadata"].get("managedFields"))
+    claims = known or [_before_first_apply(live, root, now)]
     last = next((claim for claim in claims if claim.same_voice(mine)), None)
     others = [claim for claim in claims if claim is not last]
 
     merged = merge(live, tracked(applied), root)
     if last is not None:
-        dropped = reduce(difference, (claim.fields for claim in others), difference(last.fields, wanted))
+        dropped = _dropped(last.fields, wanted, others, root)
         if dropped:
-            merged = remove(merged, dropped, root, held=wanted)
+            merged = remove(merged, dropped, root)
+    merged = without_empty_metadata(merged)
     change = compare(tracked(live), tracked(merged), root)
     taken = union(change.modified, change.added)
     if taken and not force:
@@ -67,7 +74,7 @@ def apply(
         _refuse_conflicts(others, difference(taken, allowed))
     if change:
         others = [claim.without(taken).without(change.removed) for claim in others]
-    elif last is not None and last.fields == wanted and last.api_version == mine.api_version:
+    elif known and mine.claims_nothing_new(last):
         return synchronised(live, applied, manager=manager)
     return synchronised(_recorded(merged, [*others, mine]), applied, manager=manager)
 
@@ -83,18 +90,28 @@ def track_update(
 ) -> list[JsonObject]:
     """The managedFields after a create, replace or patch that leaves the object as `new`."""
     claims = _base(live, new, subresource)
-    change = compare(tracked(live) if live is not None else _NOTHING, tracked(new), _root(schema))
+    if live is not None and not claims:
+        # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
+        return []
+    before = tracked(live) if live is not None else _NOTHING
+    change = compare(before, tracked(without_empty_metadata(new)), _root(schema))
     taken = union(change.modified, change.added)
     if change:
         claims = [claim.without(taken).without(change.removed) for claim in claims]
     if taken:
         mine = Claim(manager, "Update", new.get("apiVersion", ""), subresource, taken, timestamp(now))
-        before = next((claim for claim in claims if claim.same_voice(mine)), None)
-        if before is not None:
-            claims.remove(before)
-            mine = replace(mine, fields=union(before.fields, taken))
+        earlier = next((claim for claim in claims if claim.same_voice(mine)), None)
+        if earlier is not None:
+            claims.remove(earlier)
+            mine = replace(mine, fields=union(earlier.fields, taken))
         claims.append(mine)
     return record(claims)
+
+
+def _before_first_apply(live: JsonObject, root: JsonObject, now: datetime) -> Claim:
+    """Who owns an object that nobody ever claimed."""
+    everything = compare(_NOTHING, tracked(live), root).added
+    return Claim("before-first-apply", "Update", live["apiVersion"], "", everything, timestamp(now))
 
 
 def _base(live: JsonObject | None, new: JsonObject, subresource: str) -> list[Claim]:
@@ -106,6 +123,16 @@ def _base(live: JsonObject | None, new: JsonObject, subresource: str) -> list[Cl
     if given in ([], [{}]):
         return []
     return claims_from(given) or stored
+
+
+def _dropped(last: FieldSet, wanted: FieldSet, others: list[Claim], root: JsonObject) -> FieldSet:
+    """What the manager applied before, applies no more, and shares with nobody."""
+    gone = with_containers(last, root)
+    for fields in (wanted, *(claim.fields for claim in others)):
+        if not gone:
+            break
+        gone = difference(gone, with_containers(fields, root))
+    return gone
 
 
 def _refuse_conflicts(others: list[Claim], taken: FieldSet) -> None:
@@ -132,7 +159,7 @@ def _wanted(applied: JsonObject, root: JsonObject) -> FieldSet:
         kind = f"{applied.get('apiVersion')}, Kind={applied.get('kind')}"
         # The real server gives this code and no reason, although the fault is the client's.
         raise ApplyError(500, "", f"failed to create typed patch object ({place}; {kind}): {error}") from error
-    if not fields["f:metadata"]:
+    if fields.get("f:metadata") == {}:
         # Without labels or the like the configuration names nothing of the metadata but its existence.
         del fields["f:metadata"]
     return fields

@@ -8,6 +8,7 @@ a look-up costs no more than a compiled node would. Design: local-plane.md 2.3 (
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,18 @@ import orjson
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.fieldsets import FieldSet, is_member
 
-__all__ = ["Difference", "NotTyped", "compare", "field_set", "merge", "remove", "subtree", "tracked"]
+__all__ = [
+    "Difference",
+    "NotTyped",
+    "compare",
+    "field_set",
+    "merge",
+    "remove",
+    "subtree",
+    "tracked",
+    "with_containers",
+    "without_empty_metadata",
+]
 
 _ANY: JsonObject = {}
 _IDENTITY = ("apiVersion", "kind", "metadata")
@@ -60,6 +72,14 @@ def tracked(obj: JsonObject) -> JsonObject:
     return {key: value for key, value in obj.items() if key not in _TYPE} | {"metadata": metadata}
 
 
+def without_empty_metadata(obj: JsonObject) -> JsonObject:
+    """The object as it will be stored: metadata has no empty labels, finalizers or the like."""
+    metadata = obj.get("metadata", {})
+    if all(metadata.values()):
+        return obj
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if value not in ({}, [])}}
+
+
 def field_set(value: JsonObject, schema: JsonObject, *, path: str = "") -> FieldSet:
     """The fields that an applied configuration speaks of; refuses what its schema does not know."""
     properties = schema.get("properties", _ANY)
@@ -77,9 +97,11 @@ def field_set(value: JsonObject, schema: JsonObject, *, path: str = "") -> Field
 
 
 def _set_of(value: Any, schema: JsonObject, path: str) -> FieldSet | None:
-    """None for a keyed list without elements: nothing is owned by naming it."""
+    """None for a keyed list without elements, and for what holds nothing else: naming it owns nothing."""
     if value.__class__ is dict:
-        return {} if _is_atomic_map(schema) else field_set(value, schema, path=path)
+        if not value or _is_atomic_map(schema):
+            return {}
+        return field_set(value, schema, path=path) or None
     if value.__class__ is not list or _is_atomic_list(schema):
         return {}
     fields: FieldSet = {}
@@ -103,6 +125,11 @@ def subtree(value: Any, schema: JsonObject) -> FieldSet:
     return _with_self({step: subtree(item, child) for step, (item, child) in _steps(value, schema).items()})
 
 
+def _content(node: FieldSet) -> FieldSet:
+    """What is inside, without the container."""
+    return {step: child for step, child in node.items() if step != "."}
+
+
 def compare(old: Any, new: Any, schema: JsonObject) -> Difference:
     """The difference between two states of one object, or of one granular part of it."""
     difference = Difference()
@@ -118,6 +145,10 @@ def compare(old: Any, new: Any, schema: JsonObject) -> Difference:
             continue
         if previous.__class__ is not item.__class__ or not _is_granular(item, child):
             difference.modified[step] = {}
+            if content := _content(subtree(item, child)):
+                difference.added[step] = content
+            if content := _content(subtree(previous, child)):
+                difference.removed[step] = content
             continue
         inner = compare(previous, item, child)
         if inner.added:
@@ -142,46 +173,57 @@ def merge(live: Any, applied: Any, schema: JsonObject) -> Any:
             merged[key] = merge(live[key], item, _child(schema, key)) if key in live else item
         return merged
     ours, theirs = _steps(live, schema), _steps(applied, schema)
-    waiting = list(ours)
-    placed: set[str] = set()
+    waiting = deque(ours)
+    shared = deque(step for step in theirs if step in ours)
     result: list[Any] = []
     for step, (item, child) in theirs.items():
-        while waiting and (waiting[0] not in theirs or waiting[0] in placed):
-            name = waiting.pop(0)
+        while waiting and (not shared or waiting[0] != shared[0]):
+            name = waiting.popleft()
             if name not in theirs:
                 result.append(ours[name][0])
-        result.append(merge(ours[step][0], item, child) if step in ours else item)
-        placed.add(step)
+        if step not in ours:
+            result.append(item)
+            continue
+        result.append(merge(ours[step][0], item, child))
+        shared.popleft()
+        if waiting:
+            waiting.popleft()
     return result + [ours[name][0] for name in waiting if name not in theirs]
 
 
-def remove(value: Any, fields: FieldSet, schema: JsonObject, *, held: FieldSet) -> Any:
-    """The value without the given fields; a container that loses all it had goes too, unless `held` names it."""
-    if value.__class__ is list:
-        kept = []
-        for step, (item, child) in _steps(value, schema).items():
-            node = fields.get(step)
-            if node is None:
-                kept.append(item)
-            elif not is_member(node):
-                kept.append(remove(item, node, child, held=held.get(step, _ANY)))
-        return kept
-    result: JsonObject = {}
+def with_containers(fields: FieldSet, schema: JsonObject) -> FieldSet:
+    """The set with every declared field on the way to a member: who owns a part has a say in the whole."""
+    result: FieldSet = {}
     properties = schema.get("properties", _ANY)
+    for step, node in fields.items():
+        if not node:
+            result[step] = node
+            continue
+        kind, name = step[:2], step[2:]
+        child = _child(schema, name) if kind == "f:" else schema.get("items", _ANY)
+        inner = with_containers(node, child)
+        result[step] = {".": {}, **inner} if kind == "f:" and name in properties else inner
+    return result
+
+
+def remove(value: Any, fields: FieldSet, schema: JsonObject) -> Any:
+    """The value without the given fields, whatever is in them; what loses all its content stays, empty."""
+    if value.__class__ is list:
+        return [
+            remove(item, fields[step], child) if step in fields else item
+            for step, (item, child) in _steps(value, schema).items()
+            if step not in fields or not is_member(fields[step])
+        ]
+    if value.__class__ is not dict:
+        return value
+    result: JsonObject = {}
     for key, item in value.items():
-        step = f"f:{key}"
-        node = fields.get(step)
+        node = fields.get(f"f:{key}")
         if node is None:
             result[key] = item
-            continue
-        child = _child(schema, key)
-        granular = bool(item) and _is_granular(item, child)
-        # Owning a declared container does not mean owning what others put into it.
-        if is_member(node) and not (granular and key in properties):
-            continue
-        rest = remove(item, node, child, held=held.get(step, _ANY)) if granular and node else item
-        if rest or not granular or step in held:
-            result[key] = rest
+        elif not is_member(node):
+            child = _child(schema, key)
+            result[key] = remove(item, node, child) if _is_granular(item, child) else item
     return result
 
 

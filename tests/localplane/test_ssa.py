@@ -1,9 +1,9 @@
-"""Server-side apply and managedFields as pure functions."""
+"""Server-side apply as a pure function."""
 
 from __future__ import annotations
 
 import copy
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -12,82 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.localplane.errors import ApplyConflict, ApplyError
-from kardinal.localplane.fieldsets import difference, intersection, paths, union
-from kardinal.localplane.ssa import apply, track_update
-
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-LATER = NOW + timedelta(minutes=1)
-STRING = {"type": "string"}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "spec": {
-            "type": "object",
-            "properties": {
-                "a": STRING,
-                "b": STRING,
-                "replicas": {"type": "integer"},
-                "list": {"type": "array", "items": STRING},
-                "tags": {"type": "array", "items": STRING, "x-kubernetes-list-type": "set"},
-                "ports": {
-                    "type": "array",
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["port", "protocol"],
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "port": {"type": "integer"},
-                            "protocol": {"type": "string", "default": "TCP"},
-                            "name": STRING,
-                        },
-                    },
-                },
-                "selector": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": STRING},
-                "config": {"type": "object", "additionalProperties": STRING},
-                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            },
-        },
-        "status": {"type": "object", "properties": {"phase": STRING}},
-    },
-}
-
-
-def thing(spec: Any = None, *, status: Any = None, **metadata: Any) -> dict[str, Any]:
-    obj: dict[str, Any] = {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": "t", **metadata}}
-    if spec is not None:
-        obj["spec"] = spec
-    if status is not None:
-        obj["status"] = status
-    return obj
-
-
-def applied(
-    live: Any, config: Any, *, by: str = "a", force: bool = False, subresource: str = "", now: datetime = NOW
-) -> Any:
-    before = copy.deepcopy((live, config))
-    result = apply(live, config, manager=by, force=force, subresource=subresource, schema=SCHEMA, now=now)
-    assert (live, config) == before
-    return result
-
-
-def updated(live: Any, new: Any, *, by: str = "u", subresource: str = "", now: datetime = NOW) -> Any:
-    before = copy.deepcopy((live, new))
-    managed = track_update(live, new, manager=by, subresource=subresource, schema=SCHEMA, now=now)
-    assert (live, new) == before
-    return {**new, "metadata": {**new["metadata"], "managedFields": managed}}
-
-
-def owners(obj: Any) -> dict[tuple[str, str], list[str]]:
-    return {
-        (entry["manager"], entry["operation"] + (":" + entry["subresource"] if "subresource" in entry else "")): paths(
-            entry["fieldsV1"]
-        )
-        for entry in obj["metadata"]["managedFields"]
-    }
-
-
-def times(obj: Any) -> dict[str, str]:
-    return {entry["manager"]: entry["time"] for entry in obj["metadata"]["managedFields"]}
+from tests.localplane.applying import LATER, applied, owners, thing, updated
 
 
 def test_create_on_apply_claims_exactly_the_named_fields() -> None:
@@ -161,6 +86,44 @@ def test_elements_of_a_keyed_list_come_and_go_with_their_manager() -> None:
     assert live["spec"]["ports"] == [{"port": 2, "name": "zwei"}, {"port": 3}]
 
 
+def test_a_container_goes_with_its_last_owner_and_what_nobody_owns_in_it() -> None:
+    live = applied(None, thing({"a": "1", "config": {"x": "1"}}))
+    live = {**live, "spec": {**live["spec"], "replicas": 1}}
+    assert "spec" not in applied(live, thing())
+    live = applied(live, thing({"b": "1"}), by="other")
+    assert applied(live, thing())["spec"] == {"b": "1", "replicas": 1}
+
+
+def test_a_container_that_is_still_applied_stays_when_its_content_goes() -> None:
+    live = applied(None, thing({"config": {"x": "1"}, "free": {"x": {"y": 1}}}))
+    assert applied(live, thing({"config": {}, "free": {"x": {}}}))["spec"] == {"config": {}, "free": {"x": {}}}
+
+
+def test_an_empty_keyed_list_claims_nothing() -> None:
+    live = applied(None, thing({"ports": []}))
+    assert live["metadata"]["managedFields"] == []
+
+
+@pytest.mark.parametrize(
+    ("live", "wanted", "merged"),
+    [
+        ([1, 2, 3], [2, 1], [2, 3, 1]),
+        ([3, 2, 1], [1, 3], [2, 1, 3]),
+        ([1, 2], [9, 2], [1, 9, 2]),
+        ([1, 2], [2, 9], [1, 2, 9]),
+        ([], [2, 1], [2, 1]),
+    ],
+)
+def test_applied_elements_are_in_the_order_applied_and_others_keep_their_neighbours(
+    live: list[int], wanted: list[int], merged: list[int]
+) -> None:
+    def ports(numbers: list[int]) -> dict[str, Any]:
+        return thing({"ports": [{"port": number} for number in numbers]})
+
+    result = applied(updated(None, ports(live)), ports(wanted))
+    assert [item["port"] for item in result["spec"]["ports"]] == merged
+
+
 def test_an_element_goes_although_another_manager_owns_a_field_inside_it() -> None:
     live = applied(None, thing({"ports": [{"port": 1}, {"port": 2}]}))
     changed = copy.deepcopy(live)
@@ -223,43 +186,6 @@ def test_an_object_that_nobody_claims_was_there_before_the_first_apply() -> None
     assert ("before-first-apply", "Update") in owners(applied(live, thing({"a": "1"})))
 
 
-def test_an_update_takes_what_it_changes_from_everyone_else() -> None:
-    live = applied(None, thing({"a": "1", "b": "1", "config": {"x": "1"}}))
-    live = updated(live, {**live, "spec": {"a": "2", "config": {"x": "1", "y": "1"}}}, now=LATER)
-    assert owners(live) == {("a", "Apply"): [".spec.config.x"], ("u", "Update"): [".spec.a", ".spec.config.y"]}
-    assert times(live) == {"a": "2026-01-02T03:04:05Z", "u": "2026-01-02T03:05:05Z"}
-
-
-def test_updates_of_one_manager_add_up_and_an_equal_write_moves_no_time() -> None:
-    live = updated(None, thing({"a": "1"}))
-    live = updated(live, {**live, "spec": {"a": "1", "b": "1"}}, now=LATER)
-    assert owners(live) == {("u", "Update"): [".spec", ".spec.a", ".spec.b"]}
-    again = updated(live, copy.deepcopy(live), now=LATER + timedelta(minutes=1))
-    assert again == live
-
-
-def test_a_status_update_is_tracked_apart() -> None:
-    live = updated(None, thing({"a": "1"}))
-    live = updated(live, {**live, "status": {"phase": "On"}}, subresource="status")
-    assert owners(live)["u", "Update:status"] == [".status", ".status.phase"]
-
-
-def test_a_client_may_rewrite_and_reset_managed_fields_on_the_main_object_alone() -> None:
-    live = updated(None, thing({"a": "1"}))
-    rewritten = copy.deepcopy(live)
-    rewritten["metadata"]["managedFields"][0].update(manager="b", operation="Apply")
-    assert owners(updated(live, rewritten)) == {("b", "Apply"): [".spec", ".spec.a"]}
-    assert owners(updated(live, rewritten, subresource="status")) == owners(live)
-    resets: list[list[Any]] = [[], [{}]]
-    for reset in resets:
-        emptied = {**live, "metadata": {**live["metadata"], "managedFields": reset}}
-        assert updated(live, emptied)["metadata"]["managedFields"] == []
-    stripped = {**live, "metadata": {"name": "t"}}
-    assert owners(updated(live, stripped)) == owners(live)
-    broken = {**live, "metadata": {**live["metadata"], "managedFields": [{"manager": "x"}]}}
-    assert owners(updated(live, broken)) == owners(live)
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -313,29 +239,6 @@ def test_applied_managed_fields_are_refused() -> None:
     with pytest.raises(ApplyError, match="must be nil") as refused:
         applied(None, thing({}, managedFields=[{"manager": "a"}]))
     assert refused.value.code == 400
-
-
-steps = st.sampled_from(["f:a", "f:b", 'v:"x"', 'k:{"n":1}'])
-nodes: st.SearchStrategy[Any] = st.recursive(
-    st.just({}),
-    lambda inner: st.builds(
-        lambda children, member: {**children, **({".": {}} if member else {})},
-        st.dictionaries(steps, inner, min_size=1, max_size=3),
-        st.booleans(),
-    ),
-    max_leaves=6,
-)
-sets = st.dictionaries(steps, nodes, max_size=3)
-
-
-@given(sets, sets)
-@settings(max_examples=80, deadline=None)
-def test_the_algebra_of_field_sets_is_that_of_their_paths(left: Any, right: Any) -> None:
-    one, two = set(paths(left)), set(paths(right))
-    assert set(paths(union(left, right))) == one | two
-    assert set(paths(difference(left, right))) == one - two
-    assert set(paths(intersection(left, right))) == one & two
-    assert bool(difference(left, right)) == bool(one - two)
 
 
 port: st.SearchStrategy[Any] = st.builds(
