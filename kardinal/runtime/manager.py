@@ -2,8 +2,8 @@
 
 Probes answer first. Then caches are read, and only when all are complete do the other parts start, because a
 reconciler that runs on half a world deletes the other half. Stopping goes backwards: controllers hand out no more
-keys and finish what they have begun, then the helpers, then the caches, last the recorder, which may still tell what
-was done, and the probes. All of it has thirty seconds.
+keys and finish what they have begun, then the helpers stop, then the recorder writes out what it was told, and at
+last caches and probes end. All of it has thirty seconds.
 
 The first failure of any part ends the program and is what `run` raises; what fails because of the stop is noise.
 Everything is declared before the start, so that the permissions a program needs and the memory it takes can be read
@@ -264,9 +264,11 @@ class Manager:
             for task in (starting, stopped, failed):
                 task.cancel()
             await asyncio.gather(starting, stopped, failed, return_exceptions=True)
-            await self.stop()
-        if self._failure is not None:
-            raise self._failure
+            try:
+                await self.stop()
+            finally:
+                if self._failure is not None:
+                    raise self._failure
 
     async def _sync(self) -> None:
         """Wait until every cache is complete, or until one of them, or anything else, has failed."""

@@ -4,8 +4,8 @@ The reflector asks for the whole state as a stream (a watch that sends what exis
 changes), and where a server does not know that, by a paged list followed by a watch. From then on it remembers a
 *position*, the revision up to which everything was seen. A stream that ends or breaks is resumed from there and
 nothing is lost; when the server says that the position is too old, or newer than anything it has, the position is
-worthless and the whole state is read again. The sink then compares, which is how deletions that happened in the gap
-are noticed.
+worthless and the whole state is read again, as it is after a stream that was mute all its life. The sink then
+compares, which is how deletions that happened in the gap are noticed.
 
 Three traps: the objects a state stream starts with come in no order, so their revisions are not positions; a failure
 inside an HTTP 200 is an ERROR event; a server that accepts and closes at once would be hammered if a clean end cost
@@ -47,6 +47,7 @@ PAGE = 500
 WATCH_SECONDS = (300, 600)
 HEALTHY_AFTER = 120.0
 SHORTEST_WATCH = 1.0
+MUTE_WATCH = 65.0
 RECONNECT = Backoff(base=0.8, cap=30.0, jitter=1.0)
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -133,6 +134,9 @@ class Reflector:
         """Decide what the failure costs: the position, and a wait. The first failure after good times costs no wait."""
         wait = self._backoff.delay(failures - 1) if failures else 0.0
         if isinstance(error, Expired):
+            if self._position is None:
+                # Not even the state can be read as of then.
+                self._floor = ""
             self._position = None
             self._interrupted("expired")
             return wait
@@ -243,16 +247,23 @@ class Reflector:
     async def _follow(self, events: AsyncIterator[WatchEvent]) -> None:
         opened = asyncio.get_running_loop().time()
         seen = False
-        async for change, obj in events:
-            seen = True
-            revision = obj["metadata"]["resourceVersion"]
-            if change == "BOOKMARK":
-                self._sink.advance(revision)
-            elif change in ("ADDED", "MODIFIED", "DELETED"):
-                self._sink.apply(change, obj)
-            else:
-                self._log.warning("unknown kind of watch event ignored", change=change)
-                continue
-            self._position = self._floor = revision
-        if not seen and asyncio.get_running_loop().time() - opened < SHORTEST_WATCH:
+        try:
+            async for change, obj in events:
+                seen = True
+                revision = obj["metadata"]["resourceVersion"]
+                if change == "BOOKMARK":
+                    self._sink.advance(revision)
+                elif change in ("ADDED", "MODIFIED", "DELETED"):
+                    self._sink.apply(change, obj)
+                else:
+                    self._log.warning("unknown kind of watch event ignored", change=change)
+                    continue
+                self._position = self._floor = revision
+        finally:
+            lasted = asyncio.get_running_loop().time() - opened
+            if not seen and lasted >= MUTE_WATCH:
+                # Healthy streams bring a bookmark every minute. A server restored from a backup says nothing at all
+                # about a position it has not reached, and might never reach it.
+                self._position, self._floor = None, ""
+        if not seen and lasted < SHORTEST_WATCH:
             raise ShortWatchError("the watch was closed at once")

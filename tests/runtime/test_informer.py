@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from aiohttp import web
 
 from kardinal.api import ResourceType
 from kardinal.kube import Client
@@ -382,6 +383,47 @@ async def test_a_revision_from_the_future_leads_to_reading_the_newest_state(
         await eventually(lambda: informer.get("default", "b") is None, informer, clock)
         assert "resourceVersion" not in server.requests[-1]
         assert informer.resource_version == "6"
+
+
+async def test_a_server_that_never_says_anything_about_our_revision_is_asked_for_its_own(
+    server: WidgetServer, informer: Informer, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.runtime.reflector.MUTE_WATCH", 0.05)
+    monkeypatch.setattr("kardinal.kube.transport.WATCH_SILENCE", 0.1)
+
+    async def mute(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
+    await server.put("a")
+    async with running(informer):
+        # Restored from a backup. A plain watch from the future brings nothing, and no error.
+        server.revision = 5
+        server.objects.clear()
+        server.history.clear()
+        server.fail_next("watch", mute)
+        server.cut_watches()
+        await until(lambda: "watch" in server.verbs())
+        monkeypatch.setattr("kardinal.kube.transport.WATCH_SILENCE", 75.0)
+        await eventually(lambda: informer.get("default", "a") is None, informer, clock)
+        states = [request for request in server.requests if request["verb"] == "watchlist"]
+        assert "resourceVersion" not in states[-1]
+
+
+async def test_a_state_that_cannot_be_read_as_of_a_revision_is_read_as_it_is(
+    server: WidgetServer, informer: Informer, clock: VirtualClock
+) -> None:
+    await server.put("a")
+    async with running(informer):
+        expired = watch_lines(event_line("ERROR", status_object(410, "Expired")))
+        server.fail_next("watch", expired)
+        server.fail_next("watchlist", expired)
+        server.cut_watches()
+        await eventually(lambda: server.verbs().count("watchlist") == 3, informer, clock)
+        states = [request for request in server.requests if request["verb"] == "watchlist"]
+        assert ["resourceVersion" in request for request in states] == [False, True, False]
 
 
 @pytest.mark.parametrize(
