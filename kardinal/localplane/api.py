@@ -63,6 +63,8 @@ class Api:
             # The client left in the middle of an answer; there is nobody to tell.
             exchange.record(499)
             raise
+        except RecursionError:
+            response = _refusal(statuses.bad_request("the body of the request is nested too deeply"))
         except Exception:
             self._logger.exception("request failed", method=request.method, path=request.path)
             response = _refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))

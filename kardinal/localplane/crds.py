@@ -128,8 +128,8 @@ def accept(document: JsonObject, *, conflict: str | None, now: datetime) -> bool
     current = {condition["type"]: condition for condition in status.get("conditions", ())}
     changed = False
     for condition in wanted:
-        old = current.get(condition["type"])
-        if old is None or (old["status"], old["reason"]) != (condition["status"], condition["reason"]):
+        old = current.get(condition["type"], {})
+        if (old.get("status"), old.get("reason")) != (condition["status"], condition["reason"]):
             current[condition["type"]] = condition
             changed = True
     names = spec["names"] if conflict is None else {"plural": "", "kind": ""}

@@ -7,6 +7,7 @@ how kubectl knows that the copy it keeps on disk is still right.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import orjson
 from aiohttp import web
@@ -14,6 +15,7 @@ from aiohttp import web
 from kardinal.localplane import discovery
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.exchange import json_response
+from kardinal.localplane.kinds import Kind
 from kardinal.localplane.negotiation import accepts_aggregated_discovery
 from kardinal.localplane.openapi import document
 from kardinal.localplane.registry import Registry
@@ -26,12 +28,21 @@ _OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """One OpenAPI document, and the kinds it was made from."""
+
+    kinds: tuple[Kind, ...]
+    body: bytes
+    digest: str
+
+
 class Information:
     """Answers about the server itself."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._documents: dict[str, bytes] = {}
+        self._documents: dict[str, _Document] = {}
         self._documents_revision = -1
 
     async def answer(self, request: web.BaseRequest) -> web.Response | None:
@@ -68,23 +79,30 @@ class Information:
         documents = self._current_documents()
         if not path:
             paths = {
-                name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={hashlib.sha256(body).hexdigest()}"}
-                for name, body in documents.items()
+                name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={found.digest}"}
+                for name, found in documents.items()
             }
             return json_response({"paths": paths})
         if path not in documents:
             raise unknown_path()
-        return json_response(documents[path])
+        return json_response(documents[path].body)
 
-    def _current_documents(self) -> dict[str, bytes]:
+    def _current_documents(self) -> dict[str, _Document]:
         if self._documents_revision != self._registry.revision:
-            self._documents = {
-                f"apis/{group}/{version}" if group else f"api/{version}": orjson.dumps(document(group, version, kinds))
-                for group, versions in self._registry.groups().items()
-                for version, kinds in versions.items()
-            }
+            before, self._documents = self._documents, {}
+            for group, versions in self._registry.groups().items():
+                for version, kinds in versions.items():
+                    path = f"apis/{group}/{version}" if group else f"api/{version}"
+                    old = before.get(path)
+                    is_current = old is not None and list(map(id, old.kinds)) == list(map(id, kinds))
+                    self._documents[path] = old if old and is_current else _describe(group, version, kinds)
             self._documents_revision = self._registry.revision
         return self._documents
+
+
+def _describe(group: str, version: str, kinds: list[Kind]) -> _Document:
+    body = orjson.dumps(document(group, version, kinds))
+    return _Document(tuple(kinds), body, hashlib.sha256(body).hexdigest())
 
 
 def _found(found: JsonObject | None) -> web.Response:

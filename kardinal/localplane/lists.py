@@ -41,7 +41,7 @@ class Lists:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: OrderedDict[tuple[str, str, int], list[Entry]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, Selector, int], list[Entry]] = OrderedDict()
 
     def read(self, kind: Kind, selector: Selector, query: Mapping[str, str]) -> Chunk:
         token = query.get("continue", "")
@@ -87,14 +87,14 @@ class Lists:
             raise StatusError(410, "Expired", "The resourceVersion for the provided list is too old.")
 
     def _keep(self, kind: Kind, selector: Selector, *, revision: int, entries: list[Entry]) -> None:
-        key = (kind.storage, repr(selector), revision)
+        key = (kind.storage, selector, revision)
         self._kept[key] = entries
         self._kept.move_to_end(key)
         if len(self._kept) > KEPT_LISTS:
             self._kept.popitem(last=False)
 
     def _kept_list(self, kind: Kind, selector: Selector, *, revision: int) -> list[Entry]:
-        entries = self._kept.get((kind.storage, repr(selector), revision))
+        entries = self._kept.get((kind.storage, selector, revision))
         if entries is None:
             raise StatusError(
                 410,
