@@ -75,6 +75,7 @@ class World:
         self._clients: list[Client] = []
         self._threads = settle.CountingExecutor()
         self._directories = itertools.count(1)
+        self._caught_up: tuple[int, float] | None = None
 
     @classmethod
     async def create(cls, plane: LocalPlane, *, clock: VirtualClock, directory: Path) -> World:
@@ -137,9 +138,14 @@ class World:
         within: timedelta = timedelta(hours=1),
     ) -> JsonObject:
         """Live until the object exists and `accepts` says yes; returns it."""
+        looked = -1
 
         async def accepted() -> JsonObject | None:
+            nonlocal looked
+            if self.pulse() == looked:
+                return None  # Nobody has written since.
             obj = await self.find(resource, name, namespace)
+            looked = self.pulse()
             return obj if obj is not None and accepts(obj) else None
 
         found: JsonObject = await self.until(accepted, within=within)
@@ -202,29 +208,23 @@ class World:
         return self.plane.audit.count()
 
     def unrest(self) -> list[str]:
+        if busy := self._busy():
+            return busy
+        # Without a request and without time nothing can change what was compared already.
+        moment = (self.pulse(), self.clock.monotonic())
+        if moment == self._caught_up:
+            return []
+        behind = [line for program in self._running for line in _informers_behind(program, self.plane)]
+        self._caught_up = None if behind else moment
+        return behind
+
+    def _busy(self) -> list[str]:
         return [
             *(f"{client.in_flight} requests under way" for client in self._clients if client.in_flight),
             *(["the API server is working"] if not self.plane.idle else []),
             *("a thread is at work" for _ in self._threads.pending),
-            *(line for program in self._running for line in self._unrest_of(program)),
+            *(line for program in self._running for line in _activity(program)),
         ]
-
-    def _unrest_of(self, program: Program) -> Iterator[str]:
-        name, manager = type(program).__name__, program.manager
-        if not manager.idle:
-            yield from (f"{name}: {line}" for line in manager.activity() or ["is busy"])
-        if not manager.recorder.idle:
-            yield f"{name}: Events are being written"
-        if program.runner is not None and program.runner.busy:
-            yield f"{name}: Git is at work"
-        for informer in manager.informers:
-            if informer.backing_off:
-                continue  # It waits for its timer, not for the server.
-            served = self.plane.objects(
-                _qualified(informer.resource), informer.namespace, informer.labels, informer.fields
-            )
-            for line in settle.difference(informer.revisions, served):
-                yield f"{name}: the informer of {informer.resource.plural}: {line}"
 
     async def describe(self) -> str:
         timers = [f"in {timer.deadline - self.clock.monotonic():.1f} s: {timer}" for timer in self.clock.timers[:10]]
@@ -237,6 +237,25 @@ class World:
             sections.append(settle.table(resource.plural, [_summary(obj) for obj in objects]))
         events = [f"{event.get('reason')}: {event.get('note')}" for event in await self.events()]
         return "\n".join([*sections, settle.table("last Events", events[-10:])])
+
+
+def _activity(program: Program) -> Iterator[str]:
+    name, manager = type(program).__name__, program.manager
+    if not manager.idle:
+        yield from (f"{name}: {line}" for line in manager.activity() or ["is busy"])
+    if not manager.recorder.idle:
+        yield f"{name}: Events are being written"
+    if program.runner is not None and program.runner.busy:
+        yield f"{name}: Git is at work"
+
+
+def _informers_behind(program: Program, plane: LocalPlane) -> Iterator[str]:
+    for informer in program.manager.informers:
+        if informer.backing_off:
+            continue  # It waits for its timer, not for the server.
+        served = plane.objects(_qualified(informer.resource), informer.namespace, informer.labels, informer.fields)
+        for line in settle.difference(informer.revisions, served):
+            yield f"{type(program).__name__}: the informer of {informer.resource.plural}: {line}"
 
 
 def _qualified(resource: ResourceType) -> str:
