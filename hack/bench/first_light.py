@@ -173,7 +173,8 @@ async def _measure(directory: Path) -> None:
     repository = directory / "gitops.git"
     await asyncio.to_thread(_repository, repository)
     async with _subject(directory / "plane") as subject:
-        async with Client(await load_connection(subject.kubeconfig), user_agent="kardinal-bench") as client:
+        connection = await load_connection(subject.kubeconfig)
+        async with Client(connection, user_agent="kardinal-bench") as client:
             await asyncio.sleep(2)
             idle = subject.memory()
             await _create_pipelines(client, repository)

@@ -1,0 +1,173 @@
+"""Promotions that cannot succeed: they end, say why where their author looks, and nothing comes after them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kardinal.api import BUNDLE, GRAPH, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal_controller.program import Controller
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.repository import GitRepository
+from tests.support.reviewer import close_pull_request
+from tests.support.world import World
+
+JsonObject = dict[str, Any]
+Reached = Callable[..., Awaitable[JsonObject]]
+Deployed = Callable[[str], Awaitable[None]]
+
+
+def _condition(obj: JsonObject, type_: str) -> JsonObject:
+    (condition,) = [entry for entry in obj["status"]["conditions"] if entry["type"] == type_]
+    found: JsonObject = condition
+    return found
+
+
+async def test_a_pull_request_closed_without_merge_fails_the_promotion(
+    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+) -> None:
+    await world.apply(
+        pipeline(repository, environments=[environment("prod", approval="pr-review"), "after"]), bundle("b")
+    )
+    step = await state("b", "prod", "WaitingForMerge")
+    head = repository.head()
+    await close_pull_request(world, repository, step["status"]["pullRequest"]["number"])
+    failed = await phase("b", "Failed")
+    assert "without being merged" in (await state("b", "prod", "Failed"))["status"]["message"]
+    assert "prod" in _condition(failed, "Ready")["message"]
+    assert await world.find(PROMOTION_STEP, "b-after") is None
+    assert repository.head() == head
+
+
+async def test_a_deployment_that_never_becomes_healthy_fails_after_its_timeout_and_nothing_follows(
+    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+) -> None:
+    await world.apply(
+        pipeline(repository, environments=[environment("dev", health={"timeout": "3m"}), "staging"]),
+        bundle("b", tag="2-broken"),
+    )
+    checking = await state("b", "dev", "HealthChecking")
+    began = world.clock.now()
+    await phase("b", "Failed")
+    assert timedelta(minutes=2) < world.clock.now() - began <= timedelta(minutes=3, seconds=5)
+    failed = await state("b", "dev", "Failed")
+    assert failed["status"]["healthDeadline"] == checking["status"]["healthDeadline"]
+    assert "3m" in failed["status"]["message"]
+    assert await world.find(PROMOTION_STEP, "b-staging") is None
+    assert repository.promotions("staging") == []
+
+
+async def test_without_anything_that_deploys_the_step_says_what_it_waits_for(
+    world: World, repository: GitRepository, controller_alone: Controller, state: Reached
+) -> None:
+    await world.apply(pipeline(repository), bundle("b"))
+    step = await state("b", "dev", "HealthChecking")
+    await world.live(timedelta(minutes=5))
+    step = await world.get(PROMOTION_STEP, "b-dev")
+    assert step["status"]["state"] == "HealthChecking"
+    assert "dev/my-app" in step["status"]["message"]
+    assert "to exist" in step["status"]["message"]
+
+
+MISTAKES: dict[str, tuple[JsonObject, JsonObject, str]] = {
+    "an image reference that is none": (
+        pipeline("REPOSITORY"),
+        bundle("b", image="ghcr.io/acme/UPPER"),
+        "spec.artifacts.images[0]",
+    ),
+    "an environment that is not there": (pipeline("REPOSITORY"), bundle("b", intent={"target": "prdo"}), "prod"),
+    "environments in a circle": (
+        pipeline(
+            "REPOSITORY", environments=[environment("a", dependsOn=["c"]), "b", environment("c", dependsOn=["b"])]
+        ),
+        bundle("b"),
+        "a -> ",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+async def test_a_bundle_that_cannot_be_translated_says_so_and_touches_nothing(
+    world: World, repository: GitRepository, running: Controller, phase: Reached, mistake: str
+) -> None:
+    wrong, promoted, words = MISTAKES[mistake]
+    wrong = wrong | {"spec": wrong["spec"] | {"git": {"url": repository.url, "provider": "local"}}}
+    head = repository.head()
+    await world.apply(wrong, promoted)
+    failed = await phase("b", "Failed")
+    assert _condition(failed, "InvalidSpec")["status"] == "True"
+    assert words in _condition(failed, "InvalidSpec")["message"]
+    assert await world.objects(GRAPH) == []
+    assert repository.head() == head
+
+
+async def test_a_pipeline_that_cannot_be_translated_says_so_itself(
+    world: World, repository: GitRepository, running: Controller
+) -> None:
+    circle = [environment("a", dependsOn=["b"]), environment("b", dependsOn=["a"])]
+    await world.apply(pipeline(repository, environments=circle))
+    stored = await world.wait_for(PIPELINE, "my-app", lambda obj: "conditions" in obj.get("status", {}))
+    ready = _condition(stored, "Ready")
+    assert ready["status"] == "False"
+    assert "circle" in ready["message"]
+
+
+async def test_a_missing_overlay_fails_the_step_naming_the_path(
+    world: World, repository: GitRepository, running: Controller, phase: Reached
+) -> None:
+    head = repository.head()
+    await world.apply(pipeline(repository, environments=[environment("dev", path="environments/nowhere")]), bundle("b"))
+    await phase("b", "Failed")
+    step = await world.get(PROMOTION_STEP, "b-dev")
+    assert "environments/nowhere" in step["status"]["message"]
+    assert repository.head() == head
+
+
+async def test_an_unreachable_repository_is_retried_with_its_error_in_sight(
+    world: World, repository: GitRepository, running: Controller, state: Reached, phase: Reached
+) -> None:
+    hidden = repository.path.with_name("away.git")
+    await world.apply(pipeline(repository, environments=["dev"]))
+    repository.path.rename(hidden)
+    await world.apply(bundle("b"))
+    step = await world.wait_for(PROMOTION_STEP, "b-dev", lambda obj: "retry" in obj.get("status", {}))
+    assert str(repository.path) in step["status"]["retry"]["lastError"]
+    assert step["status"]["state"] != "Failed"
+    hidden.rename(repository.path)
+    await phase("b", "Verified")
+    assert len(repository.promotions("dev")) == 1
+
+
+async def test_a_gate_whose_expression_is_broken_holds_prod_and_says_so(
+    world: World, repository: GitRepository, controller_alone: Controller, deployed: Deployed, state: Reached
+) -> None:
+    await world.apply(
+        pipeline(repository, environments=["dev", "prod"]),
+        gate("broken", "bundle.version ==", namespace="platform-policies"),
+        bundle("b"),
+    )
+    await deployed("dev")
+    await state("b", "dev", "Verified")
+    instance = await world.wait_for(POLICY_GATE, "b-prod-broken", lambda obj: "reason" in obj.get("status", {}))
+    await world.live(timedelta(hours=1))
+    instance = await world.get(POLICY_GATE, "b-prod-broken")
+    assert instance["status"]["ready"] is False
+    assert "expression" in instance["status"]["reason"]
+    assert await world.find(PROMOTION_STEP, "b-prod") is None
+    assert repository.promotions("prod") == []
+
+
+async def test_a_failed_bundle_does_not_hold_up_the_next_one(
+    world: World, repository: GitRepository, running: Controller, phase: Reached
+) -> None:
+    await world.apply(
+        pipeline(repository, environments=[environment("dev", health={"timeout": "1m"})]), bundle("b", tag="2-broken")
+    )
+    await phase("b", "Failed")
+    await world.apply(bundle("c", tag="3"))
+    await phase("c", "Verified")
+    assert [commit.trailers["Kardinal-Bundle"] for commit in repository.promotions("dev")] == ["c", "b"]
+    assert (await world.get(BUNDLE, "b"))["status"]["phase"] == "Failed"

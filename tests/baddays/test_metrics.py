@@ -1,0 +1,99 @@
+"""The eleven metrics of a promotion, read from /metrics as Prometheus does: each is moved by what it counts."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import orjson
+from prometheus_client.parser import text_string_to_metric_families
+
+from kardinal.api import POLICY_GATE, SECRET
+from kardinal_controller.program import Controller
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.repository import IMAGE, GitRepository
+from tests.support.reviewer import merge_pull_request
+from tests.support.world import World
+
+Reached = Callable[..., Awaitable[dict[str, Any]]]
+
+COUNTERS = {
+    "kardinal_bundles_created_total",
+    "kardinal_promotions_opened_total",
+    "kardinal_promotions_merged_total",
+    "kardinal_promotions_failed_total",
+    "kardinal_policy_gates_evaluated_total",
+    "kardinal_policy_gates_blocked_total",
+    "kardinal_scm_api_requests_total",
+}
+HISTOGRAMS = {
+    "kardinal_health_check_duration_seconds",
+    "kardinal_git_operation_duration_seconds",
+    "kardinal_promotion_lead_time_seconds",
+}
+NEVER_MOVED = "kardinal_rollbacks_total"
+
+
+async def _scrape(controller: Controller) -> dict[str, float]:
+    """The sum over all labels of every sample."""
+    timeout = aiohttp.ClientTimeout(total=10)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.get(f"{controller.metrics_url}/metrics") as answer,
+    ):
+        text = await answer.text()
+    sums: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        sums.setdefault(family.name, 0)
+        for sample in family.samples:
+            sums[sample.name] = sums.get(sample.name, 0) + sample.value
+    return sums
+
+
+async def _post(controller: Controller, body: dict[str, Any]) -> str:
+    raw = orjson.dumps(body)
+    headers = {
+        "Authorization": "Bearer token",
+        "X-Kardinal-Signature-256": "sha256=" + hmac.new(b"key", raw, hashlib.sha256).hexdigest(),
+    }
+    timeout = aiohttp.ClientTimeout(total=10)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.post(f"{controller.api_url}/api/v1/bundles", data=raw, headers=headers) as answer,
+    ):
+        assert answer.status == 201
+        return str(orjson.loads(await answer.read())["name"])
+
+
+async def test_each_of_the_eleven_metrics_is_moved(
+    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "kardinal-webhook", "namespace": "default"},
+        "stringData": {"token": "token", "hmacKey": "key"},
+    }
+    await world.client.create(SECRET, secret)
+    await world.apply(
+        pipeline(repository, environments=["dev", environment("prod", approval="pr-review")]),
+        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
+    )
+    await world.settle()
+    before = await _scrape(running)
+    name = await _post(running, {"pipeline": "my-app", "artifacts": {"images": [{"reference": f"{IMAGE}:1.1.0"}]}})
+    await world.wait_for(POLICY_GATE, f"{name}-prod-soak", lambda obj: obj.get("status", {}).get("ready") is False)
+    step = await state(name, "prod", "WaitingForMerge")
+    await merge_pull_request(world, repository, step["status"]["pullRequest"]["number"])
+    await phase(name, "Verified")
+    await world.apply(bundle("broken", tag="2-broken"))
+    await phase("broken", "Failed")
+    await world.settle()
+    after = await _scrape(running)
+    still = {metric for metric in COUNTERS if after.get(metric, 0) <= before.get(metric, 0)}
+    still |= {metric for metric in HISTOGRAMS if after.get(f"{metric}_count", 0) <= before.get(f"{metric}_count", 0)}
+    assert not still
+    assert after[NEVER_MOVED.removesuffix("_total")] == 0

@@ -1,0 +1,131 @@
+"""With nothing to do nothing is done: no API writes, no Git operations, however long the hour."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from kardinal.api import POLICY_GATE
+from kardinal.localplane.audit import WRITES, LoggedRequest
+from kardinal_controller.program import Controller
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+JsonObject = dict[str, Any]
+Reached = Callable[..., Awaitable[JsonObject]]
+Deployed = Callable[[str], Awaitable[None]]
+
+
+@contextmanager
+def _writes(world: World) -> Iterator[list[str]]:
+    """What is written meanwhile, a line each."""
+    seen: list[str] = []
+
+    def note(request: LoggedRequest) -> None:
+        if request.verb in WRITES:
+            where = f"{request.resource}/{request.subresource}".rstrip("/")
+            seen.append(f"{request.user}: {request.verb} {where} {request.name}")
+
+    subscription = world.plane.audit.subscribe(note)
+    try:
+        yield seen
+    finally:
+        subscription.close()
+
+
+async def _rest(world: World) -> None:
+    """Let what was put off, so that one write may stand for several, be written."""
+    await world.live(timedelta(minutes=1))
+
+
+def _git_operations(controller: Controller) -> float:
+    """Fetches, reads and writes of repositories so far."""
+    return sum(
+        sample.value
+        for metric in controller.manager.metrics.collect()
+        for sample in metric.samples
+        if sample.name == "kardinal_git_operation_duration_seconds_count"
+    )
+
+
+async def test_an_hour_after_the_walk_nothing_is_written_or_fetched(
+    world: World,
+    repository: GitRepository,
+    controller_alone: Controller,
+    deployed: Deployed,
+    phase: Reached,
+) -> None:
+    operations = _git_operations(controller_alone)
+    with _writes(world) as written:
+        await world.apply(pipeline(repository, environments=["dev"]), bundle("b"))
+        await deployed("dev")
+        await phase("b", "Verified")
+        await world.settle()
+    assert any("bundles.kardinal.io/status b" in line for line in written)
+    assert _git_operations(controller_alone) > operations
+    operations = _git_operations(controller_alone)
+    with _writes(world) as written:
+        await world.live(timedelta(hours=1))
+    assert written == []
+    assert _git_operations(controller_alone) == operations
+
+
+async def test_an_hour_before_a_closed_gate_nothing_is_written_or_fetched(
+    world: World,
+    repository: GitRepository,
+    controller_alone: Controller,
+    deployed: Deployed,
+    state: Reached,
+) -> None:
+    await world.apply(
+        pipeline(repository, environments=["dev", "prod"]),
+        gate("never", "environment.name == 'elsewhere'", namespace="platform-policies"),
+        gate("long-soak", "bundle.upstreamSoakMinutes >= 600", namespace="platform-policies"),
+        bundle("b"),
+    )
+    await deployed("dev")
+    await state("b", "dev", "Verified")
+    await world.wait_for(POLICY_GATE, "b-prod-never", lambda obj: "lastEvaluatedAt" in obj.get("status", {}))
+    await _rest(world)
+    operations = _git_operations(controller_alone)
+    with _writes(world) as written:
+        await world.live(timedelta(hours=1))
+    assert written == []
+    assert _git_operations(controller_alone) == operations
+
+
+async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs(
+    world: World,
+    repository: GitRepository,
+    controller_alone: Controller,
+    deployed: Deployed,
+    state: Reached,
+) -> None:
+    await world.apply(
+        pipeline(repository, environments=["dev", "prod"]),
+        gate("always", "true", namespace="platform-policies", recheckInterval="5m"),
+        gate("never", "false", namespace="platform-policies"),
+        bundle("b"),
+    )
+    await deployed("dev")
+    await state("b", "dev", "Verified")
+    await world.wait_for(POLICY_GATE, "b-prod-always", lambda obj: obj.get("status", {}).get("ready") is True)
+    await _rest(world)
+    with _writes(world) as written:
+        await world.live(timedelta(hours=1))
+    assert set(written) == {"kardinal:controller: patch policygates.kardinal.io/status b-prod-always"}
+    assert 11 <= len(written) <= 12
+
+
+async def test_an_hour_of_waiting_for_a_merge_writes_nothing(
+    world: World, repository: GitRepository, controller_alone: Controller, state: Reached
+) -> None:
+    await world.apply(pipeline(repository, environments=[environment("prod", approval="pr-review")]), bundle("b"))
+    await state("b", "prod", "WaitingForMerge")
+    await _rest(world)
+    with _writes(world) as written:
+        await world.live(timedelta(minutes=10))
+    assert written == []
