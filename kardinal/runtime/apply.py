@@ -44,12 +44,15 @@ def owned_by(obj: JsonObject, owner: JsonObject) -> JsonObject:
 
 
 def owner_reference(owner: JsonObject) -> JsonObject:
-    """A reference by which `owner` controls its child."""
+    """A reference by which `owner` controls its child.
+
+    It does not block the deletion of the owner: that matters to foreground deletion only, and asking for it needs a
+    permission on the owner's finalizers where that is enforced.
+    """
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
         "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"],
         "controller": True,
-        "blockOwnerDeletion": True,
     }

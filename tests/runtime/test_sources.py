@@ -140,7 +140,6 @@ def test_a_child_names_its_controller_once() -> None:
             "name": "p",
             "uid": "u9",
             "controller": True,
-            "blockOwnerDeletion": True,
         }
     ]
     assert child["metadata"]["ownerReferences"] == []

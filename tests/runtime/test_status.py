@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.kube import Client
@@ -34,6 +34,7 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
+@settings(deadline=None, database=None)
 @given(documents, documents)
 def test_a_patch_leads_from_the_old_to_the_new_document(old: dict[str, Any], new: dict[str, Any]) -> None:
     patch = merge_patch(old, new)
