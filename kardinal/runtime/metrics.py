@@ -159,6 +159,7 @@ class _QueueCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         labels = ["name", "controller"]
         depth = GaugeMetricFamily("workqueue_depth", "Keys ready to be worked on", labels=[*labels, "priority"])
+        delayed = GaugeMetricFamily("kardinal_workqueue_delayed", "Keys whose time has not come", labels=labels)
         adds = CounterMetricFamily("workqueue_adds", "Keys added", labels=labels)
         unfinished = GaugeMetricFamily("workqueue_unfinished_work_seconds", "Work under way, summed", labels=labels)
         longest = GaugeMetricFamily(
@@ -169,10 +170,11 @@ class _QueueCollector(Collector):
             for priority, size in (queue.depth or {0: 0}).items():
                 depth.add_metric([name, name, str(priority)], size)
             ages = [now - started for started in queue.processing.values()]
+            delayed.add_metric([name, name], queue.delayed)
             adds.add_metric([name, name], queue.added)
             unfinished.add_metric([name, name], sum(ages))
             longest.add_metric([name, name], max(ages, default=0.0))
-        return [depth, adds, unfinished, longest]
+        return [depth, delayed, adds, unfinished, longest]
 
 
 class _InformerCollector(Collector):

@@ -9,7 +9,7 @@ for ever. Design: runtime.md 1.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kardinal.kube import JsonObject
 from kardinal.runtime.keys import Key
@@ -70,9 +70,6 @@ class Store:
 
     def items(self) -> Iterable[tuple[Key, JsonObject]]:
         return self._objects.items()
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._objects)
 
     def __len__(self) -> int:
         return len(self._objects)

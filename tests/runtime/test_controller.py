@@ -163,6 +163,7 @@ async def test_requeue_after_is_a_delay_and_not_a_failure(clock: VirtualClock) -
         rig.queue.add(KEY, priority=7)
         await rig.rest()
         assert clock.next_deadline == 180
+        assert rig.count("kardinal_workqueue_delayed", name="test") == 1
         await clock.advance(180)
         await rig.rest()
         assert len(rig.reconciler.seen) == 2
