@@ -76,9 +76,9 @@ def _merge_value(target: Any, value: Any, schema: JsonObject, *, order: Any) -> 
 
 def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, order: Any) -> list[Any]:
     key = _merge_key(schema)
+    wanted = patch if order is None else order
     if key is None:
-        merged = [*target, *(item for item in patch if item not in target)]
-        return merged if order is None else _ordered(merged, target, order, None)
+        return _ordered([*target, *(item for item in patch if item not in target)], target, wanted, None)
     items = schema.get("items", {})
     if any(isinstance(item, dict) and item.get(_PATCH) == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, dict) and _PATCH in item)]
@@ -89,16 +89,15 @@ def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, orde
             by_key.pop(identity, None)
         else:
             by_key[identity] = _merge_object(by_key.get(identity, {}), item, items)
-    merged = list(by_key.values())
-    return merged if order is None else _ordered(merged, target, order, key)
+    return _ordered(list(by_key.values()), target, wanted, key)
 
 
 def _ordered(merged: list[Any], server: list[Any], order: Any, key: str | None) -> list[Any]:
     """The named elements in the client's order, with those only the server knows at their old relative place."""
     if not isinstance(order, list):
         raise PatchError(400, "BadRequest", "$setElementOrder needs a list")
-    rank = {_identity(item, key): index for index, item in enumerate(order)}
-    place = {_identity(item, key): index for index, item in enumerate(server)}
+    rank = _ranks(order, key)
+    place = _ranks(server, key)
     named = sorted(
         (item for item in merged if _identity(item, key) in rank), key=lambda item: rank[_identity(item, key)]
     )
@@ -110,6 +109,14 @@ def _ordered(merged: list[Any], server: list[Any], order: Any, key: str | None) 
             result.append(others.pop(0))
         result.append(item)
     return result + others
+
+
+def _ranks(items: list[Any], key: str | None) -> dict[Hashable, int]:
+    return {_identity(item, key): index for index, item in enumerate(items) if not _is_directive(item, key)}
+
+
+def _is_directive(item: Any, key: str | None) -> bool:
+    return isinstance(item, dict) and _PATCH in item and key not in item
 
 
 def _identity(item: Any, key: str | None) -> Hashable:

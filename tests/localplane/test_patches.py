@@ -160,7 +160,7 @@ def test_keyed_lists_merge_by_key_and_atomic_lists_are_replaced() -> None:
                 "name": "app",
                 "image": "a:2",
                 "args": ["y"],
-                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}],
             },
             {"name": "side"},
         ]
@@ -184,6 +184,7 @@ def test_objects_are_replaced_emptied_and_narrowed_by_directive() -> None:
 
 def test_scalar_lists_are_a_union_and_lose_named_elements() -> None:
     assert merged({"finalizers": ["a", "b"]}, {"finalizers": ["b", "c"]}) == {"finalizers": ["a", "b", "c"]}
+    assert merged({"finalizers": ["a"]}, {"finalizers": ["c"]}) == {"finalizers": ["c", "a"]}
     assert merged({"finalizers": ["a", "b"]}, {"$deleteFromPrimitiveList/finalizers": ["a"]}) == {"finalizers": ["b"]}
 
 
@@ -207,8 +208,13 @@ def test_an_order_alone_reorders_without_a_change_of_elements() -> None:
 
 @pytest.mark.parametrize(
     "patch",
-    [{"containers": [{"image": "x"}]}, {"strategy": {"$patch": "burn"}}, {"strategy": {"$retainKeys": "type"}}],
-    ids=["no merge key", "unknown directive", "retainKeys no list"],
+    [
+        {"containers": [{"image": "x"}]},
+        {"strategy": {"$patch": "burn"}},
+        {"strategy": {"$retainKeys": "type"}},
+        {"$setElementOrder/containers": "a"},
+    ],
+    ids=["no merge key", "unknown directive", "retainKeys no list", "order no list"],
 )
 def test_a_malformed_strategic_patch_is_400(patch: Any) -> None:
     with pytest.raises(PatchError) as refused:
