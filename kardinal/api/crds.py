@@ -116,7 +116,7 @@ _KINDS = (
             _AGE,
         ),
     ),
-    _Kind(GraphRevision, "", (_Column("Generation", ".spec.generation", "integer"), _READY, _AGE)),
+    _Kind(GraphRevision, "", (_Column("Generation", ".spec.generation", "integer"), _AGE)),
 )
 
 
