@@ -132,7 +132,8 @@ def _dropped(last: FieldSet, wanted: FieldSet, others: list[Claim], root: JsonOb
         if not gone:
             break
         gone = difference(gone, with_containers(fields, root))
-    return gone
+    # The identity in it is nobody's, so metadata itself never goes.
+    return difference(gone, {"f:metadata": {}})
 
 
 def _refuse_conflicts(others: list[Claim], taken: FieldSet) -> None:

@@ -94,6 +94,12 @@ def test_a_container_goes_with_its_last_owner_and_what_nobody_owns_in_it() -> No
     assert applied(live, thing())["spec"] == {"b": "1", "replicas": 1}
 
 
+def test_an_identity_alone_gives_up_everything_but_itself() -> None:
+    live = applied(None, thing({"a": "1"}, labels={"l": "1"}, uid="u"))
+    released = applied(live, thing(uid="u"))
+    assert released == {**thing(uid="u"), "metadata": {"name": "t", "uid": "u", "managedFields": []}}
+
+
 def test_a_container_that_is_still_applied_stays_when_its_content_goes() -> None:
     live = applied(None, thing({"config": {"x": "1"}, "free": {"x": {"y": 1}}}))
     assert applied(live, thing({"config": {}, "free": {"x": {}}}))["spec"] == {"config": {}, "free": {"x": {}}}
