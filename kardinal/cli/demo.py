@@ -49,7 +49,7 @@ _CLOCK = SystemClock()
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Merge the pull request without asking.")
-@click.option("--keep", is_flag=True, help="Leave everything running at the end.")
+@click.option("--keep", is_flag=True, help="Leave everything running at the end, until Ctrl-C.")
 def demo(*, yes: bool, keep: bool) -> None:
     """Watch a Bundle go dev, staging, prod: commits, a gate, a pull request and health, in under a minute."""
     configure(level="error")
@@ -57,7 +57,7 @@ def demo(*, yes: bool, keep: bool) -> None:
 
 
 async def _run(*, ask: bool, keep: bool) -> None:
-    async with _directory(keep=keep) as directory, AsyncExitStack() as resources:
+    async with _directory() as directory, AsyncExitStack() as resources:
         bare = directory / "gitops.git"
         runner = GitRunner(workers=1)
         resources.callback(runner.close)
@@ -84,13 +84,12 @@ async def _run(*, ask: bool, keep: bool) -> None:
 
 
 @asynccontextmanager
-async def _directory(*, keep: bool) -> AsyncIterator[Path]:
+async def _directory() -> AsyncIterator[Path]:
     path = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="kardinal-demo-"))
     try:
         yield path
     finally:
-        if not keep:
-            await asyncio.to_thread(shutil.rmtree, path)
+        await asyncio.to_thread(shutil.rmtree, path)
 
 
 def _create_sample(bare: Path) -> None:
