@@ -19,7 +19,7 @@ from kardinal.localplane.schema_builders import (
     time,
 )
 
-__all__ = ["LABEL_SELECTOR", "OBJECT_META"]
+__all__ = ["LABEL_SELECTOR", "OBJECT_META", "with_metadata"]
 
 _OWNER = atomic(
     struct(
@@ -71,3 +71,10 @@ LABEL_SELECTOR: Final[JsonObject] = atomic(
         matchLabels=map_of(string(), "Labels that must have exactly these values."),
     )
 )
+
+
+def with_metadata(schema: JsonObject | None) -> JsonObject:
+    """The schema of a whole object: that of its kind, and that of its metadata; without one, everything is allowed."""
+    if schema is None:
+        return {"properties": {"metadata": OBJECT_META}, "x-kubernetes-preserve-unknown-fields": True}
+    return {**schema, "properties": {**schema.get("properties", {}), "metadata": OBJECT_META}}

@@ -20,7 +20,7 @@ from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
 from kardinal.localplane.fieldsets import FieldSet, difference, intersection, paths, union
 from kardinal.localplane.last_applied import applied_before, synchronised
 from kardinal.localplane.managers import Claim, claims_from, record
-from kardinal.localplane.metadata_schema import OBJECT_META
+from kardinal.localplane.metadata_schema import with_metadata
 from kardinal.localplane.typed import (
     NotTyped,
     compare,
@@ -50,7 +50,7 @@ def apply(
     """The object after the apply; `live` itself when nothing changes."""
     if applied.get("metadata", {}).get("managedFields"):
         raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
-    root = _root(schema)
+    root = with_metadata(schema)
     wanted = _wanted(applied, root)
     mine = Claim(manager, "Apply", applied.get("apiVersion", ""), subresource, wanted, timestamp(now))
     if live is None:
@@ -94,7 +94,7 @@ def track_update(
         # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
         return []
     before = tracked(live) if live is not None else _NOTHING
-    change = compare(before, tracked(without_empty_metadata(new)), _root(schema))
+    change = compare(before, tracked(without_empty_metadata(new)), with_metadata(schema))
     taken = union(change.modified, change.added)
     if change:
         claims = [claim.without(taken).without(change.removed) for claim in claims]
@@ -164,9 +164,3 @@ def _wanted(applied: JsonObject, root: JsonObject) -> FieldSet:
         # Without labels or the like the configuration names nothing of the metadata but its existence.
         del fields["f:metadata"]
     return fields
-
-
-def _root(schema: JsonObject | None) -> JsonObject:
-    if schema is None:
-        return {"properties": {"metadata": OBJECT_META}, "x-kubernetes-preserve-unknown-fields": True}
-    return {**schema, "properties": {**schema.get("properties", {}), "metadata": OBJECT_META}}

@@ -20,6 +20,7 @@ from typing import Any
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import PatchError
+from kardinal.localplane.metadata_schema import with_metadata
 
 __all__ = ["strategic_merge"]
 
@@ -33,7 +34,7 @@ def strategic_merge(obj: JsonObject, patch: JsonObject, *, schema: JsonObject | 
     """The object with the patch merged in; neither argument is changed."""
     if not isinstance(patch, dict):
         raise PatchError(400, "BadRequest", "a strategic merge patch is an object")
-    return _merge_object(obj, patch, schema or {})
+    return _merge_object(obj, patch, with_metadata(schema))
 
 
 def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> JsonObject:

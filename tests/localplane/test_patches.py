@@ -222,6 +222,14 @@ def test_a_malformed_strategic_patch_is_400(patch: Any) -> None:
     assert refused.value.code == 400
 
 
+def test_finalizers_and_owners_merge_in_every_kind() -> None:
+    owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "1"}
+    live = {"metadata": {"finalizers": ["a"], "ownerReferences": [owner]}}
+    patch = {"metadata": {"finalizers": ["b"], "ownerReferences": [{"uid": "1", "$patch": "delete"}]}}
+    merged = strategic_merge(live, patch, schema={"type": "object"})
+    assert merged == {"metadata": {"finalizers": ["b", "a"], "ownerReferences": []}}
+
+
 def test_without_a_schema_lists_are_replaced_and_null_removes() -> None:
     assert strategic_merge({"a": [1], "b": 1}, {"a": [2], "b": None, "c": {"d": None}}, schema=None) == {
         "a": [2],
