@@ -82,7 +82,7 @@ class Remotes:
 
 def _decoded(data: dict[str, Any], key: str, name: str) -> str:
     try:
-        return base64.b64decode(data.get(key) or "", validate=True).decode().strip()
+        return base64.b64decode(data.get(key) or "", validate=True).decode().rstrip("\r\n")
     except (binascii.Error, UnicodeDecodeError):
         raise _unusable(f"key {key} of Secret {name} is not text") from None
 

@@ -38,7 +38,7 @@ class PromotionReconciler:
 
     async def reconcile(self, key: Key) -> Result:
         raw = self._steps.get(*key)
-        if raw is None:
+        if raw is None or not _is_under_way(raw):
             self._tools.wakes.release(key)
             self._tools.pace.forget(key)
             return Result()

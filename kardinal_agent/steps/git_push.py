@@ -12,7 +12,7 @@ from __future__ import annotations
 from kardinal.api import names
 from kardinal.git import BranchNotFound, Edit, Landed, Message, PushRejected, Repository
 from kardinal_agent.steps.base import Done, Outcome, StepContext
-from kardinal_agent.steps.work import TRAILER_UID, commit_message, edit_of
+from kardinal_agent.steps.work import commit_message, edit_of
 
 __all__ = ["GitPush"]
 
@@ -47,7 +47,7 @@ async def _propose(context: StepContext, repository: Repository, edit: Edit, mes
 
 async def _is_leftover(repository: Repository, branch: str, message: Message) -> bool:
     """Whether the branch was made for a Bundle of this name that is no more."""
-    by_name = {key: value for key, value in message.trailers.items() if key != TRAILER_UID}
+    by_name = {key: value for key, value in message.trailers.items() if key != names.TRAILER_UID}
     try:
         return await repository.find(branch, by_name) is not None
     except BranchNotFound:

@@ -22,8 +22,6 @@ from kardinal_agent.steps.kustomization import FILE_NAMES, KustomizationError, P
 
 __all__ = ["commit_message", "edit_of", "images_of", "trailers_of"]
 
-TRAILER_UID = "Kardinal-Uid"
-
 
 def images_of(bundle: Bundle) -> tuple[PromotedImage, ...]:
     """The artifacts of a Bundle as its manifests will name them."""
@@ -43,7 +41,7 @@ def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
         names.TRAILER_BUNDLE: bundle.metadata.name,
         names.TRAILER_ENVIRONMENT: step.spec.environment,
         names.TRAILER_STEP: f"{step.metadata.namespace}/{step.metadata.name}",
-        TRAILER_UID: bundle.metadata.uid,
+        names.TRAILER_UID: bundle.metadata.uid,
     }
 
 

@@ -1,0 +1,97 @@
+"""A promotion over HTTPS, with credentials that nobody but the repository ever sees."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pygit2
+import pytest
+from structlog.testing import capture_logs
+
+from kardinal.api import PROMOTION_STEP
+from kardinal.kube import JsonObject
+from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent
+from tests.git.smart_server import PASSWORD, USER, SmartServer, self_signed, serving
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    certificate = self_signed(tmp_path_factory.mktemp("certificate"))
+    pygit2.settings.ssl_cert_file = str(certificate)
+    return certificate
+
+
+@pytest.fixture
+def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer]:
+    """An HTTPS server of `gitops.git`."""
+    repository.git("config", "http.receivepack", "true")
+    with serving(repository.path.parent, certificate) as server:
+        yield server
+
+
+def secret(**data: str) -> JsonObject:
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "git", "namespace": "default"},
+        "type": "Opaque",
+        "data": encoded,
+    }
+
+
+def remote_order(server: SmartServer) -> JsonObject:
+    made = order(f"{server.url}/gitops.git", provider="git")
+    made["spec"]["git"]["secretRef"] = {"name": "git"}
+    return made
+
+
+@pytest.mark.parametrize(
+    "data", [{"username": USER, "password": PASSWORD}, {"username": USER, "token": f"{PASSWORD}\n"}]
+)
+async def test_a_promotion_lands_over_https(
+    world: World, repository: GitRepository, server: SmartServer, data: dict[str, str]
+) -> None:
+    agent = await start_agent(world, allow_local_repositories=False)
+    await deploy(world)
+    await world.apply(secret(**data))
+    with capture_logs() as lines:
+        await place(world, remote_order(server))
+        await reached(world, "Verified")
+    assert len(repository.promotions("dev")) == 1
+    assert agent.repositories.fetches >= 1
+    told = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-dev"), *await world.events(), *lines]
+    assert PASSWORD not in orjson.dumps(told, default=str).decode()
+
+
+async def test_refused_credentials_name_the_field_to_mend(world: World, server: SmartServer) -> None:
+    await start_agent(world)
+    await world.apply(secret(username=USER, password="wrong-one"))
+    await place(world, remote_order(server))
+    status = await reached(world, "Failed")
+    assert status["conditions"][0]["reason"] == "AuthenticationFailed"
+    assert status["message"].startswith("git-clone: git.secretRef: ")
+    assert "wrong-one" not in status["message"]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"user": "x"}, "Secret default/git has neither username and password nor token"),
+        ({"password": "x"}, "Secret default/git has neither username and password nor token"),
+    ],
+)
+async def test_a_secret_without_the_right_keys_says_which_it_needs(
+    world: World, server: SmartServer, data: dict[str, str], words: str
+) -> None:
+    await start_agent(world)
+    await world.apply(secret(**data))
+    await place(world, remote_order(server))
+    status = await reached(world, "Failed")
+    assert words in status["message"]
+    assert server.requests == []
