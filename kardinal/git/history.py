@@ -35,7 +35,6 @@ class History:
     def __init__(self) -> None:
         self._known: dict[str, Commit] = {}
 
-    @off_loop
     def commit(self, staging: Staging, oid: str) -> Commit:
         """The commit `oid`."""
         known = self._known.get(oid)
@@ -52,11 +51,12 @@ class History:
         """Commits from `tip` back, nearest first, not including `since` and what lies behind it."""
         pending = deque([tip])
         seen = {tip, since}
+        known = self._known
         while pending and limit > 0:
             oid = pending.popleft()
             if oid == since:
                 continue
-            commit = self.commit(staging, oid)
+            commit = known.get(oid) or self.commit(staging, oid)
             yield commit
             limit -= 1
             for parent in commit.parents:

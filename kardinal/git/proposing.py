@@ -31,12 +31,12 @@ __all__ = ["propose"]
 def propose(backend: Backend, history: History, branch: str, *, base: str, order: Order, time: datetime) -> Landed:
     """Have `branch` propose the edit of `order` for `base`."""
     staging = Staging(backend.open())
+    tip = backend.tip(branch_ref(branch))
     base_tip = require_tip(backend, base)
     before = history.commit(staging, base_tip).tree
     files = order.edit(TreeView(staging, before))
     after = apply(staging, before, files)
 
-    tip = backend.tip(branch_ref(branch))
     if tip is not None:
         found = history.find(staging, tip, order.message.trailers, since=base_tip)
         if found is None:

@@ -59,29 +59,24 @@ class RefStore:
     @off_loop
     def read(self, name: str) -> str | None:
         """The object a reference points to."""
+        check_ref(name)
         loose = self._loose(name)
         if loose is None:
             packed = re.search(rb"^([0-9a-f]{40}) %s$" % re.escape(name.encode()), self._packed_text(), re.MULTILINE)
             return packed[1].decode() if packed else None
-        if loose.startswith(b"ref:"):
-            raise PushRejected(f"{branch_of(name)} is a symbolic reference", remedy="Name the branch that it points to")
-        if not _ID.match(loose):
-            raise DamagedRepository(f"{branch_of(name)} holds no object id")
-        return loose[:40].decode()
+        return self._value(name, loose)
 
     @off_loop
     def list(self, prefix: str) -> dict[str, str]:
         """Every reference below `prefix`, which ends in a slash, with its value."""
-        names = {
-            name
+        loose = dict(self._loose_below(prefix))
+        # Read after the loose ones: a reference that is packed meanwhile is seen twice and not missed.
+        packed = {
+            name: match[1].decode()
             for match in _PACKED_LINE.finditer(self._packed_text())
             if (name := match[2].decode("utf-8", "replace")).startswith(prefix)
         }
-        for directory, _, files in os.walk(os.path.join(self._directory, prefix)):
-            below = os.path.relpath(directory, self._directory)
-            names.update(f"{below}/{file}" for file in files if not file.endswith(".lock"))
-        # Read one by one, as anybody would: a value seen in packed-refs may be older than its loose file.
-        return {name: value for name in sorted(names) if (value := self.read(name)) is not None}
+        return packed | {name: self._value(name, content) for name, content in loose.items()}
 
     @contextmanager
     def hold(self, name: str) -> Iterator[HeldRef]:
@@ -122,12 +117,27 @@ class RefStore:
         with suppress(FileNotFoundError):
             os.unlink(self._path(name))
 
+    def _value(self, name: str, loose: bytes) -> str:
+        if loose.startswith(b"ref:"):
+            raise PushRejected(f"{branch_of(name)} is a symbolic reference", remedy="Name the branch that it points to")
+        if not _ID.match(loose):
+            raise DamagedRepository(f"{branch_of(name)} holds no object id")
+        return loose[:40].decode()
+
+    def _loose_below(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        for directory, _, files in os.walk(os.path.join(self._directory, prefix)):
+            below = os.path.relpath(directory, self._directory)
+            for name in (f"{below}/{file}" for file in files if not file.endswith(".lock")):
+                content = self._loose(name)
+                if content is not None:
+                    yield name, content
+
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, check_ref(name))
 
     def _loose(self, name: str) -> bytes | None:
         try:
-            with open(self._path(name), "rb") as file:
+            with open(os.path.join(self._directory, name), "rb") as file:
                 return file.read()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return None

@@ -63,7 +63,7 @@ class Repository:
     def references(self) -> References:
         """The references of a local repository."""
         if self._references is None:
-            raise self._only_local("kept references")
+            raise self._only_local("keep records")
         return self._references
 
     async def head(self, branch: str) -> Head:
@@ -174,7 +174,7 @@ class Repository:
     def watch(self, callback: Callable[[], None]) -> Subscription:
         """Call back when a reference of this local repository may have moved, and once at the beginning."""
         if self._watcher is None:
-            raise self._only_local("watched")
+            raise self._only_local("be watched")
         return self._watcher.subscribe(callback)
 
     async def close(self) -> None:
@@ -210,7 +210,7 @@ class Repository:
         return Staging(self._backend.open())
 
     def _only_local(self, what: str) -> GitError:
-        return GitError(f"{self.url} is not on this machine and can not be {what}")
+        return GitError(f"{self.url} is not on this machine and can not {what}")
 
     @asynccontextmanager
     async def _observed(self, operation: str) -> AsyncIterator[None]:

@@ -37,8 +37,12 @@ def off_loop(function: Callable[P, T]) -> Callable[P, T]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return function(*args, **kwargs)
-        raise BlockingCallOnLoop(f"{function.__qualname__} blocks; run it through GitRunner")
+            blocked = False
+        else:
+            blocked = True
+        if blocked:
+            raise BlockingCallOnLoop(f"{function.__qualname__} blocks; run it through GitRunner")
+        return function(*args, **kwargs)
 
     return guarded
 

@@ -65,7 +65,7 @@ class Commit:
 
     def carries(self, trailers: Mapping[str, str]) -> bool:
         """Whether every one of `trailers` stands in the message."""
-        return all(self.trailers.get(key) == value for key, value in trailers.items())
+        return bool(self.trailers) and trailers.items() <= self.trailers.items()
 
 
 class Subscription(Protocol):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pygit2
@@ -39,6 +40,7 @@ class Git:
             input=input,
             capture_output=True,
             text=True,
+            errors="surrogateescape",
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -72,6 +74,13 @@ def manifests() -> dict[str, str]:
     """The content the repository starts with."""
     files = {f"environments/{name}/kustomization.yaml": f"# {name}\nimages: []\n" for name in ENVIRONMENTS}
     return {**files, "base/deployment.yaml": "kind: Deployment\n", "README.md": "hello\n"}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that happens on a thread."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
 
 
 def setting(environment: str, content: bytes) -> Edit:

@@ -1,0 +1,141 @@
+"""Several processes on one repository on this machine: nothing is lost, whoever they are."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kardinal.git import GitRunner, Message, PushRejected, Repositories, Repository, Tree
+from kardinal.runtime.clock import SystemClock
+from kardinal.scm import NewPullRequest, local_pull_requests
+from tests.git.conftest import Git, manifests, message, setting
+
+WORKER = Path(__file__).with_name("worker.py")
+ROOT = WORKER.parents[2]
+
+
+def start_worker(bare: Git, name: str, count: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(WORKER), str(bare.directory), name, str(count)]
+    return subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})
+
+
+def start_pushing(bare: Git, clone: Path, count: int) -> subprocess.Popen[bytes]:
+    """A person who commits and pushes, and pulls first whenever somebody was faster."""
+    subprocess.run(["git", "clone", "-q", str(bare.directory), str(clone)], check=True)
+    script = f"""
+        for number in $(seq {count}); do
+            echo $number > "person-$number" && git add . && git commit -q -m "person $number" || exit 1
+            until git push -q origin main 2>/dev/null; do git pull -q --rebase origin main || exit 1; done
+        done
+    """
+    return subprocess.Popen(["sh", "-c", script], cwd=clone, env=bare.environment)
+
+
+async def finished(*processes: subprocess.Popen[bytes]) -> None:
+    assert await asyncio.gather(*(asyncio.to_thread(process.wait, 50) for process in processes)) == [0] * len(processes)
+
+
+def subjects(bare: Git) -> list[str]:
+    return bare("log", "--format=%s", "main").splitlines()
+
+
+async def test_a_commit_pushed_while_an_edit_is_being_made_is_kept(
+    repository: Repository, bare: Git, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    bare("clone", "-q", str(bare.directory), str(clone))
+    person = Git(clone)
+    (clone / "README.md").write_text("other\n")
+    person("commit", "-qam", "person")
+    edits = 0
+
+    def edit(tree: Tree) -> dict[str, bytes]:
+        nonlocal edits
+        edits += 1
+        if edits == 1:
+            # The tip has been read, and nothing is written yet.
+            person("push", "-q", "origin", "main")
+        return {"environments/dev/kustomization.yaml": b"v2\n"}
+
+    await repository.land("main", edit, message("dev"))
+    assert edits == 2
+    assert subjects(bare) == ["promote app-1 to dev", "person", "x"]
+    assert bare("show", "main:README.md") == "other"
+
+
+async def test_a_branch_created_while_a_proposal_is_being_made_is_not_overwritten(
+    repository: Repository, bare: Git
+) -> None:
+    def edit(tree: Tree) -> dict[str, bytes]:
+        bare("update-ref", "refs/heads/kardinal/app-1/dev", other)
+        return {"environments/dev/kustomization.yaml": b"v2\n"}
+
+    other = bare("commit-tree", "main^{tree}", "-p", "main", "-m", "somebody's own")
+    with pytest.raises(PushRejected, match="was not made by this promotion"):
+        await repository.propose("kardinal/app-1/dev", base="main", edit=edit, message=message("dev"))
+    assert bare("rev-parse", "kardinal/app-1/dev") == other
+
+
+async def test_two_processes_that_race_for_a_branch_lose_no_commit(bare: Git) -> None:
+    await finished(start_worker(bare, "one", 30), start_worker(bare, "two", 30))
+    expected = [f"{name} {number}" for name in ("one", "two") for number in range(30)]
+    assert sorted(subjects(bare)) == sorted([*expected, "x"])
+    bare("fsck", "--strict")
+
+
+async def test_agents_a_person_who_pushes_and_merged_pull_requests_lose_no_commit(
+    repository: Repository, bare: Git, tmp_path: Path
+) -> None:
+    pulls = local_pull_requests(repository, clock=SystemClock())
+
+    async def review(number: int) -> None:
+        head = f"kardinal/review-{number}"
+
+        def edit(tree: Tree) -> dict[str, bytes]:
+            return {f"review/{number}.yaml": b"reviewed\n"}
+
+        trailers = {"Kardinal-Step": f"review-{number}"}
+        await repository.propose(head, base="main", edit=edit, message=Message(f"review {number}", "", trailers))
+        pull = await pulls.open(NewPullRequest(title="", body="", head=head, base="main"))
+        await pulls.merge(pull.number, by="reviewer")
+
+    agents = [start_worker(bare, "one", 10), start_worker(bare, "two", 10)]
+    person = start_pushing(bare, tmp_path / "clone", 6)
+    await asyncio.gather(*(review(number) for number in range(6)))
+    await finished(*agents, person)
+    expected = [f"{name} {number}" for name in ("one", "two") for number in range(10)]
+    expected += [f"person {number}" for number in range(1, 7)] + [f"review {number}" for number in range(6)]
+    assert sorted(subjects(bare)) == sorted([*expected, "x"])
+    assert bare("rev-list", "--count", "--merges", "main") == "0"
+    assert len(bare("ls-tree", "-r", "--name-only", "main").split()) == len(manifests()) + 32
+    bare("fsck", "--strict")
+
+
+async def test_packing_references_meanwhile_loses_nothing(repository: Repository, bare: Git) -> None:
+    async def pack() -> None:
+        for _ in range(10):
+            await asyncio.to_thread(bare, "pack-refs", "--all", "--prune")
+
+    async def promote() -> None:
+        for number in range(30):
+            await repository.land("main", setting("dev", b"v%d\n" % number), message("dev", f"app-{number}"))
+
+    await asyncio.gather(pack(), promote())
+    assert len(subjects(bare)) == 31
+
+
+async def test_two_agents_on_one_step_make_one_commit(
+    repository: Repository, bare: Git, tmp_path: Path, runner: GitRunner
+) -> None:
+    others = Repositories(tmp_path / "other", runner=runner, clock=SystemClock(), allow_local=True)
+    other = others.open(repository.url)
+    results = await asyncio.gather(
+        *(one.land("main", setting("dev", b"v2\n"), message("dev")) for one in (repository, other) for _ in range(3))
+    )
+    assert len({landed.commit for landed in results}) == 1
+    assert len(subjects(bare)) == 2
+    await others.close()
