@@ -7,11 +7,11 @@ exactly as they reach a cluster. It is not a cluster either: no pods run, one pr
     api            HTTP: authentication, routing, errors         exchange, routes, negotiation, bodies, statuses
     information    versions, discovery, OpenAPI                  discovery, openapi
     reading        get, list, watch                              lists, watches, selectors, rendering, columns
-    writing        create, update, patch, delete                 objects, deletion, metadata, admission, validation
-    control        garbage collection, namespaces, definitions   crds
+    writing        create, update, patch, delete                 objects, composition, deletion, admission, metadata
+    validation     schema and rules of one kind                  schema, rules
+    control        housekeeping                                  collector, namespaces, definitions, expiry
     store          objects, revisions, the file                  history
-    kinds          what is known of a kind                       builtin, registry, eventviews
-    schema, rules  structural schemas and their CEL rules
+    kinds          what is known of a kind                       builtin, registry, eventviews, crds
     ssa, patches   server-side apply and the other three patches
     security       authority, tokens, kubeconfigs                audit, reviews
 """

@@ -22,14 +22,17 @@ Admission = Callable[[JsonObject, JsonObject | None], list[Cause]]
 
 
 def admit(kind: Kind, document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
-    """Complete `document` in place; the causes for which it must be refused."""
+    """Complete `document`; the causes for which it must be refused.
+
+    Below its first level the document may share parts with the live object: they are replaced, never changed.
+    """
     admission = _ADMISSIONS.get((kind.group, kind.kind))
     return [] if admission is None else admission(document, old)
 
 
 def _namespace(document: JsonObject, old: JsonObject | None) -> list[Cause]:
     metadata = document["metadata"]
-    metadata.setdefault("labels", {})[NAMESPACE_NAME_LABEL] = metadata["name"]
+    metadata["labels"] = {**metadata.get("labels", {}), NAMESPACE_NAME_LABEL: metadata["name"]}
     if old is None:
         document["spec"] = {"finalizers": [NAMESPACE_FINALIZER]}
         document["status"] = {"phase": "Active"}
@@ -44,9 +47,8 @@ def _secret(document: JsonObject, old: JsonObject | None) -> list[Cause]:
     plain = document.pop("stringData", None)
     causes = []
     if plain:
-        data = document.setdefault("data", {})
-        for key, value in plain.items():
-            data[key] = base64.b64encode(str(value).encode()).decode()
+        encoded = {key: base64.b64encode(str(value).encode()).decode() for key, value in plain.items()}
+        document["data"] = {**(document.get("data") or {}), **encoded}
     for key, value in (document.get("data") or {}).items():
         try:
             base64.b64decode(value, validate=True)

@@ -77,8 +77,8 @@ class Api:
             return web.Response(text="ok")
         self._require_loopback_name(request)
         exchange.user = self._authenticate(request)
-        answer = await self._information.answer(request)
-        if answer is not None:
+        if request.method in {"GET", "HEAD"} and (answer := self._information.answer(request)) is not None:
+            exchange.verb = "get"
             return answer
         target = resolve(request.rel_url.raw_path, self._registry)
         exchange.target = target

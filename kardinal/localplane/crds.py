@@ -22,16 +22,13 @@ CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 def prepare(document: JsonObject, *, old: JsonObject | None) -> None:
     """Fill in what the real server fills in."""
-    spec = document.setdefault("spec", {})
+    spec = document["spec"] = {"conversion": {"strategy": "None"}, **(document.get("spec") or {})}
     names = spec.get("names")
     if isinstance(names, dict) and isinstance(names.get("kind"), str):
-        names.setdefault("singular", names["kind"].lower())
-        names.setdefault("listKind", f"{names['kind']}List")
-    spec.setdefault("conversion", {"strategy": "None"})
+        spec["names"] = {"singular": names["kind"].lower(), "listKind": f"{names['kind']}List", **names}
     if old is None:
-        finalizers = document["metadata"].setdefault("finalizers", [])
-        if CLEANUP_FINALIZER not in finalizers:
-            finalizers.append(CLEANUP_FINALIZER)
+        metadata = document["metadata"]
+        metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), CLEANUP_FINALIZER})
         stored = [version["name"] for version in _versions(document) if version.get("storage")]
         document["status"] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 

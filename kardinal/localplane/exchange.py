@@ -15,6 +15,7 @@ from kardinal.localplane.security import User
 __all__ = ["JSON_HEADERS", "Exchange", "json_response"]
 
 JSON_HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+_AREAS = frozenset({"version", "api", "apis", "openapi", "healthz", "livez", "readyz"})
 _NOBODY = User("system:anonymous", ())
 
 
@@ -25,7 +26,7 @@ class Exchange:
         self.request = request
         self.query: Mapping[str, str] = request.query
         self.user = _NOBODY
-        self.verb = request.method.lower()
+        self.verb = ""
         self.target: Target | None = None
         self._log: RequestLog | None = log
 
@@ -38,13 +39,19 @@ class Exchange:
             LoggedRequest(
                 user=self.user.name,
                 verb=self.verb,
-                resource=self.request.path if target is None else target.kind.qualified,
+                resource=_area(self.request.path) if target is None else target.kind.qualified,
                 subresource="" if target is None else target.subresource,
                 namespace="" if target is None else target.namespace,
                 name="" if target is None else target.name,
                 code=code,
             )
         )
+
+
+def _area(path: str) -> str:
+    """What a request that was for no resource was about; made-up paths are all alike, or the log could be filled."""
+    area = path.split("/", 2)[1] if path.startswith("/") else ""
+    return f"/{area}" if area in _AREAS else ""
 
 
 def json_response(

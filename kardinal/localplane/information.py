@@ -45,7 +45,7 @@ class Information:
         self._documents: dict[str, _Document] = {}
         self._documents_revision = -1
 
-    async def answer(self, request: web.BaseRequest) -> web.Response | None:
+    def answer(self, request: web.BaseRequest) -> web.Response | None:
         """None when the path speaks of a resource."""
         parts = request.path.strip("/").split("/")
         match parts:

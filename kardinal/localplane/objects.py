@@ -20,6 +20,17 @@ from kardinal.localplane import metadata as rules
 from kardinal.localplane import ssa, statuses
 from kardinal.localplane.admission import admit
 from kardinal.localplane.builtin import NAMESPACE
+from kardinal.localplane.composition import (
+    check_preconditions,
+    claimed,
+    content,
+    identify,
+    refuse_new_finalizers,
+    restricted,
+    same,
+    stored_form,
+    viewed,
+)
 from kardinal.localplane.deletion import is_held_by_content, is_terminating
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
@@ -28,7 +39,7 @@ from kardinal.localplane.kinds import Kind
 from kardinal.localplane.store import Store, make_entry
 from kardinal.runtime.clock import Clock
 
-__all__ = ["Objects", "WriteOptions", "Written", "stored_form", "viewed"]
+__all__ = ["Objects", "WriteOptions", "Written"]
 
 OBJECT_LIMIT = 1536 * 1024
 NAME_ATTEMPTS = 8
@@ -67,7 +78,7 @@ class Objects:
     def _create(
         self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions, applied: bool
     ) -> Written:
-        metadata = _identify(kind, document, namespace=namespace)
+        metadata = identify(kind, document, namespace=namespace)
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
         name = metadata.get("name") or ""
@@ -105,9 +116,9 @@ class Objects:
             raise statuses.not_found(kind, name)
         live = viewed(kind, entry.decode())
         document = modify(viewed(kind, entry.decode()))
-        metadata = _identify(kind, document, namespace=namespace, name=name)
-        _check_preconditions(kind, metadata, live=live["metadata"], replace=replace)
-        document = _restricted(kind, document, live=live, subresource=subresource)
+        metadata = identify(kind, document, namespace=namespace, name=name)
+        check_preconditions(kind, metadata, live=live["metadata"], replace=replace)
+        document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=False)
 
     def apply(
@@ -122,16 +133,16 @@ class Objects:
         options: WriteOptions,
     ) -> Written:
         """Server-side apply; creates what does not exist."""
-        metadata = _identify(kind, configuration, namespace=namespace, name=name)
+        metadata = identify(kind, configuration, namespace=namespace, name=name)
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
         if entry is None and subresource:
             raise statuses.not_found(kind, name)
         live = None if entry is None else viewed(kind, entry.decode())
         if live is not None:
-            _check_preconditions(kind, metadata, live=live["metadata"], replace=False)
+            check_preconditions(kind, metadata, live=live["metadata"], replace=False)
         document = ssa.apply(
             live,
-            _claimed(kind, configuration, subresource=subresource),
+            claimed(kind, configuration, subresource=subresource),
             manager=options.manager,
             force=force,
             subresource=subresource,
@@ -158,15 +169,15 @@ class Objects:
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
         document, warnings = self._checked(kind, document, old=live, options=options)
-        if _same(document, live):
+        if same(document, live):
             return Written(entry, warnings)
         if not applied:
             self._track(kind, document, live=live, subresource=subresource, options=options)
         metadata = document["metadata"]
-        if kind.generation and _content(kind, document) != _content(kind, live):
+        if kind.generation and content(kind, document) != content(kind, live):
             metadata["generation"] = live["metadata"].get("generation", 0) + 1
         if "deletionTimestamp" in metadata:
-            _refuse_new_finalizers(kind, document, live=live)
+            refuse_new_finalizers(kind, document, live=live)
             if not metadata.get("finalizers") and not is_held_by_content(kind, document):
                 return Written(self._finish(kind, document, options=options), warnings)
         return Written(self._commit(kind, document, options=options), warnings)
@@ -238,92 +249,6 @@ class Objects:
             raise statuses.forbidden(kind, name, message, causes=[cause])
 
 
-def viewed(kind: Kind, document: JsonObject) -> JsonObject:
-    """A stored document in the spelling of `kind`."""
-    return document if kind.view is None else kind.view.outward(document)
-
-
-def stored_form(kind: Kind, document: JsonObject) -> JsonObject:
-    return document if kind.view is None else kind.view.inward(document)
-
-
-def _identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "") -> JsonObject:
-    """Check that the document is what the URL says, and complete it; its metadata."""
-    api_version, found = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
-    if api_version != kind.api_version:
-        raise statuses.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
-        )
-    if found != kind.kind:
-        raise statuses.bad_request(f"the kind in the data ({found}) does not match the expected kind ({kind.kind})")
-    document["apiVersion"], document["kind"] = kind.api_version, kind.kind
-    metadata = document.setdefault("metadata", {})
-    if not isinstance(metadata, dict):
-        raise statuses.bad_request("metadata must be an object")
-    if namespace and metadata.setdefault("namespace", namespace) != namespace:
-        raise statuses.bad_request(
-            f"the namespace of the provided object does not match the namespace sent on the request "
-            f"({metadata['namespace']} and {namespace})"
-        )
-    if not namespace:
-        metadata.pop("namespace", None)
-    if name and metadata.setdefault("name", name) != name:
-        raise statuses.bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-        )
-    return metadata
-
-
-def _check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replace: bool) -> None:
-    name, version = live["name"], metadata.get("resourceVersion")
-    if metadata.get("uid") and metadata["uid"] != live["uid"]:
-        raise statuses.conflict(
-            kind,
-            name,
-            f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {live['uid']}",
-        )
-    if not version and replace and not kind.unconditional_update:
-        cause = Cause(
-            "FieldValueInvalid", "metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update"
-        )
-        raise statuses.invalid(kind, name, [cause])
-    if version and version != live["resourceVersion"]:
-        raise statuses.conflict(
-            kind,
-            name,
-            "the object has been modified; please apply your changes to the latest version and try again",
-        )
-
-
-def _restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresource: str) -> JsonObject:
-    """Keep of the document only what its endpoint may change."""
-    if subresource == "status":
-        changed = dict(live)
-        changed["metadata"] = dict(live["metadata"])
-        if "managedFields" in document["metadata"]:
-            changed["metadata"]["managedFields"] = document["metadata"]["managedFields"]
-        changed.pop("status", None)
-        if "status" in document:
-            changed["status"] = document["status"]
-        return changed
-    if kind.status:
-        document.pop("status", None)
-        if "status" in live:
-            document["status"] = live["status"]
-    return document
-
-
-def _claimed(kind: Kind, configuration: JsonObject, *, subresource: str) -> JsonObject:
-    """The part of an applied configuration that its endpoint lets the manager own."""
-    if subresource == "status":
-        identity = {
-            key: configuration["metadata"][key] for key in ("name", "namespace") if key in configuration["metadata"]
-        }
-        claimed = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity}
-        return claimed | ({"status": configuration["status"]} if "status" in configuration else {})
-    return {key: value for key, value in configuration.items() if key != "status" or not kind.status}
-
-
 def _judge_unknown(kind: Kind, unknown: list[str], *, options: WriteOptions) -> tuple[str, ...]:
     if not unknown or options.validation == "Ignore":
         return ()
@@ -334,30 +259,3 @@ def _judge_unknown(kind: Kind, unknown: list[str], *, options: WriteOptions) -> 
             f"strict decoding error: {', '.join(described)}"
         )
     return tuple(described)
-
-
-def _refuse_new_finalizers(kind: Kind, document: JsonObject, *, live: JsonObject) -> None:
-    added = set(document["metadata"].get("finalizers") or ()) - set(live["metadata"].get("finalizers") or ())
-    if added:
-        listed = ", ".join(f'"{finalizer}"' for finalizer in sorted(added))
-        cause = Cause(
-            "FieldValueForbidden",
-            "metadata.finalizers",
-            "Forbidden: no new finalizers can be added if the object is being deleted, "
-            f"found new finalizers []string{{{listed}}}",
-        )
-        raise statuses.invalid(kind, document["metadata"]["name"], [cause])
-
-
-def _content(kind: Kind, document: JsonObject) -> JsonObject:
-    """What metadata.generation counts changes of."""
-    ignored = {"metadata", "status"} if kind.status else {"metadata"}
-    return {key: value for key, value in document.items() if key not in ignored}
-
-
-def _same(document: JsonObject, live: JsonObject) -> bool:
-    # Python takes True and 1 for equal, JSON does not: the cheap comparison only says where the exact one is worth it.
-    if document != live:
-        return False
-    option = orjson.OPT_SORT_KEYS
-    return orjson.dumps(document, option=option) == orjson.dumps(live, option=option)

@@ -14,11 +14,11 @@ from datetime import datetime
 import orjson
 
 from kardinal.localplane.columns import table
+from kardinal.localplane.composition import viewed
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.history import Entry
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.negotiation import Form, Representation
-from kardinal.localplane.objects import viewed
 
 __all__ = ["Renderer"]
 

@@ -98,7 +98,7 @@ class Watch:
             yield self._bookmark(self._start, initial_events_end=True)
         loop = asyncio.get_running_loop()
         ends, bookmark_at = loop.time() + self._request.seconds, loop.time() + BOOKMARK_SECONDS
-        while not self.subscription.closed and (now := loop.time()) < ends:
+        while (now := loop.time()) < ends:
             if now >= bookmark_at:
                 bookmark_at = now + BOOKMARK_SECONDS
                 # A bookmark promises that everything before it was sent.
@@ -109,6 +109,8 @@ class Watch:
                     changes = await self.subscription.take()
             except TimeoutError:
                 continue
+            if not changes:
+                return
             if lines := self._render(changes):
                 yield lines
 

@@ -126,3 +126,15 @@ async def test_writes_are_attributed_to_who_made_them(http: Http, widgets: str) 
     changed = await http.merge(f"{widgets}/a/status", {"status": {"phase": "Up"}}, fieldManager="reporter")
     entry = next(one for one in changed.body["metadata"]["managedFields"] if one["manager"] == "reporter")
     assert (entry["operation"], entry["subresource"]) == ("Update", "status")
+
+
+async def test_an_apply_of_nothing_but_an_identity_lets_go_of_everything(http: Http, widgets: str) -> None:
+    await http.post(widgets, widget("a", colour="red"), fieldManager="creator")
+    applied = await http.apply(f"{widgets}/a", widget("a", parts=[{"name": "one"}]))
+    identity = {"name": "a", "namespace": "default", "uid": applied.body["metadata"]["uid"]}
+    released = await http.apply(
+        f"{widgets}/a", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": identity}, force="true"
+    )
+    assert released.status == 200, released.body
+    assert released.body["spec"] == {"colour": "red", "size": 3}
+    assert [entry["manager"] for entry in released.body["metadata"]["managedFields"]] == ["creator"]

@@ -1,0 +1,142 @@
+"""What a client asked for, reduced to what it may ask for (pure).
+
+A request names an object twice, in its URL and in its body; it may have been made on the sight of an older state; and
+each endpoint lets it change its own half only. Nothing here looks at the store.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from kardinal.localplane import statuses
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause
+from kardinal.localplane.kinds import Kind
+
+__all__ = [
+    "check_preconditions",
+    "claimed",
+    "content",
+    "identify",
+    "refuse_new_finalizers",
+    "restricted",
+    "same",
+    "stored_form",
+    "viewed",
+]
+
+
+def viewed(kind: Kind, document: JsonObject) -> JsonObject:
+    """A stored document in the spelling of `kind`."""
+    return document if kind.view is None else kind.view.outward(document)
+
+
+def stored_form(kind: Kind, document: JsonObject) -> JsonObject:
+    return document if kind.view is None else kind.view.inward(document)
+
+
+def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "") -> JsonObject:
+    """Check that the document is what the URL says, and complete it; its metadata."""
+    api_version, found = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
+    if api_version != kind.api_version:
+        raise statuses.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
+        )
+    if found != kind.kind:
+        raise statuses.bad_request(f"the kind in the data ({found}) does not match the expected kind ({kind.kind})")
+    document["apiVersion"], document["kind"] = kind.api_version, kind.kind
+    metadata = document.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        raise statuses.bad_request("metadata must be an object")
+    if not namespace:
+        metadata.pop("namespace", None)
+    elif (metadata.get("namespace") or namespace) != namespace:
+        raise statuses.bad_request(
+            f"the namespace of the provided object does not match the namespace sent on the request "
+            f"({metadata['namespace']} and {namespace})"
+        )
+    else:
+        metadata["namespace"] = namespace
+    if name and (metadata.get("name") or name) != name:
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+    if name:
+        metadata["name"] = name
+    return metadata
+
+
+def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replace: bool) -> None:
+    name, version = live["name"], metadata.get("resourceVersion")
+    if metadata.get("uid") and metadata["uid"] != live["uid"]:
+        raise statuses.conflict(
+            kind,
+            name,
+            f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {live['uid']}",
+        )
+    if not version and replace and not kind.unconditional_update:
+        cause = Cause(
+            "FieldValueInvalid", "metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update"
+        )
+        raise statuses.invalid(kind, name, [cause])
+    if version and version != live["resourceVersion"]:
+        raise statuses.conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+
+
+def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresource: str) -> JsonObject:
+    """Keep of the document only what its endpoint may change."""
+    if subresource == "status":
+        changed = dict(live)
+        changed["metadata"] = dict(live["metadata"])
+        if "managedFields" in document["metadata"]:
+            changed["metadata"]["managedFields"] = document["metadata"]["managedFields"]
+        changed.pop("status", None)
+        if "status" in document:
+            changed["status"] = document["status"]
+        return changed
+    if kind.status:
+        document.pop("status", None)
+        if "status" in live:
+            document["status"] = live["status"]
+    return document
+
+
+def claimed(kind: Kind, configuration: JsonObject, *, subresource: str) -> JsonObject:
+    """The part of an applied configuration that its endpoint lets the manager own."""
+    if subresource == "status":
+        metadata = configuration["metadata"]
+        identity = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+        reported = {"status": configuration["status"]} if "status" in configuration else {}
+        return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity, **reported}
+    return {key: value for key, value in configuration.items() if key != "status" or not kind.status}
+
+
+def refuse_new_finalizers(kind: Kind, document: JsonObject, *, live: JsonObject) -> None:
+    added = set(document["metadata"].get("finalizers") or ()) - set(live["metadata"].get("finalizers") or ())
+    if added:
+        listed = ", ".join(f'"{finalizer}"' for finalizer in sorted(added))
+        cause = Cause(
+            "FieldValueForbidden",
+            "metadata.finalizers",
+            "Forbidden: no new finalizers can be added if the object is being deleted, "
+            f"found new finalizers []string{{{listed}}}",
+        )
+        raise statuses.invalid(kind, document["metadata"]["name"], [cause])
+
+
+def content(kind: Kind, document: JsonObject) -> JsonObject:
+    """What metadata.generation counts changes of."""
+    ignored = {"metadata", "status"} if kind.status else {"metadata"}
+    return {key: value for key, value in document.items() if key not in ignored}
+
+
+def same(document: JsonObject, live: JsonObject) -> bool:
+    # Python takes True and 1 for equal, JSON does not: the cheap comparison only says where the exact one is worth it.
+    if document != live:
+        return False
+    option = orjson.OPT_SORT_KEYS
+    return orjson.dumps(document, option=option) == orjson.dumps(live, option=option)
