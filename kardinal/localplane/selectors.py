@@ -17,7 +17,7 @@ from kardinal.localplane.history import Entry
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.statuses import bad_request
 
-__all__ = ["EVERYTHING", "FieldSelector", "LabelSelector", "Selector", "parse_fields", "parse_labels"]
+__all__ = ["FieldSelector", "LabelSelector", "Selector", "parse_fields", "parse_labels"]
 
 _KEY = r"(?:[A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
@@ -106,9 +106,6 @@ class Selector:
         if self.namespace and entry.namespace != self.namespace:
             return False
         return self.labels.matches(entry.labels) and self.fields.matches(entry)
-
-
-EVERYTHING = Selector()
 
 
 @lru_cache(maxsize=256)
