@@ -62,7 +62,7 @@ def apply(
     others = [claim for claim in claims if claim is not last]
 
     merged = merge(live, tracked(applied), root)
-    if last is not None:
+    if last is not None and last.fields != wanted:
         dropped = _dropped(last.fields, wanted, others, root)
         if dropped:
             merged = remove(merged, dropped, root)

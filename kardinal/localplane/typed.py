@@ -141,7 +141,7 @@ def compare(old: Any, new: Any, schema: JsonObject) -> Difference:
             difference.added[step] = subtree(item, child)
             continue
         previous = before[step][0]
-        if previous is item or previous == item:
+        if _same(previous, item):
             continue
         if previous.__class__ is not item.__class__ or not _is_granular(item, child):
             difference.modified[step] = {}
@@ -165,6 +165,8 @@ def compare(old: Any, new: Any, schema: JsonObject) -> Difference:
 
 def merge(live: Any, applied: Any, schema: JsonObject) -> Any:
     """The live value with the applied one laid over it; elements only the live list has keep their place."""
+    if _same(live, applied):
+        return live
     if applied.__class__ is not live.__class__ or not _is_granular(applied, schema):
         return applied
     if applied.__class__ is dict:
@@ -225,6 +227,18 @@ def remove(value: Any, fields: FieldSet, schema: JsonObject) -> Any:
             child = _child(schema, key)
             result[key] = remove(item, node, child) if _is_granular(item, child) else item
     return result
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equality as JSON has it: to Python, `True` is `1`, also deep inside."""
+    if left is right:
+        return True
+    if left.__class__ is not right.__class__ or left != right:
+        return False
+    if left.__class__ is not dict and left.__class__ is not list:
+        return True
+    sort = orjson.OPT_SORT_KEYS
+    return orjson.dumps(left, option=sort) == orjson.dumps(right, option=sort)
 
 
 def _steps(value: Any, schema: JsonObject) -> dict[str, tuple[Any, JsonObject]]:

@@ -55,3 +55,9 @@ def test_a_client_may_rewrite_and_reset_managed_fields_on_the_main_object_alone(
     assert owners(updated(live, stripped)) == owners(live)
     broken = {**live, "metadata": {**live["metadata"], "managedFields": [{"manager": "x"}]}}
     assert owners(updated(live, broken)) == owners(live)
+
+
+def test_true_and_one_are_different_values_at_any_depth() -> None:
+    live = updated(None, thing({"free": {"x": {"y": 1}, "z": [1]}}), by="v")
+    live = updated(live, thing({"free": {"x": {"y": True}, "z": [True]}}))
+    assert owners(live)["u", "Update"] == [".spec.free.x.y", ".spec.free.z"]
