@@ -11,6 +11,7 @@ looked for before it is made, nothing happens twice.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -46,6 +47,12 @@ from kardinal_agent.steps import STEPS, Announcement, Done, StepContext, Waiting
 from kardinal_agent.steps.health_check import timeout_of
 
 __all__ = ["Attempt", "Tools"]
+
+STEP_DEADLINE = 100.0
+"""Seconds of real time after which a step gives up its worker; less than a reconcile has, so that its status says why.
+
+A transfer under way goes on by itself: the next attempt shares it.
+"""
 
 _NEW = timedelta(seconds=2)
 """How old an order must be before it is worth a note that it waits for something."""
@@ -137,7 +144,8 @@ class Attempt:
             await self._write()
         uses = self._sequence[index].uses
         try:
-            outcome = await STEPS[uses].run(self._context(index))
+            async with asyncio.timeout(STEP_DEADLINE):
+                outcome = await STEPS[uses].run(self._context(index))
         except Exception as error:
             return await self._failed_attempt(error, uses)
         if isinstance(outcome, Waiting):
@@ -223,7 +231,8 @@ class Attempt:
     async def _abandon(self) -> Result | None:
         """Take back what has not landed; what has goes on to its end."""
         try:
-            landed = await withdraw(self._context(len(self._sequence) - 1))
+            async with asyncio.timeout(STEP_DEADLINE):
+                landed = await withdraw(self._context(len(self._sequence) - 1))
         except Exception as error:
             return await self._failed_attempt(error, "superseded")
         if landed:

@@ -9,6 +9,9 @@ from kardinal_agent.promotion.gates import Gates
 
 __all__ = ["evidence_of"]
 
+_NAME_LIMIT = 256
+"""What the schema allows for the name of an approver."""
+
 
 def evidence_of(step: PromotionStep, status: PromotionStepStatus, gates: Gates) -> Evidence:
     """Gates with the values they saw, how long they held, and who approved; the agent's own merge approves nothing."""
@@ -16,6 +19,7 @@ def evidence_of(step: PromotionStep, status: PromotionStepStatus, gates: Gates) 
     approved = step.spec.approval == "pr-review" and merged_by
     return Evidence(
         gate_duration=gates.duration(step),
-        approved_by=(merged_by,) if approved else (),
+        # Whoever may write to the repository may write any name there.
+        approved_by=(str(merged_by)[:_NAME_LIMIT],) if approved else (),
         policy_gates=tuple(gates.results(step)),
     )

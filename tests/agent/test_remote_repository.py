@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +15,8 @@ from structlog.testing import capture_logs
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent
-from tests.git.smart_server import PASSWORD, USER, SmartServer, self_signed, serving
+from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.git.smart_server import PASSWORD, USER, Exchange, SmartServer, self_signed, serving
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -95,3 +97,33 @@ async def test_a_secret_without_the_right_keys_says_which_it_needs(
     status = await reached(world, "Failed")
     assert words in status["message"]
     assert server.requests == []
+
+
+async def test_a_stalled_server_is_told_in_the_status_and_holds_up_nobody_else(
+    world: World, repository: GitRepository, server: SmartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def stall(exchange: Exchange, path: str) -> bool:
+        over.wait(60)
+        return False
+
+    server.trouble = stall
+    monkeypatch.setattr("kardinal_agent.promotion.attempt.STEP_DEADLINE", 0.3)
+    await start_agent(world)
+    await world.apply(secret(username=USER, password=PASSWORD))
+    await deploy(world, "staging")
+    try:
+        await place(world, remote_order(server), order(repository, "staging"))
+        async with asyncio.timeout(20):
+            while "retry" not in await state(world):
+                await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-staging")
+            assert (await state(world))["retry"]["lastError"] == "git-clone: no answer in time"
+            while (await state(world, "staging")).get("state") != "Verified":
+                await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-staging")
+    finally:
+        over.set()
+        monkeypatch.undo()
+    await deploy(world)
+    await reached(world, "Verified")
+    assert len(repository.promotions("dev")) == 1

@@ -76,6 +76,18 @@ async def test_the_body_tells_what_the_cluster_knows(
     assert f"- {IMAGE}: 1.0.0 to 1.1.0 in environments/dev/kustomization.yaml" in found.body
 
 
+async def test_a_reviewer_with_an_endless_name_is_cut_short(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await place(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await reviewer.merge(1, by="x" * 5000)
+    status = await reached(world, "Verified")
+    assert status["evidence"]["approvedBy"] == ["x" * 256]
+
+
 async def test_nothing_is_written_while_a_review_takes_its_time(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await place(world, reviewed(repository))
