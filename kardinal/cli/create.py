@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -14,7 +15,6 @@ from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import AlreadyExists
-from kardinal.runtime.clock import SystemClock
 
 __all__ = ["create"]
 
@@ -70,7 +70,7 @@ async def bundle(
         "provenance": {key: value for key, value in provenance.items() if value} or None,
         "intent": {key: value for key, value in (("target", target), ("skip", list(skips))) if value} or None,
     }
-    name = bundle_name(pipeline, bundle_version(artifacts), str(int(SystemClock().now().timestamp())))
+    name = bundle_name(pipeline, bundle_version(artifacts), str(int(datetime.now(UTC).timestamp())))
     body = {
         "apiVersion": BUNDLE.api_version,
         "kind": BUNDLE.kind,

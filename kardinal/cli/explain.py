@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 import click
 from rich.text import Text
@@ -31,7 +31,6 @@ from kardinal.cli.errors import CommandError
 from kardinal.cli.output import console, print_value, span, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
-from kardinal.runtime.clock import SystemClock
 
 __all__ = ["explain"]
 
@@ -207,7 +206,7 @@ def _print(explanation: Explanation, output: str) -> None:
         )
         out.print(line)
         if gate.changes_at is not None:
-            left = gate.changes_at - SystemClock().now()
+            left = gate.changes_at - datetime.now(UTC)
             out.print(f"  {''.ljust(width)}          ETA: ~{span(left)} (at {gate.changes_at:%Y-%m-%d %H:%M:%S} UTC)")
     if not explanation.gates:
         out.print("  none")

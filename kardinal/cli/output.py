@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,6 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
-from kardinal.runtime.clock import SystemClock
 
 __all__ = ["age", "console", "print_documents", "print_table", "print_value", "span", "state_text"]
 
@@ -73,7 +71,7 @@ def state_text(state: str) -> Text:
 
 def age(moment: datetime | None) -> str:
     """How long ago, in the largest unit, as kubectl writes it."""
-    return span(SystemClock().now() - moment) if moment else ""
+    return span(datetime.now(UTC) - moment) if moment else ""
 
 
 def span(duration: timedelta) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.text import Text
 
 from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
@@ -64,7 +65,7 @@ async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
     if output != "table":
         print_value([_summary(pull) for pull in found], output)
         return
-    rows = [
+    rows: list[list[str | Text]] = [
         [f"#{pull.number}", pull.environment, pull.bundle, state_text(pull.state), pull.title, age(pull.created_at)]
         for pull in found
     ]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
 import pytest
 
-from kardinal.localplane.simulator.kustomization import RenderError, render
+from kardinal.git import GitRunner, Repositories, create_bare_repository
+from kardinal.localplane.simulator.kustomization import Rendered, RenderError, render
+from tests.support.clock import VirtualClock
 
 DEPLOYMENT = b"""
 apiVersion: apps/v1
@@ -20,48 +25,47 @@ spec:
 """
 
 
-class Files:
-    """A tree in memory."""
-
-    def __init__(self, files: dict[str, bytes]) -> None:
-        self._files = files
-
-    def read(self, path: str) -> bytes | None:
-        return self._files.get(path)
-
-    def is_dir(self, path: str) -> bool:
-        return any(name.startswith(f"{path}/") for name in self._files)
-
-    def entries(self, directory: str) -> list[str]:
-        prefix = f"{directory}/" if directory else ""
-        return sorted({name.removeprefix(prefix).split("/")[0] for name in self._files if name.startswith(prefix)})
+Render = Callable[..., Awaitable[Rendered]]
 
 
-def _tree(overlay: bytes) -> Files:
-    return Files(
-        {
+@pytest.fixture
+async def rendered(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Render]:
+    """What the reader makes of `env/dev`, given its overlay, in a repository of its own."""
+    runner = GitRunner(workers=1)
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=True)
+
+    async def of(overlay: bytes, path: str = "env/dev") -> Rendered:
+        bare = tmp_path / "gitops.git"
+        files = {
             "base/kustomization.yaml": b"resources: [deployment.yaml]\n",
             "base/deployment.yaml": DEPLOYMENT,
             "env/dev/kustomization.yaml": overlay,
         }
-    )
+        await runner.run(lambda: create_bare_repository(bare, files, message="Begin", clock=clock))
+        repository = repositories.open(bare.as_uri())
+        head = await repository.head("main")
+        return await repository.inspect(head.commit, lambda tree: render(tree, path))
+
+    yield of
+    await repositories.close()
+    runner.close()
 
 
-def _images(overlay: bytes) -> list[str]:
-    (deployment,) = render(_tree(overlay), "env/dev").objects
+def _images(result: Rendered) -> list[str]:
+    (deployment,) = result.objects
     pod = deployment["spec"]["template"]["spec"]
     return [container["image"] for container in [*pod["initContainers"], *pod["containers"]]]
 
 
-def test_resources_namespace_and_images_are_applied() -> None:
+async def test_resources_namespace_and_images_are_applied(rendered: Render) -> None:
     overlay = b"""
 namespace: dev
 resources: [../../base]
 images: [{name: ghcr.io/acme/app, newTag: "1.0"}]
 """
-    (deployment,) = render(_tree(overlay), "env/dev").objects
-    assert deployment["metadata"]["namespace"] == "dev"
-    assert _images(overlay) == ["ghcr.io/acme/app:1.0", "ghcr.io/acme/app:1.0", "localhost:5000/proxy:1"]
+    result = await rendered(overlay)
+    assert result.objects[0]["metadata"]["namespace"] == "dev"
+    assert _images(result) == ["ghcr.io/acme/app:1.0", "ghcr.io/acme/app:1.0", "localhost:5000/proxy:1"]
 
 
 @pytest.mark.parametrize(
@@ -72,13 +76,13 @@ images: [{name: ghcr.io/acme/app, newTag: "1.0"}]
         (b"{name: localhost:5000/proxy, newTag: 2}", "ghcr.io/acme/app:0.1"),
     ],
 )
-def test_an_image_entry_changes_name_tag_or_digest(entry: bytes, image: str) -> None:
-    assert _images(b"resources: [../../base]\nimages: [" + entry + b"]\n")[1] == image
+async def test_an_image_entry_changes_name_tag_or_digest(rendered: Render, entry: bytes, image: str) -> None:
+    assert _images(await rendered(b"resources: [../../base]\nimages: [" + entry + b"]\n"))[1] == image
 
 
-def test_what_it_does_not_know_is_named() -> None:
-    rendered = render(_tree(b"resources: [../../base]\npatches: [{path: p.yaml}]\nnamePrefix: x-\n"), "env/dev")
-    assert rendered.unknown == ["env/dev/kustomization.yaml: patches", "env/dev/kustomization.yaml: namePrefix"]
+async def test_what_it_does_not_know_is_named(rendered: Render) -> None:
+    result = await rendered(b"resources: [../../base]\npatches: [{path: p.yaml}]\nnamePrefix: x-\n")
+    assert result.unknown == ["env/dev/kustomization.yaml: patches", "env/dev/kustomization.yaml: namePrefix"]
 
 
 @pytest.mark.parametrize(
@@ -92,11 +96,11 @@ def test_what_it_does_not_know_is_named() -> None:
         (b"- a list", "not a kustomization"),
     ],
 )
-def test_a_directory_that_cannot_be_rendered_says_why(overlay: bytes, message: str) -> None:
+async def test_a_directory_that_cannot_be_rendered_says_why(rendered: Render, overlay: bytes, message: str) -> None:
     with pytest.raises(RenderError, match=message):
-        render(_tree(overlay), "env/dev")
+        await rendered(overlay)
 
 
-def test_a_directory_without_a_kustomization_is_named() -> None:
+async def test_a_directory_without_a_kustomization_is_named(rendered: Render) -> None:
     with pytest.raises(RenderError, match=r"env/prod: there is no kustomization\.yaml"):
-        render(_tree(b"{}"), "env/prod")
+        await rendered(b"{}", "env/prod")

@@ -25,7 +25,8 @@ def _deployment(image: str, *, generation: int = 1, replicas: int = 2, status: A
 
 def _condition(status: dict[str, Any], type_: str) -> dict[str, Any]:
     (condition,) = [entry for entry in status["conditions"] if entry["type"] == type_]
-    return condition
+    found: dict[str, Any] = condition
+    return found
 
 
 def test_a_new_deployment_is_observed_at_once_and_available_after_the_delay() -> None:

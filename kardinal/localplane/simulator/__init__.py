@@ -1,7 +1,7 @@
 """A stand-in for what a laptop lacks: a GitOps tool and a kubelet, so that health means something without a cluster.
 
 It is labelled as such wherever it shows (field manager, annotation, condition messages), works with an identity of its
-own over HTTPS, and hears nothing from the agent: it sees only the repository and the API server, as the real ones would.
+own over HTTPS, and hears nothing from the agent: it sees the repository and the API server alone, as real ones would.
 """
 
 from __future__ import annotations
