@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import structlog
 
 from tests.support.clock import VirtualClock
 
@@ -15,6 +16,18 @@ pytest_plugins = [
     "tests.support.repository",
     "tests.support.world",
 ]
+
+
+@pytest.fixture(autouse=True)
+def plain_logs() -> None:
+    """Log lines as text. structlog's own default decorates a traceback, which reads files on the event loop."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
 
 
 @pytest.fixture

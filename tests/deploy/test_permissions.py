@@ -9,45 +9,29 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
 import orjson
 import pytest
-import yaml
 
 from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
 from kardinal.localplane import LoggedRequest
 from kardinal_controller.program import Controller
 from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.permissions import ROLES, Permission, granted_to, needed_by
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.reviewer import merge_pull_request, open_pull_requests
 from tests.support.world import World
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-
-
-class Permission(NamedTuple):
-    """A verb on `plural.group` or `plural.group/subresource`."""
-
-    resource: str
-    verb: str
-
-
-ROLES = {
-    "kardinal:controller": ("kardinal-controller",),
-    # In this world the control plane is also the cluster of the agent.
-    "kardinal:agent": ("kardinal-agent", "kardinal-agent-control-plane"),
-}
-
 SELDOM = {
     "kardinal:controller": {
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
+        Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",
         Permission("graphrevisions.experimental.kro.run", "delete"): "a Graph that was revised more often than is kept",
     },
     "kardinal:agent": {
@@ -82,33 +66,14 @@ async def used(world: World, repository: GitRepository) -> AsyncIterator[dict[st
 
 
 async def test_a_program_is_granted_what_it_uses_and_nothing_more(used: dict[str, set[Permission]]) -> None:
-    for user, roles in ROLES.items():
-        granted = {permission for role in roles for permission in granted_by(role)}
+    for user in ROLES:
+        granted = granted_to(user)
         seldom = set(SELDOM[user]) | {Permission(of, "list") for of, verb in used[user] if verb == "watch"}
 
         assert used[user] - granted == set(), f"{user} may not do what it does"
         assert granted - used[user] - seldom == set(), f"{user} is granted what it does not use"
         assert SELDOM[user].keys() - granted == set(), f"{user} is not granted what it seldom needs"
         assert SELDOM[user].keys() & used[user] == set(), f"{user} does this on the walk, not seldom"
-
-
-def needed_by(request: LoggedRequest) -> Iterator[Permission]:
-    resource = "/".join(filter(None, (request.resource, request.subresource)))
-    yield Permission(resource, request.verb)
-    if request.verb == "patch" and request.code == 201:
-        # Server-side apply of what is not there yet asks for both.
-        yield Permission(resource, "create")
-
-
-def granted_by(role: str) -> Iterator[Permission]:
-    documents = (doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes()))
-    [found] = [doc for doc in documents if doc["kind"] == "ClusterRole" and doc["metadata"]["name"] == role]
-    for rule in found["rules"]:
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                plural, slash, subresource = resource.partition("/")
-                for verb in rule["verbs"]:
-                    yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb)
 
 
 async def walk(world: World, repository: GitRepository) -> None:

@@ -117,7 +117,7 @@ async def test_a_condition_that_never_holds_says_so_when_nothing_is_left_to_happ
     with pytest.raises(pytest.fail.Exception) as failure:
         await world.wait_for(CONFIG_MAP, "never", bool)
     assert "nothing is left to happen" in str(failure.value)
-    assert "obj = await self.find(resource, name, namespace)" in str(failure.value)
+    assert "ConfigMap default/never: <class 'bool'>" in str(failure.value)
 
 
 async def test_a_condition_gets_no_more_virtual_time_than_it_was_given(world: World) -> None:

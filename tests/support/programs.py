@@ -10,6 +10,7 @@ from kardinal.git import GitRunner, Repositories
 from kardinal.localplane.simulator import BuiltInRenderer, Simulator
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_controller.program import Controller, ControllerOptions
+from tests.support.permissions import hold_to_permissions
 from tests.support.world import World
 
 __all__ = ["start_agent", "start_controller", "start_simulator"]
@@ -17,6 +18,7 @@ __all__ = ["start_agent", "start_controller", "start_simulator"]
 
 async def start_controller(world: World, **options: Any) -> Controller:
     """A controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
+    hold_to_permissions(world, "kardinal:controller")
     settings: dict[str, Any] = {
         "policy_namespaces": ("platform-policies",),
         "allow_local_repositories": True,
@@ -31,6 +33,7 @@ async def start_controller(world: World, **options: Any) -> Controller:
 
 async def start_agent(world: World, **options: Any) -> Agent:
     """An agent of its own; `options` are those of AgentOptions that matter to the test."""
+    hold_to_permissions(world, "kardinal:agent")
     settings: dict[str, Any] = {
         "allow_local_repositories": True,
         "git_cache_dir": world.new_directory("agent-git"),

@@ -94,10 +94,12 @@ async def run_until(
     *,
     max_virtual: timedelta = timedelta(hours=1),
     real_seconds: float = REAL_SECONDS,
+    what: str | None = None,
 ) -> Answer:
     """Let the world live until `condition` holds; returns what it answered.
 
-    The condition is asked whenever the world is at rest, before time moves to the next timer.
+    The condition is asked whenever the world is at rest, before time moves to the next timer. A failure calls it `what`,
+    or shows its source.
     """
     end = world.clock.monotonic() + max_virtual.total_seconds()
     while True:
@@ -109,9 +111,14 @@ async def run_until(
         next_timer = world.clock.next_deadline
         if next_timer is None or next_timer > end:
             why = "nothing is left to happen" if next_timer is None else f"{max_virtual} of virtual time have passed"
-            asked = inspect.getsource(condition).strip() if inspect.isfunction(condition) else repr(condition)
-            pytest.fail(f"{why}, and this does not hold:\n  {asked}\n{await world.describe()}", pytrace=False)
+            waited = what or source_of(condition)
+            pytest.fail(f"{why}, and this does not hold:\n  {waited}\n{await world.describe()}", pytrace=False)
         world.clock.advance_to_next_timer()
+
+
+def source_of(condition: Callable[..., Any]) -> str:
+    """The text of a condition, for a failure message."""
+    return inspect.getsource(condition).strip() if inspect.isfunction(condition) else repr(condition)
 
 
 def difference(held: Mapping[Any, str], served: Mapping[Any, str]) -> Iterable[str]:

@@ -70,7 +70,7 @@ class World:
         self.plane = plane
         self.clock = clock
         self.directory = directory
-        self._cleanup = AsyncExitStack()
+        self.cleanup = AsyncExitStack()
         self._running: dict[Program, AsyncExitStack] = {}
         self._clients: list[Client] = []
         self._threads = settle.CountingExecutor()
@@ -148,7 +148,9 @@ class World:
             looked = self.pulse()
             return obj if obj is not None and accepts(obj) else None
 
-        found: JsonObject = await self.until(accepted, within=within)
+        what = f"{resource.kind} {namespace}/{name}: {settle.source_of(accepts)}"
+        found = await settle.run_until(self, accepted, max_virtual=within, what=what)
+        assert found is not None
         return found
 
     async def live(self, duration: timedelta) -> None:
@@ -184,7 +186,7 @@ class World:
 
     async def connect(self, identity: str) -> Client:
         """A client with the credentials of `identity`, closed with the world."""
-        return await self._connect(self._cleanup, identity)
+        return await self._connect(self.cleanup, identity)
 
     async def stop(self, program: Program) -> None:
         """Stop a program and close its connection."""
@@ -193,7 +195,7 @@ class World:
     async def close(self) -> None:
         for program in reversed(list(self._running)):
             await self.stop(program)
-        await self._cleanup.aclose()
+        await self.cleanup.aclose()
 
     async def _connect(self, stack: AsyncExitStack, identity: str) -> Client:
         connection = await load_connection(self.plane.kubeconfig_for(identity))

@@ -1,0 +1,78 @@
+"""What the programs may do in a cluster, read from deploy/, and what they did on a local plane.
+
+The local plane lets every identity do everything. So that no program is shipped without a permission it needs, each
+world that runs one compares its requests with the rules of its ServiceAccount when the world ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from kardinal.localplane import LoggedRequest
+from tests.support.world import World
+
+__all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_by"]
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+ROLES = {
+    "kardinal:controller": ("kardinal-controller",),
+    # In a world the control plane is also the cluster of the agent.
+    "kardinal:agent": ("kardinal-agent", "kardinal-agent-control-plane"),
+}
+
+
+class Permission(NamedTuple):
+    """A verb on `plural.group` or `plural.group/subresource`."""
+
+    resource: str
+    verb: str
+
+
+def needed_by(request: LoggedRequest) -> Iterator[Permission]:
+    """What a cluster would ask for before it lets this request pass."""
+    resource = "/".join(filter(None, (request.resource, request.subresource)))
+    yield Permission(resource, request.verb)
+    if request.verb == "patch" and request.code == 201:
+        # Server-side apply of what is not there yet asks for both.
+        yield Permission(resource, "create")
+
+
+@cache
+def granted_to(user: str) -> frozenset[Permission]:
+    """What the ClusterRoles of deploy/ allow an identity of the local plane."""
+    documents = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
+    roles = {doc["metadata"]["name"]: doc for doc in documents if doc["kind"] == "ClusterRole"}
+    return frozenset(permission for role in ROLES[user] for permission in _permissions(roles[role]["rules"]))
+
+
+def _permissions(rules: list[dict[str, list[str]]]) -> Iterator[Permission]:
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                plural, slash, subresource = resource.partition("/")
+                for verb in rule["verbs"]:
+                    yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb)
+
+
+def hold_to_permissions(world: World, user: str) -> None:
+    """Fail the test at its end when `user` did what deploy/ does not allow."""
+    granted = granted_to(user)
+    denied: set[Permission] = set()
+
+    def check(request: LoggedRequest) -> None:
+        if request.user == user:
+            denied.update(set(needed_by(request)) - granted)
+
+    def report() -> None:
+        if denied:
+            pytest.fail(f"deploy/ does not allow {user}: {sorted(denied)}", pytrace=False)
+
+    world.cleanup.callback(report)
+    world.cleanup.callback(world.plane.audit.subscribe(check).close)
