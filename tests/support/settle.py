@@ -98,8 +98,8 @@ async def run_until(
 ) -> Answer:
     """Let the world live until `condition` holds; returns what it answered.
 
-    The condition is asked whenever the world is at rest, before time moves to the next timer. A failure calls it `what`,
-    or shows its source.
+    The condition is asked whenever the world is at rest, before time moves to the next timer. A failure calls it
+    `what`, or shows its source.
     """
     end = world.clock.monotonic() + max_virtual.total_seconds()
     while True:

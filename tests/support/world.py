@@ -149,7 +149,7 @@ class World:
             return obj if obj is not None and accepts(obj) else None
 
         what = f"{resource.kind} {namespace}/{name}: {settle.source_of(accepts)}"
-        found = await settle.run_until(self, accepted, max_virtual=within, what=what)
+        found: JsonObject | None = await settle.run_until(self, accepted, max_virtual=within, what=what)
         assert found is not None
         return found
 
