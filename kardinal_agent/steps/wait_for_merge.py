@@ -46,11 +46,13 @@ async def _merge(context: StepContext, pull_requests: PullRequests, number: int)
     try:
         return await pull_requests.merge(number, by=MERGED_BY)
     except MergeConflict:
-        # Others changed the same lines since the proposal was made; the edit itself has an answer for any content.
+        # Others changed the same lines since the proposal was made. The edit has an answer for any content, so the
+        # proposal is made again on today's branch; nobody reviews this one, so nobody's commits are on it.
         repository = (await context.remote()).repository
         branch = names.branch_name(context.bundle.metadata.name, context.step.spec.environment)
         edit = edit_of(context.step, context.bundle, context.sequence[: context.index])
         message = commit_message(context.step, context.bundle)
+        await repository.delete_branch(branch)
         await repository.propose(branch, base=context.step.spec.git.branch, edit=edit, message=message)
         return await pull_requests.merge(number, by=MERGED_BY)
 
