@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import yaml
 
-from kardinal.api import DEPLOYMENT, NAMESPACE, SERVICE_ACCOUNT, ResourceType
-from kardinal.kube import load_connection
 from kardinal.localplane import LocalPlane
+from tests.support.strict import apply_strictly
 
 JsonObject = dict[str, Any]
 
@@ -26,29 +24,9 @@ MANIFESTS: list[JsonObject] = [
 
 PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in MANIFESTS if obj["kind"] == "Deployment"}
 
-RBAC = "rbac.authorization.k8s.io"
-KINDS = {
-    resource.kind: resource
-    for resource in (
-        DEPLOYMENT,
-        NAMESPACE,
-        SERVICE_ACCOUNT,
-        ResourceType("", "v1", "Service", "services"),
-        ResourceType(RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
-        ResourceType(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
-    )
-}
-
 
 async def test_every_manifest_is_applied_without_an_unknown_field(plane: LocalPlane) -> None:
-    access = await (await load_connection(plane.kubeconfig)).access()
-    headers = {"Authorization": access.authorization or "", "Content-Type": "application/apply-patch+yaml"}
-    query = {"fieldManager": "test", "fieldValidation": "Strict"}
-    async with aiohttp.ClientSession(plane.url, headers=headers) as session:
-        for obj in MANIFESTS:
-            path = KINDS[obj["kind"]].path(namespace=obj["metadata"].get("namespace"), name=obj["metadata"]["name"])
-            async with session.patch(path, params=query, data=yaml.safe_dump(obj), ssl=access.tls or True) as answer:
-                assert answer.status in (200, 201), await answer.text()
+    await apply_strictly(plane, MANIFESTS)
 
 
 @pytest.mark.parametrize("program", PODS)

@@ -1,0 +1,41 @@
+"""Applying manifests as `kubectl apply --server-side` does: a field that the server does not know is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import aiohttp
+import yaml
+
+from kardinal.api import ResourceType
+from kardinal.kube import load_connection
+from kardinal.localplane import LocalPlane
+from tests.support.world import KINDS
+
+__all__ = ["apply_strictly"]
+
+JsonObject = dict[str, Any]
+
+RBAC = "rbac.authorization.k8s.io"
+SERVED = KINDS | {
+    (resource.api_version, resource.kind): resource
+    for resource in (
+        ResourceType("", "v1", "Service", "services"),
+        ResourceType(RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
+        ResourceType(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+    )
+}
+
+
+async def apply_strictly(plane: LocalPlane, objects: Iterable[JsonObject]) -> None:
+    """Apply `objects` in their order; the first one that is refused fails the test with the server's words."""
+    access = await (await load_connection(plane.kubeconfig)).access()
+    headers = {"Authorization": access.authorization or "", "Content-Type": "application/apply-patch+yaml"}
+    query = {"fieldManager": "test", "fieldValidation": "Strict"}
+    async with aiohttp.ClientSession(plane.url, headers=headers) as session:
+        for obj in objects:
+            resource = SERVED[obj["apiVersion"], obj["kind"]]
+            path = resource.path(namespace=obj["metadata"].get("namespace"), name=obj["metadata"]["name"])
+            async with session.patch(path, params=query, data=yaml.safe_dump(obj), ssl=access.tls or True) as answer:
+                assert answer.status in (200, 201), f"{path}: {await answer.text()}"
