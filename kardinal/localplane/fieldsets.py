@@ -16,7 +16,17 @@ from typing import Any
 
 import orjson
 
-__all__ = ["FieldSet", "difference", "intersection", "is_member", "ordered", "paths", "union"]
+__all__ = [
+    "FieldSet",
+    "difference",
+    "intersection",
+    "is_member",
+    "ordered",
+    "paths",
+    "shown_step",
+    "union",
+    "with_self",
+]
 
 FieldSet = dict[str, Any]
 
@@ -24,6 +34,11 @@ FieldSet = dict[str, Any]
 def is_member(node: FieldSet) -> bool:
     """Whether the path that leads to this node is itself in the set."""
     return not node or "." in node
+
+
+def with_self(node: FieldSet | None) -> FieldSet:
+    """The node as a member, whatever is in it."""
+    return {".": {}, **node} if node else {}
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -99,14 +114,15 @@ def paths(fields: FieldSet, prefix: str = "") -> list[str]:
     for step in sorted(fields):
         if step == ".":
             continue
-        node, path = fields[step], prefix + _shown(step)
+        node, path = fields[step], prefix + shown_step(step)
         if is_member(node):
             found.append(path)
         found.extend(paths(node, path))
     return found
 
 
-def _shown(step: str) -> str:
+def shown_step(step: str) -> str:
+    """One step as messages show it: `.name`, `[name="a"]` or `[="x"]`."""
     kind, _, text = step.partition(":")
     if kind == "f":
         return f".{text}"

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import orjson
 
+from kardinal.localplane.changes import compare
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.fieldsets import FieldSet, difference
-from kardinal.localplane.typed import NotTyped, compare, field_set, tracked
+from kardinal.localplane.shapes import tracked
+from kardinal.localplane.typed import NotTyped, field_set
 
 __all__ = ["applied_before", "synchronised"]
 

@@ -34,6 +34,17 @@ _OWNER = atomic(
     )
 )
 
+_MANAGER: Final = struct(
+    "The fields of one manager.",
+    apiVersion=string("Version in which the fields are named."),
+    fieldsType=string("FieldsV1."),
+    fieldsV1=anything("The fields, as a tree."),
+    manager=string("Name of the manager."),
+    operation=string("Apply or Update."),
+    subresource=string("The endpoint through which it wrote."),
+    time=time("When its claim changed last."),
+)
+
 OBJECT_META: Final[JsonObject] = struct(
     "What every stored object carries: its name, its place, its labels and its history.",
     annotations=map_of(string(), "Notes that tools keep on an object; not for selection."),
@@ -44,7 +55,7 @@ OBJECT_META: Final[JsonObject] = struct(
     generateName=string("A prefix from which the server makes a unique name when none is given."),
     generation=integer("Counts the desired states: grows when the spec changes.", bits=64),
     labels=map_of(string(), "Keys and values by which objects are selected."),
-    managedFields=listed(anything("Fields of one manager."), "Which manager set which fields, and when."),
+    managedFields=listed(_MANAGER, "Which manager set which fields, and when."),
     name=string("Unique in its namespace for its kind; cannot change."),
     namespace=string("The space in which the name is unique; empty for cluster-wide kinds."),
     ownerReferences=keyed(

@@ -15,22 +15,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from kardinal.localplane.changes import compare, merge, remove, with_containers
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
 from kardinal.localplane.fieldsets import FieldSet, difference, intersection, paths, union
 from kardinal.localplane.last_applied import applied_before, synchronised
 from kardinal.localplane.managers import Claim, claims_from, record
 from kardinal.localplane.metadata_schema import with_metadata
-from kardinal.localplane.typed import (
-    NotTyped,
-    compare,
-    field_set,
-    merge,
-    remove,
-    tracked,
-    with_containers,
-    without_empty_metadata,
-)
+from kardinal.localplane.shapes import tracked, without_empty_metadata
+from kardinal.localplane.typed import NotTyped, field_set
 
 __all__ = ["apply", "track_update"]
 

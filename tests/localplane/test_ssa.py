@@ -241,6 +241,16 @@ def test_an_annotation_that_proves_nothing_allows_nothing(text: str) -> None:
         applied(live, thing({"a": "2"}), by="kubectl")
 
 
+def test_all_that_is_wrong_with_a_configuration_is_said_at_once() -> None:
+    with pytest.raises(ApplyError) as refused:
+        applied(None, thing({"unknown": 1, "ports": [{"port": 1, "x": 1}]}))
+    assert refused.value.message == (
+        "failed to create typed patch object (/t; x.io/v1, Kind=Thing): errors:\n"
+        '  .spec.ports[port=1,protocol="TCP"].x: field not declared in schema\n'
+        "  .spec.unknown: field not declared in schema"
+    )
+
+
 def test_applied_managed_fields_are_refused() -> None:
     with pytest.raises(ApplyError, match="must be nil") as refused:
         applied(None, thing({}, managedFields=[{"manager": "a"}]))
