@@ -27,7 +27,7 @@ class Cli:
     """The command, pointed at one API server."""
 
     def __init__(self, kubeconfig: Path, directory: Path) -> None:
-        self._environment = {
+        self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(directory),
             "KUBECONFIG": str(kubeconfig),
@@ -42,7 +42,7 @@ class Cli:
             KARDINAL,
             *arguments,
             cwd=self._directory,
-            env=self._environment,
+            env=self.environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

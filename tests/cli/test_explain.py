@@ -1,0 +1,105 @@
+"""`kardinal explain` and `kardinal get steps` beside a promotion that is really under way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from tests.cli.conftest import KARDINAL, Cli
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_controller, start_simulator
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+
+async def _held_before_prod(world: World, repository: GitRepository) -> None:
+    """A Bundle that soaks in staging, with a team gate of its own open."""
+    await start_controller(world)
+    await start_simulator(world)
+    await world.apply(
+        pipeline(repository, environments=["staging", environment("prod", approval="pr-review")]),
+        gate("staging-soak", "bundle.upstreamSoakMinutes >= 30", namespace="platform-policies"),
+        gate("any-day", "environment.name == 'prod'"),
+        bundle("my-app-1", tag="1.29.0"),
+    )
+    await world.wait_for(
+        POLICY_GATE, "my-app-1-prod-staging-soak", lambda obj: obj.get("status", {}).get("ready") is False
+    )
+    await world.settle()
+
+
+async def test_explain_shows_each_gate_with_what_it_saw_and_when_it_opens(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await _held_before_prod(world, repository)
+    lines = (await cli("explain", "my-app", "--env", "prod")).splitlines()
+    assert lines[:2] == ["PROMOTION: my-app / prod", "  Bundle: my-app-1 (1.29.0)"]
+    (soak,) = [line for line in lines if "staging-soak  [org]" in line]
+    assert "FAIL" in soak
+    assert "bundle.upstreamSoakMinutes = 0 (threshold: >= 30)" in soak
+    assert "ETA: ~" in lines[lines.index(soak) + 1]
+    (other,) = [line for line in lines if "any-day" in line]
+    assert "[team]" in other
+    assert "PASS" in other
+    assert lines[-1] == "RESULT: BLOCKED by staging-soak"
+
+
+async def test_explain_is_there_for_programs_too(cli: Cli, world: World, repository: GitRepository) -> None:
+    await _held_before_prod(world, repository)
+    answer = json.loads(await cli("explain", "my-app", "--env", "prod", "-o", "json"))
+    assert answer["result"] == "BLOCKED by staging-soak"
+    assert {entry["name"]: entry["result"] for entry in answer["gates"]} == {"staging-soak": "FAIL", "any-day": "PASS"}
+
+
+async def test_get_steps_shows_steps_and_gates_in_order(cli: Cli, world: World, repository: GitRepository) -> None:
+    await _held_before_prod(world, repository)
+    rows = [line.split() for line in (await cli("get", "steps", "my-app")).splitlines()]
+    assert rows[0] == ["ENVIRONMENT", "NODE", "STATE", "MESSAGE"]
+    assert rows[1][:3] == ["staging", "step", "Verified"]
+    assert {row[2] for row in rows[2:4]} == {"staging-soak", "any-day"}
+    assert rows[4][:2] == ["prod", "step"]
+
+
+async def test_explain_says_that_a_pipeline_is_paused(cli: Cli, world: World, repository: GitRepository) -> None:
+    await _held_before_prod(world, repository)
+    await cli("pause", "my-app")
+    await world.settle()
+    assert (await cli("explain", "my-app", "--env", "prod")).splitlines()[-1].startswith("RESULT: PAUSED")
+
+
+async def test_watch_prints_again_when_the_answer_changes(cli: Cli, world: World, repository: GitRepository) -> None:
+    await _held_before_prod(world, repository)
+    process = await asyncio.create_subprocess_exec(
+        *(KARDINAL, "explain", "my-app", "--env", "prod", "--watch"),
+        env=cli.environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        await _read_until(process.stdout, "RESULT: BLOCKED by staging-soak")
+        await world.wait_for(
+            PROMOTION_STEP, "my-app-1-prod", lambda obj: obj.get("status", {}).get("state") == "WaitingForMerge"
+        )
+        await _read_until(process.stdout, "RESULT: WaitingForMerge")
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+async def _read_until(stream: asyncio.StreamReader, words: str) -> None:
+    async with asyncio.timeout(30):
+        while words not in (line := (await stream.readline()).decode()):
+            assert line, "the command ended"
+
+
+async def test_a_verified_bundle_is_explained_by_its_evidence(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await start_controller(world)
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=["dev"]), bundle("my-app-1"))
+    await world.wait_for(BUNDLE, "my-app-1", lambda obj: obj.get("status", {}).get("phase") == "Verified")
+    assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", "dev")
