@@ -15,20 +15,20 @@ from kardinal.localplane.protobuf import decode
 from kardinal.localplane.protobuf_tables import KINDS, MESSAGES
 
 RECORDED_SECRET = (
-    "azhzAAoMCgJ2MRIGU2VjcmV0EpADCvQCCgFzEgAaBnAtcm9vbSIAKiQxNzhiOTQzZi01ZTk1LTQ2NzMtYmRlNi1hMDA4ZDk4MjYzNzMyAzYwMDgA"
-    "QggIsq+G2AYQAGIFCgFhEgBqFwoJTmFtZXNwYWNlGgF4IgF1KgJ2MTAAcgN4L3mKAYUCCg1QeXRob24tdXJsbGliEgZVcGRhdGUaAnYxIggIsq+G"
-    "2AYQADIIRmllbGRzVjE60QEKzgF7ImY6ZGF0YSI6eyIuIjp7fSwiZjphIjp7fSwiZjplIjp7fX0sImY6aW1tdXRhYmxlIjp7fSwiZjptZXRhZGF0"
-    "YSI6eyJmOmFubm90YXRpb25zIjp7Ii4iOnt9LCJmOmEiOnt9fSwiZjpmaW5hbGl6ZXJzIjp7Ii4iOnt9LCJ2OlwieC95XCIiOnt9fSwiZjpvd25l"
-    "clJlZmVyZW5jZXMiOnsiLiI6e30sIms6e1widWlkXCI6XCJ1XCJ9Ijp7fX19LCJmOnR5cGUiOnt9fUIAEgYKAWESAWISBQoBZRIAGgZPcGFxdWUo"
-    "ABoAIgA="
+    "azhzAAoMCgJ2MRIGU2VjcmV0EpkDCv0CCgFzEgAaB2RlZmF1bHQiACokM2FiMmVjMjgtNDU2Yi00ZTAyLTgxZTAtNWM0NDNmMDVhNjJjMgQ2OTkz"
+    "OABCCAjBwIbYBhAASggIwcCG2AYQAFAAYgUKAWESAGoXCglOYW1lc3BhY2UaAXgiAXUqAnYxMAByA3gveYoBgAIKCHJlY29yZGVyEgZVcGRhdGUa"
+    "AnYxIggIwcCG2AYQADIIRmllbGRzVjE60QEKzgF7ImY6ZGF0YSI6eyIuIjp7fSwiZjphIjp7fSwiZjplIjp7fX0sImY6aW1tdXRhYmxlIjp7fSwi"
+    "ZjptZXRhZGF0YSI6eyJmOmFubm90YXRpb25zIjp7Ii4iOnt9LCJmOmEiOnt9fSwiZjpmaW5hbGl6ZXJzIjp7Ii4iOnt9LCJ2OlwieC95XCIiOnt9"
+    "fSwiZjpvd25lclJlZmVyZW5jZXMiOnsiLiI6e30sIms6e1widWlkXCI6XCJ1XCJ9Ijp7fX19LCJmOnR5cGUiOnt9fUIAEgYKAWESAWISBQoBZRIA"
+    "GgZPcGFxdWUoABoAIgA="
 )
 RECORDED_EVENT = (
-    "azhzAAoZChBldmVudHMuazhzLmlvL3YxEgVFdmVudBK9AwrUAgoCZTISABoGcC1yb29tIgAqJDEyM2I1MzBmLTRlMGItNDEwNC04Mzc1LThiODU5"
-    "YzU3MDBmMTIDNjA0OABCCAiyr4bYBhAAigGJAgoNUHl0aG9uLXVybGxpYhIGVXBkYXRlGhBldmVudHMuazhzLmlvL3YxIggIsq+G2AYQADIIRmll"
-    "bGRzVjE6xwEKxAF7ImY6YWN0aW9uIjp7fSwiZjpldmVudFRpbWUiOnt9LCJmOm5vdGUiOnt9LCJmOnJlYXNvbiI6e30sImY6cmVnYXJkaW5nIjp7"
-    "fSwiZjpyZXBvcnRpbmdDb250cm9sbGVyIjp7fSwiZjpyZXBvcnRpbmdJbnN0YW5jZSI6e30sImY6c2VyaWVzIjp7Ii4iOnt9LCJmOmNvdW50Ijp7"
-    "fSwiZjpsYXN0T2JzZXJ2ZWRUaW1lIjp7fX0sImY6dHlwZSI6e319QgASCwil69zKBhCAlO86Gg8IBBILCKXr3MoGEICU7zoiBmMuaW8veCoBaTIB"
-    "YToBckIeCglDb25maWdNYXASBnAtcm9vbRoBeCIAKgAyADoAUgFuWgZOb3JtYWxiBAoAEgBqAHIAeAAaACIA"
+    "azhzAAoZChBldmVudHMuazhzLmlvL3YxEgVFdmVudBK7AwrRAgoCZTISABoHZGVmYXVsdCIAKiRkZmE4ZmZmOS1iYjhlLTQyODAtOTU1MS01N2Rl"
+    "MDNkNTY5YzEyBDY5OTQ4AEIICMHAhtgGEACKAYQCCghyZWNvcmRlchIGVXBkYXRlGhBldmVudHMuazhzLmlvL3YxIggIwcCG2AYQADIIRmllbGRz"
+    "VjE6xwEKxAF7ImY6YWN0aW9uIjp7fSwiZjpldmVudFRpbWUiOnt9LCJmOm5vdGUiOnt9LCJmOnJlYXNvbiI6e30sImY6cmVnYXJkaW5nIjp7fSwi"
+    "ZjpyZXBvcnRpbmdDb250cm9sbGVyIjp7fSwiZjpyZXBvcnRpbmdJbnN0YW5jZSI6e30sImY6c2VyaWVzIjp7Ii4iOnt9LCJmOmNvdW50Ijp7fSwi"
+    "ZjpsYXN0T2JzZXJ2ZWRUaW1lIjp7fX0sImY6dHlwZSI6e319QgASCwil69zKBhCAlO86Gg8IBBILCKXr3MoGEICU7zoiBmMuaW8veCoBaTIBYToB"
+    "ckIfCglDb25maWdNYXASB2RlZmF1bHQaAXgiACoAMgA6AFIBbloGTm9ybWFsYgQKABIAagByAHgAGgAiAA=="
 )
 
 
@@ -66,10 +66,10 @@ def test_a_secret_recorded_from_a_real_server_reads_as_its_json() -> None:
         "kind": "Secret",
         "metadata": {
             "name": "s",
-            "namespace": "p-room",
-            "uid": "178b943f-5e95-4673-bde6-a008d9826373",
-            "resourceVersion": "600",
-            "creationTimestamp": "2026-11-21T13:08:02Z",
+            "namespace": "default",
+            "uid": "3ab2ec28-456b-4e02-81e0-5c443f05a62c",
+            "resourceVersion": "6993",
+            "creationTimestamp": "2026-11-21T13:44:33Z",
             "annotations": {"a": ""},
             "ownerReferences": [
                 {"kind": "Namespace", "name": "x", "uid": "u", "apiVersion": "v1", "controller": False}
@@ -95,7 +95,7 @@ def test_an_event_recorded_from_a_real_server_keeps_its_microseconds() -> None:
         "reportingInstance": "i",
         "action": "a",
         "reason": "r",
-        "regarding": {"kind": "ConfigMap", "namespace": "p-room", "name": "x"},
+        "regarding": {"kind": "ConfigMap", "namespace": "default", "name": "x"},
         "note": "n",
         "type": "Normal",
     }
