@@ -19,10 +19,13 @@ Exit codes: 0 done, 1 failed (the message says what to do next), 2 called wrongl
 `KUBECONFIG` names the kubeconfig where `--kubeconfig` does not.
 """
 
+WIDTH = 100
+"""Columns of the help texts, whatever terminal they are generated in."""
+
 
 def reference() -> str:
     """The whole page."""
-    return INTRODUCTION + "".join(_sections(main, click.Context(main, info_name="kardinal")))
+    return INTRODUCTION + "".join(_sections(main, click.Context(main, info_name="kardinal", terminal_width=WIDTH)))
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
@@ -31,7 +34,9 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
         for name in command.list_commands(context):
             nested = command.get_command(context, name)
             if nested is not None:
-                yield from _sections(nested, click.Context(nested, info_name=name, parent=context))
+                yield from _sections(
+                    nested, click.Context(nested, info_name=name, parent=context, terminal_width=WIDTH)
+                )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ async def _held_before_prod(world: World, repository: GitRepository) -> None:
     await start_simulator(world)
     await world.apply(
         pipeline(repository, environments=["staging", environment("prod", approval="pr-review")]),
-        gate("staging-soak", "bundle.upstreamSoakMinutes >= 30", namespace="platform-policies"),
+        gate("staging-soak", "bundle.upstreamSoakMinutes >= 2", namespace="platform-policies"),
         gate("any-day", "environment.name == 'prod'"),
         bundle("my-app-1", tag="1.29.0"),
     )
@@ -37,7 +37,7 @@ async def test_explain_shows_each_gate_with_what_it_saw_and_when_it_opens(
     assert lines[:2] == ["PROMOTION: my-app / prod", "  Bundle: my-app-1 (1.29.0)"]
     (soak,) = [line for line in lines if "staging-soak  [org]" in line]
     assert "FAIL" in soak
-    assert "bundle.upstreamSoakMinutes = 0 (threshold: >= 30)" in soak
+    assert "bundle.upstreamSoakMinutes = 0 (threshold: >= 2)" in soak
     assert "ETA: ~" in lines[lines.index(soak) + 1]
     (other,) = [line for line in lines if "any-day" in line]
     assert "[team]" in other
