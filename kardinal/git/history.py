@@ -56,7 +56,11 @@ class History:
             oid = pending.popleft()
             if oid == since:
                 continue
-            commit = known.get(oid) or self.commit(staging, oid)
+            commit = known.get(oid)
+            if commit is None:
+                if staging.shallow and not staging.has(oid):
+                    continue
+                commit = self.commit(staging, oid)
             yield commit
             limit -= 1
             for parent in commit.parents:

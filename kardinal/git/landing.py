@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kardinal.git.backend import Backend, require_tip
+from kardinal.git.errors import DamagedRepository
 from kardinal.git.history import History
 from kardinal.git.message import Message
 from kardinal.git.names import branch_ref
@@ -49,6 +50,8 @@ def land_all(
         before = history.commit(staging, head).tree
         try:
             after = apply(staging, before, order.edit(TreeView(staging, before)))
+        except DamagedRepository:
+            raise
         except Exception as error:  # an edit is foreign code: whatever it raises is its caller's, not its neighbours'
             results.append(error)
             continue

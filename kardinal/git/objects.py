@@ -63,6 +63,7 @@ class Staging:
 
     def __init__(self, repository: pygit2.Repository) -> None:
         self._odb = repository.odb
+        self.shallow: bool = repository.is_shallow
         self._new: dict[str, tuple[ObjectType, bytes]] = {}
         self._trees: dict[str, dict[str, Entry]] = {}
 

@@ -6,8 +6,10 @@ held, so several processes may work on one repository at once.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from kardinal.git.local import LocalBackend
 from kardinal.git.objects import Staging
@@ -35,6 +37,7 @@ class References:
 
     def __init__(self, backend: LocalBackend) -> None:
         self.backend = backend
+        self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(self, name: str) -> str | None:
         """The object a reference points to."""
@@ -71,12 +74,15 @@ class References:
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[HeldRecord]:
         """Hold a reference across other operations."""
-        holding = await self.backend.run(lambda: self.backend.refs.hold(name))
-        held = await self.backend.run(holding.__enter__)
-        try:
-            content = None
-            if held.value is not None:
-                content = (await self.contents([held.value]))[held.value]
-            yield HeldRecord(self, held, content)
-        finally:
-            await self.backend.run(holding.__exit__, None, None, None)
+        # Queueing here first: threads that wait for a lock would be missed by its holder, who needs one to go on.
+        queue = self._queues.setdefault(name, asyncio.Lock())
+        async with queue:
+            holding = await self.backend.run(lambda: self.backend.refs.hold(name))
+            held = await self.backend.run(holding.__enter__)
+            try:
+                content = None
+                if held.value is not None:
+                    content = (await self.contents([held.value]))[held.value]
+                yield HeldRecord(self, held, content)
+            finally:
+                await self.backend.run(holding.__exit__, None, None, None)

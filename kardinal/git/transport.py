@@ -18,6 +18,7 @@ import re
 import threading
 import time
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import pygit2
 
@@ -94,6 +95,11 @@ class Transfer(pygit2.RemoteCallbacks):
             raise AuthenticationFailed(
                 f"{self._url} asks for credentials",
                 remedy="Put username and password, or a token, into a Secret and name it in git.secretRef",
+            )
+        if urlsplit(url)[:2] != urlsplit(self._url)[:2]:
+            raise AuthenticationFailed(
+                f"{self._url} redirects to another host, which is not given the credentials",
+                remedy="Put the final address into git.url",
             )
         if self._asked:
             raise _refused_credentials(self._url)

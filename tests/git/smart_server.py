@@ -49,6 +49,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         self.server.requests.append(f"{self.command} {self.path}")
+        self.server.authorisations.append(self.headers.get("Authorization"))
         self.body = self._body()
         if not self.server.trouble(self, self.path.partition("?")[0]):
             self.serve()
@@ -127,6 +128,7 @@ class SmartServer(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Exchange)
         self.root = root
         self.requests: list[str] = []
+        self.authorisations: list[str | None] = []
         self.connections: list[socket.socket] = []
         self.trouble: Callable[[Exchange, str], bool] = no_trouble
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -18,7 +18,7 @@ from kardinal.git import (
     RepositoryUnreachable,
     create_bare_repository,
 )
-from tests.git.conftest import Git, message, setting
+from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
 
 
@@ -68,6 +68,18 @@ async def test_a_path_without_a_repository_says_how_to_make_one(repositories: Re
     (tmp_path / "something").mkdir()
     with pytest.raises(RepositoryUnreachable, match="not a Git repository"):
         await repositories.open(str(tmp_path / "something")).head("main")
+
+
+async def test_a_shallow_repository_ends_where_its_history_does(
+    repositories: Repositories, bare: Git, tmp_path: Path
+) -> None:
+    for number in range(3):
+        files = {**manifests(), "README.md": f"{number}\n"}
+        bare.commit(files, parent=bare("rev-parse", "main"))
+    bare("clone", "-q", "--bare", "--depth=2", bare.directory.as_uri(), str(tmp_path / "shallow.git"))
+    repository = repositories.open(str(tmp_path / "shallow.git"))
+    assert (await repository.land("main", setting("dev", b"v2\n"), message("dev"))).changed
+    assert len(await repository.log("main", 10)) == 3
 
 
 async def test_local_repositories_need_permission(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> None:

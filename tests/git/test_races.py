@@ -12,7 +12,7 @@ import pytest
 from kardinal.git import GitRunner, Message, PushRejected, Repositories, Repository, Tree
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import NewPullRequest, local_pull_requests
-from tests.git.conftest import Git, manifests, message, setting
+from tests.git.conftest import Git, manifests, message, setting, until
 
 WORKER = Path(__file__).with_name("worker.py")
 ROOT = WORKER.parents[2]
@@ -37,6 +37,10 @@ def start_pushing(bare: Git, clone: Path, count: int) -> subprocess.Popen[bytes]
 
 async def finished(*processes: subprocess.Popen[bytes]) -> None:
     assert await asyncio.gather(*(asyncio.to_thread(process.wait, 50) for process in processes)) == [0] * len(processes)
+
+
+async def until_commits(bare: Git, count: int) -> None:
+    await until(lambda: len(subjects(bare)) > count)
 
 
 def subjects(bare: Git) -> list[str]:
@@ -139,3 +143,19 @@ async def test_two_agents_on_one_step_make_one_commit(
     assert len({landed.commit for landed in results}) == 1
     assert len(subjects(bare)) == 2
     await others.close()
+
+
+async def test_a_process_killed_at_any_moment_loses_nothing_and_repeats_nothing(
+    repository: Repository, bare: Git
+) -> None:
+    for reached in (4, 11, 18):
+        worker = start_worker(bare, "one", 30)
+        await until_commits(bare, reached)
+        worker.kill()
+        worker.wait()
+        # Whatever it held is free for the next one.
+        await repository.land("main", setting("dev", b"v%d\n" % reached), message("dev", f"app-{reached}"))
+    await finished(start_worker(bare, "one", 30))
+    expected = [f"one {number}" for number in range(30)] + [f"promote app-{n} to dev" for n in (4, 11, 18)]
+    assert sorted(subjects(bare)) == sorted([*expected, "x"])
+    bare("fsck", "--strict")

@@ -228,6 +228,21 @@ async def test_a_certificate_nobody_trusts_is_named(repositories: Repositories, 
     assert "SSL_CERT_FILE" in caught.value.remedy
 
 
+async def test_credentials_do_not_follow_a_redirect_to_another_host(
+    remote: Repository, server: SmartServer, tmp_path: Path, certificate: Path
+) -> None:
+    with serving(tmp_path, certificate) as stranger:
+
+        def redirect(exchange: Exchange, path: str) -> bool:
+            exchange.refuse(301, "Location", f"{stranger.url}{exchange.path}")
+            return True
+
+        server.trouble = redirect
+        with pytest.raises(AuthenticationFailed, match="redirects to another host"):
+            await remote.head("main")
+        assert not any(authorised for authorised in stranger.authorisations)
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_server_in_trouble_is_worth_another_attempt(
     remote: Repository, server: SmartServer, status: int

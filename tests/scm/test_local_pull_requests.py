@@ -11,11 +11,13 @@ from kardinal.git import GitRunner, MergeConflict, Message, Repositories, Reposi
 from kardinal.scm import (
     NewPullRequest,
     PullRequestEnded,
+    PullRequestError,
     PullRequestNotFound,
     PullRequests,
+    UnsupportedProvider,
     local_pull_requests,
 )
-from tests.git.conftest import Git, manifests
+from tests.git.conftest import Git, manifests, until
 from tests.support.clock import VirtualClock
 
 
@@ -188,3 +190,88 @@ async def test_an_opening_that_died_before_its_record_was_written_is_completed_b
     bare("update-ref", "refs/kardinal/pull/1/head", new.head)
     assert (await pulls.open(new)).number == 1
     assert len(await pulls.list()) == 1
+
+
+async def test_of_a_merge_and_a_close_at_once_one_wins_and_the_base_agrees(
+    pulls: PullRequests, repository: Repository, bare: Git
+) -> None:
+    number = (await pulls.open(await propose(repository))).number
+    results = await asyncio.gather(
+        pulls.close(number, by="one", comment=""), pulls.merge(number, by="two"), return_exceptions=True
+    )
+    assert sum(isinstance(result, PullRequestEnded) for result in results) == 1
+    merged = (await pulls.get(number)).state == "merged"
+    assert bare("rev-list", "--count", "main") == ("2" if merged else "1")
+
+
+async def test_a_branch_deleted_by_hand_is_merged_from_what_was_proposed(
+    pulls: PullRequests, repository: Repository, bare: Git
+) -> None:
+    new = await propose(repository)
+    number = (await pulls.open(new)).number
+    bare("branch", "-D", new.head)
+    await pulls.merge(number, by="reviewer")
+    assert bare("show", "main:environments/prod/kustomization.yaml") == "v2"
+
+
+async def test_comments_are_kept_in_order(pulls: PullRequests, repository: Repository) -> None:
+    number = (await pulls.open(await propose(repository))).number
+    await asyncio.gather(*(pulls.comment(number, f"comment {n}") for n in range(5)))
+    assert sorted((await pulls.get(number)).comments) == [f"comment {n}" for n in range(5)]
+
+
+async def test_a_damaged_record_is_named_and_hides_no_other(
+    pulls: PullRequests, repository: Repository, bare: Git
+) -> None:
+    await pulls.open(await propose(repository, "dev"))
+    await pulls.open(await propose(repository, "prod"))
+    rubbish = bare("hash-object", "-w", "--stdin", input='{"title": 1}')
+    bare("update-ref", "refs/kardinal/pull/1/meta", rubbish)
+    assert [pull.number for pull in await pulls.list()] == [2]
+    with pytest.raises(PullRequestError, match="record of pull request 1 is damaged"):
+        await pulls.get(1)
+    assert (await pulls.open(await propose(repository, "staging"))).number == 3
+
+
+async def test_packed_references_are_pull_requests_all_the_same(
+    pulls: PullRequests, repository: Repository, bare: Git
+) -> None:
+    opened = await pulls.open(await propose(repository))
+    bare("pack-refs", "--all", "--prune")
+    assert await pulls.list() == [opened]
+    assert (await pulls.merge(1, by="reviewer")).state == "merged"
+
+
+async def test_a_merge_wakes_those_who_wait(pulls: PullRequests, repository: Repository, clock: VirtualClock) -> None:
+    number = (await pulls.open(await propose(repository))).number
+    wakes: list[None] = []
+    subscription = pulls.subscribe(lambda: wakes.append(None))
+    await until(lambda: len(wakes) == 1)
+    await pulls.merge(number, by="reviewer")
+    clock.advance_to_next_timer()
+    await until(lambda: len(wakes) == 2)
+    subscription.close()
+
+
+async def test_a_repository_elsewhere_has_no_local_pull_requests(
+    repositories: Repositories, clock: VirtualClock
+) -> None:
+    with pytest.raises(UnsupportedProvider, match="provider local"):
+        local_pull_requests(repositories.open("https://example.org/gitops.git"), clock=clock)
+
+
+async def test_a_branch_is_not_merged_into_itself(pulls: PullRequests) -> None:
+    with pytest.raises(PullRequestError, match="into itself"):
+        await pulls.open(NewPullRequest(title="", body="", head="main", base="main"))
+
+
+async def test_requests_are_reported_with_their_outcome(repository: Repository, clock: VirtualClock) -> None:
+    seen: list[tuple[str, str]] = []
+    pulls = local_pull_requests(
+        repository, clock=clock, on_request=lambda endpoint, status: seen.append((endpoint, status))
+    )
+    number = (await pulls.open(await propose(repository))).number
+    await pulls.close(number, by="reviewer", comment="")
+    with pytest.raises(PullRequestEnded):
+        await pulls.merge(number, by="reviewer")
+    assert seen == [("open", "ok"), ("close", "ok"), ("merge", "PullRequestEnded")]
