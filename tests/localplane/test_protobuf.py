@@ -70,6 +70,8 @@ def test_a_secret_recorded_from_a_real_server_reads_as_its_json() -> None:
             "uid": "3ab2ec28-456b-4e02-81e0-5c443f05a62c",
             "resourceVersion": "6993",
             "creationTimestamp": "2026-11-21T13:44:33Z",
+            "deletionTimestamp": "2026-11-21T13:44:33Z",
+            "deletionGracePeriodSeconds": 0,
             "annotations": {"a": ""},
             "ownerReferences": [
                 {"kind": "Namespace", "name": "x", "uid": "u", "apiVersion": "v1", "controller": False}
