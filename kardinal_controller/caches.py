@@ -76,6 +76,8 @@ def pipeline_label(bundle: JsonObject) -> str:
 def needs_translation(bundle: JsonObject) -> bool:
     """Whether a Bundle has no Graph, or one that lacks what could not be translated."""
     status = bundle.get("status", {})
+    if status.get("phase") == "Superseded":
+        return False
     conditions = {condition["type"] for condition in status.get("conditions", ())}
     return "graphRef" not in status or "InvalidSpec" in conditions or status.get("phase") == "SkipDenied"
 

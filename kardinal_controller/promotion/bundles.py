@@ -124,6 +124,8 @@ class BundleReconciler:
     async def _start(self, scene: Scene) -> Finding:
         """A Bundle that has no Graph yet gets one, unless something speaks against it."""
         bundle = scene.bundle
+        if bundle.status.phase == "Superseded":
+            return unchanged(scene)
         if newer := successor(bundle, scene.siblings):
             return superseded(scene, newer)
         if scene.graph is not None:
@@ -143,7 +145,8 @@ class BundleReconciler:
         status, legend = scene.bundle.status, scene.legend
         if status.phase == "Superseded":
             return unchanged(scene)
-        if not is_over(entries_of(scene), legend) and (newer := successor(scene.bundle, scene.siblings)):
+        moving = status.phase == "Promoting" if legend is None else not is_over(entries_of(scene), legend)
+        if moving and (newer := successor(scene.bundle, scene.siblings)):
             return superseded(scene, newer)
         if scene.graph is None:
             return await self._without_graph(scene)

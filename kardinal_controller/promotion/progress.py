@@ -74,10 +74,8 @@ def progress(entries: Mapping[str, EnvironmentStatus]) -> Progress:
     return Progress("Promoting", "Promoting", f"{len(verified)} of {len(entries)} environments are Verified")
 
 
-def is_over(entries: Mapping[str, EnvironmentStatus], legend: Legend | None) -> bool:
+def is_over(entries: Mapping[str, EnvironmentStatus], legend: Legend) -> bool:
     """Whether nothing moves any more: every environment is Verified, Failed, or behind one that failed."""
-    if legend is None:
-        return True
     states = {name: entry.state for name, entry in entries.items()}
     return all(
         states.get(name) in ("Verified", "Failed")

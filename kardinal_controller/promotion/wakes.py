@@ -17,6 +17,8 @@ from kardinal_controller.policy.gates import is_template
 
 __all__ = ["bundle_sources"]
 
+_SETTLED = frozenset(["Verified", "Superseded"])
+
 _STEP_FIELDS = ("state", "message", "promotedAt", "verifiedAt", "commit", "prURL", "evidence")
 
 
@@ -24,10 +26,10 @@ def bundle_sources(caches: Caches) -> Sequence[Source]:
     """The sources of the controller of Bundles."""
 
     def siblings(bundle: JsonObject) -> Iterable[Key]:
+        """Those that may still give way to another one."""
         key = key_of(bundle)
-        return (
-            other for other in map(key_of, caches.bundles_of(key.namespace, pipeline_label(bundle))) if other != key
-        )
+        others = caches.bundles_of(key.namespace, pipeline_label(bundle))
+        return (key_of(other) for other in others if key_of(other) != key and _phase(other) not in _SETTLED)
 
     def untranslated_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
         key = key_of(pipeline)
@@ -60,6 +62,10 @@ def _standing(bundle: JsonObject) -> object:
     """What decides which Bundle takes the place of which."""
     status = bundle.get("status", {})
     return status.get("phase"), status.get("graphRef"), status.get("sequence"), status.get("pipeline")
+
+
+def _phase(bundle: JsonObject) -> object:
+    return bundle.get("status", {}).get("phase")
 
 
 def _step_progress(step: JsonObject) -> object:

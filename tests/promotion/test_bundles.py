@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
+from kardinal.api import BUNDLE, CUSTOM_RESOURCE_DEFINITION, GRAPH, PROMOTION_STEP
+from kardinal.api.names import label_value
 from kardinal.kube import JsonObject
 from kardinal_controller.program import Controller
 from tests.promotion.hands import Hands
@@ -201,3 +203,27 @@ async def test_every_bundle_is_counted_once_with_its_source(
     await world.settle()
     labels = {"pipeline": "my-app", "source": source}
     assert running.manager.metrics.get_sample_value("kardinal_bundles_created_total", labels) == 1
+
+
+async def test_a_pipeline_with_a_name_too_long_for_a_label_is_found(world: World, controller: Controller) -> None:
+    name = "a-very-long-name-" * 5 + "x"
+    await world.apply(pipeline(REPOSITORY, name=name), bundle("app-1", pipeline=label_value(name)))
+    started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    assert started["status"]["pipeline"] == name
+    step = await world.wait_for(PROMOTION_STEP, "app-1-dev", lambda _: True)
+    assert step["spec"]["pipeline"] == name
+
+
+async def test_an_error_of_the_api_server_is_tried_again_and_never_a_failed_bundle(
+    world: World, running: Controller, definitions: list[JsonObject]
+) -> None:
+    graphs = next(each for each in definitions if each["metadata"]["name"] == "graphs.experimental.kro.run")
+    refusing = copy.deepcopy(graphs)
+    spec = refusing["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["required"] = ["something-nobody-writes"]
+    await world.client.apply(CUSTOM_RESOURCE_DEFINITION, refusing, field_manager="test", force=True)
+    await world.apply(bundle("app-1"))
+    await world.live(timedelta(minutes=2))
+    assert "phase" not in (await world.get(BUNDLE, "app-1")).get("status", {})
+    await world.client.apply(CUSTOM_RESOURCE_DEFINITION, graphs, field_manager="test", force=True)
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))

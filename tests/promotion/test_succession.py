@@ -141,3 +141,38 @@ async def test_what_an_environment_runs_is_never_collected(world: World, control
         await world.wait_for(BUNDLE, f"app-{number}", phase("Failed"))
     await world.settle()
     assert sorted(obj["metadata"]["name"] for obj in await world.objects(BUNDLE)) == ["app-1", "app-3"]
+
+
+async def test_of_bundles_created_at_once_exactly_the_last_survives(world: World, running: Controller) -> None:
+    for name in ("app-3", "app-5", "app-1", "app-4", "app-2"):
+        await world.apply(bundle(name))
+    await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
+    await world.settle()
+    found = {obj["metadata"]["name"]: obj["status"]["phase"] for obj in await world.objects(BUNDLE)}
+    assert found.pop("app-2") == "Promoting"
+    assert set(found.values()) == {"Superseded"}
+
+
+async def test_a_superseded_bundle_does_not_rise_again_when_its_successor_is_deleted(
+    world: World, running: Controller
+) -> None:
+    await world.apply(bundle("app-1", intent={"target": "nowhere"}))
+    await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    await world.apply(bundle("app-2"))
+    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
+    await world.delete(BUNDLE, "app-2")
+    await world.client.patch(BUNDLE, "app-1", "default", {"spec": {"intent": {"target": "dev"}}})
+    await world.apply(pipeline(REPOSITORY, environments=["dev"]))
+    await world.live(timedelta(minutes=1))
+    assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Superseded"
+    assert await world.find(GRAPH, "app-1") is None
+
+
+async def test_taking_the_pin_off_lets_the_successor_take_over(world: World, running: Controller) -> None:
+    pinned = bundle("app-1")
+    pinned["metadata"]["annotations"] = {"kardinal.io/pin": "true"}
+    await world.apply(pinned, bundle("app-2"))
+    await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
+    pinned["metadata"]["annotations"] = {"kardinal.io/pin": "false"}
+    await world.apply(pinned)
+    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
