@@ -3,8 +3,9 @@
 The branch's name is deterministic, so a restart meets its own work. What it finds there decides:
 
 - nothing: the branch is made from the base's head;
-- our commit at the tip, and it says what the edit says on today's base: adopted;
-- our commit at the tip, but the base's content has changed since: replaced by a new commit on today's base;
+- our commit at the tip, made where the base's files are still the same, and saying what the edit says: adopted;
+- our commit at the tip, but those files have changed on the base since: replaced by a new commit on today's base,
+  because the old one would conflict with it for ever;
 - our commit below others: a reviewer has added to it, so it is adopted as it stands;
 - anything else: refused, because it is not ours to overwrite.
 """
@@ -45,13 +46,20 @@ def propose(backend: Backend, history: History, branch: str, *, base: str, order
                 remedy="Delete or rename it",
             )
         current = history.commit(staging, tip)
-        if found.id != tip or _says(staging, current.tree, files):
+        made_on = history.commit(staging, current.parents[0]).tree if current.parents else current.tree
+        if found.id != tip or (_says(staging, current.tree, files) and _agree(staging, made_on, before, files)):
             return Landed(commit=tip, tree=current.tree, changed=True, adopted=True)
     if after == before:
         return Landed(commit=base_tip, tree=before, changed=False, adopted=False)
     new = staging.add_commit(tree=after, parent=base_tip, message=str(order.message), time=time)
     backend.publish(branch_ref(branch), old=tip, new=new, staging=staging)
     return Landed(commit=new, tree=after, changed=True, adopted=False)
+
+
+def _agree(staging: Staging, tree: str, other: str, files: Mapping[str, bytes]) -> bool:
+    """Whether two trees have the same content where `files` are."""
+    one, two = TreeView(staging, tree), TreeView(staging, other)
+    return all(one.read(path) == two.read(path) for path in files)
 
 
 def _says(staging: Staging, tree: str, files: Mapping[str, bytes]) -> bool:

@@ -39,6 +39,16 @@ async def test_a_proposal_is_made_anew_when_its_file_has_changed_on_the_base(rep
     assert bare("show", f"{BRANCH}:{PATH}") == "changed\nadded"
 
 
+async def test_a_proposal_that_says_the_same_is_made_anew_when_the_base_changed_the_same_lines(
+    repository: Repository, bare: Git
+) -> None:
+    await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
+    bare.commit({**manifests(), PATH: "changed\n"}, parent=bare("rev-parse", "main"))
+    again = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
+    assert not again.adopted
+    assert (await repository.merge("main", again.commit)).commit == bare("rev-parse", "main") == again.commit
+
+
 async def test_what_a_reviewer_added_is_not_thrown_away(repository: Repository, bare: Git) -> None:
     await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
     addition = bare.commit({**manifests(), PATH: "v2 but better\n"}, branch=BRANCH, parent=bare("rev-parse", BRANCH))
