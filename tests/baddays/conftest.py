@@ -10,10 +10,13 @@ import pytest
 from kardinal.api import BUNDLE, DEPLOYMENT, PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal_controller.program import Controller
+from tests.baddays.processes import shell
 from tests.support.objects import namespace
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
+
+__all__ = ["shell"]
 
 JsonObject = dict[str, Any]
 

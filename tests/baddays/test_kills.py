@@ -1,0 +1,88 @@
+"""Killed at every step it has written down, a process that is started again finishes the walk, nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
+from kardinal.kube import Client, ConnectionFailed, JsonObject
+from tests.baddays.processes import Local, Process, Shell, phase, wait_for
+from tests.support.objects import bundle, environment, pipeline
+from tests.support.repository import GitRepository
+
+BEFORE_PUSH = "dev Promoting: git-push Running"
+AFTER_PUSH = "dev HealthChecking: health-check Running"
+WAITING = "prod WaitingForMerge: wait-for-merge Running"
+MERGED = "prod HealthChecking: health-check Running"
+VERIFIED = "prod Verified: health-check Succeeded"
+STAYS = {BEFORE_PUSH, AFTER_PUSH, WAITING, MERGED, VERIFIED}
+"""The first point of the walk, and those at which it rests: here nothing overtakes the kill."""
+
+WALK = STAYS | {
+    "dev Verified: health-check Succeeded",
+    "prod Promoting: git-push Running",
+    "prod Promoting: open-pr Running",
+}
+"""Everything that is written down on the way."""
+
+
+def _point(step: JsonObject) -> str | None:
+    """Where a promotion is, as its status says."""
+    status = step.get("status") or {}
+    if not status.get("steps"):
+        return None
+    last = status["steps"][-1]
+    return f"{step['spec']['environment']} {status['state']}: {last['uses']} {last['state']}"
+
+
+async def _points(client: Client) -> AsyncIterator[str]:
+    """Where the promotions are and go, until the server is gone."""
+    try:
+        async with client.watch(PROMOTION_STEP, "default", initial_events=True) as events:
+            async for event in events:
+                if event.type != "BOOKMARK" and (point := _point(event.object)):
+                    yield point
+    except ConnectionFailed:
+        return
+
+
+@pytest.mark.timeout(240)
+async def test_a_walk_is_finished_whenever_its_process_is_killed(
+    shell: Shell, repository: GitRepository, tmp_path: Path
+) -> None:
+    local = Local(shell, tmp_path / "local", "--simulate")
+    await local.up()
+    seen: set[str] = set()
+    killed: set[str] = set()
+    merging: Process | None = None
+    async with asyncio.timeout(200), local.client() as client:
+        prod = environment("prod", approval="pr-review")
+        await client.create(PIPELINE, pipeline(repository, environments=["dev", prod]))
+        await client.create(BUNDLE, bundle("b"))
+        while VERIFIED not in killed:
+            async for point in _points(client):
+                # What was written before the kill took effect is still read, and killed at once it is met again.
+                seen.add(point)
+                if point not in killed and local.process.running:
+                    local.process.kill()
+                    killed.add(point)
+                elif point == WAITING and merging is None:
+                    merging = await shell.start("kardinal", "pr", "merge", "1", kubeconfig=local.kubeconfig)
+            await local.process.ended()
+            await local.begin()
+        await wait_for(client, BUNDLE, phase("Verified"), "b")
+
+    assert killed >= STAYS
+    assert seen >= WALK
+    for name in ("dev", "prod"):
+        (commit,) = repository.promotions(name)
+        assert commit.trailers["Kardinal-Bundle"] == "b"
+        assert commit.trailers["Kardinal-Step"] == f"default/b-{name}"
+    assert len(repository.commits()) == 3
+    (pull_request,) = orjson.loads(await local.kardinal("pr", "list", "--all", "-o", "json"))
+    assert (pull_request["number"], pull_request["environment"], pull_request["state"]) == (1, "prod", "merged")
