@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import hypothesis
 import pytest
 import structlog
 
@@ -16,6 +19,10 @@ pytest_plugins = [
     "tests.support.repository",
     "tests.support.world",
 ]
+
+# How long an example takes says something about the machine only; in CI a run can be repeated as it was.
+hypothesis.settings.register_profile("kardinal", deadline=None, database=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("kardinal")
 
 
 @pytest.fixture(autouse=True)
