@@ -1,6 +1,5 @@
 """controller-runtime for asyncio, on top of `kardinal.kube`. It knows no custom resource."""
 
-from kardinal.runtime.apply import apply, owned_by, owner_reference
 from kardinal.runtime.clock import Clock, SystemClock, Timer
 from kardinal.runtime.controller import Controller, Reconciler, Result
 from kardinal.runtime.errors import GraceExceeded, RuntimeFailure, SyncTimeout, TerminalError, UndeclaredInformer
@@ -38,10 +37,7 @@ __all__ = [
     "Timer",
     "UndeclaredInformer",
     "Watch",
-    "apply",
     "key_of",
-    "owned_by",
-    "owner_reference",
     "to_owner",
     "to_self",
 ]

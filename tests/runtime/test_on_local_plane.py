@@ -10,7 +10,7 @@ import pytest
 from kardinal.api.core import CONFIG_MAP, EVENT, NAMESPACE, SECRET
 from kardinal.kube import ApiError, Client, Conflict, JsonObject, NotFound, PatchType, load_connection
 from kardinal.localplane import Authority, LocalPlane
-from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, StatusWriter, Watch, apply
+from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, StatusWriter, Watch
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock
 
@@ -234,13 +234,6 @@ async def test_events_reach_the_server_and_grow_into_a_series(
     await second.stop()
     (event,) = (await plane_client.list(EVENT, "default")).items
     assert event["series"]["count"] == 4
-
-
-async def test_a_child_goes_with_its_owner(plane: LocalPlane, plane_client: Client) -> None:
-    owner = await plane_client.create(CONFIG_MAP, config_map("owner"))
-    await apply(plane_client, CONFIG_MAP, config_map("child", x="1"), field_manager="test", owner=owner)
-    await plane_client.delete(CONFIG_MAP, "owner", "default")
-    await until(lambda: not plane.objects("configmaps", "default"))
 
 
 async def test_many_objects_arrive_in_one_request(plane: LocalPlane, plane_client: Client, manager: Manager) -> None:

@@ -9,7 +9,7 @@ import pytest
 from kardinal.api import ResourceType
 from kardinal.api.core import NAMESPACE
 from kardinal.kube import Client, JsonObject
-from kardinal.runtime import Channel, Key, Watch, owned_by, to_owner, to_self
+from kardinal.runtime import Channel, Key, Watch, to_owner, to_self
 from kardinal.runtime.informer import Event, Informer
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
@@ -127,28 +127,3 @@ async def test_a_channel_reaches_every_controller_it_belongs_to(clock: VirtualCl
         channel.attach(queue)
     channel.push(Key("default", "a"))
     assert [await taken(queue) for queue in queues] == [[("a", 0)], [("a", 0)]]
-
-
-def test_a_child_names_its_controller_once() -> None:
-    owner = {"apiVersion": "v1", "kind": "Parent", "metadata": {"name": "p", "namespace": "default", "uid": "u9"}}
-    child = widget("a", 1)
-    owned = owned_by(owned_by(child, owner), owner)
-    assert owned["metadata"]["ownerReferences"] == [
-        {
-            "apiVersion": "v1",
-            "kind": "Parent",
-            "name": "p",
-            "uid": "u9",
-            "controller": True,
-        }
-    ]
-    assert child["metadata"]["ownerReferences"] == []
-
-
-def test_a_second_controller_and_an_owner_elsewhere_are_refused() -> None:
-    owner = {"apiVersion": "v1", "kind": "Parent", "metadata": {"name": "p", "namespace": "default", "uid": "u9"}}
-    with pytest.raises(ValueError, match="another controller"):
-        owned_by(widget("a", 1, reference("q")), owner)
-    elsewhere = {**owner, "metadata": {**owner["metadata"], "namespace": "other"}}  # type: ignore[dict-item]
-    with pytest.raises(ValueError, match="another namespace"):
-        owned_by(widget("a", 1), elsewhere)
