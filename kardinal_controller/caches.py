@@ -6,15 +6,15 @@ this Bundle") are indexes, so that a reconcile costs the same with ten Bundles a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kardinal.api import BUNDLE, GRAPH, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.kube import JsonObject
 from kardinal.runtime import Key, Manager
-from kardinal_controller.policy.gates import is_instance, is_template
+from kardinal_controller.labels import is_instance, is_template, labels_of
 
-__all__ = ["Caches", "bundle_key", "labels_of", "needs_translation", "pipeline_label"]
+__all__ = ["Caches", "bundle_key", "needs_translation", "pipeline_label"]
 
 _BUNDLE = "bundle"
 _PIPELINE = "pipeline"
@@ -85,10 +85,6 @@ def needs_translation(bundle: JsonObject) -> bool:
 def bundle_key(step: JsonObject) -> Key:
     """The Bundle of a PromotionStep."""
     return Key(step["metadata"]["namespace"], step["spec"]["bundleRef"])
-
-
-def labels_of(obj: JsonObject) -> Mapping[str, str]:
-    return obj["metadata"].get("labels") or {}
 
 
 def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:

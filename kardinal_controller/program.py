@@ -20,13 +20,14 @@ from kardinal_controller.caches import Caches
 from kardinal_controller.graph import graph_controller
 from kardinal_controller.http import ApiServer
 from kardinal_controller.metrics import ControlPlaneMetrics
-from kardinal_controller.policy.instances import GateReconciler
-from kardinal_controller.policy.templates import TemplateReconciler
-from kardinal_controller.promotion.bundles import BundleReconciler
-from kardinal_controller.promotion.graphs import GraphKeeper
-from kardinal_controller.promotion.pipelines import PipelineReconciler
-from kardinal_controller.promotion.repository import Features
-from kardinal_controller.promotion.unavailable import UnavailableKindReconciler
+from kardinal_controller.policy import GateReconciler, TemplateReconciler
+from kardinal_controller.promotion import (
+    BundleReconciler,
+    Features,
+    GraphKeeper,
+    PipelineReconciler,
+    UnavailableKindReconciler,
+)
 
 __all__ = ["Controller", "ControllerOptions"]
 

@@ -7,17 +7,15 @@ multiply the gates with every Bundle.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kardinal.api import PolicyGate
 from kardinal.api.names import (
     LABEL_APPLIES_TO,
-    LABEL_BUNDLE,
     LABEL_PIPELINE,
     LABEL_SCOPE,
     LABEL_TYPE,
-    TYPE_FREEZE,
     TYPE_GATE,
     TYPE_SKIP_PERMISSION,
     gate_name,
@@ -25,8 +23,9 @@ from kardinal.api.names import (
     short_hash,
 )
 from kardinal.api.policy_gate import GateScope, PolicyGateSpec
+from kardinal_controller.labels import is_template
 
-__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_instance", "is_template"]
+__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +41,6 @@ class GateTemplate:
 
     def applies_to(self, environment: str) -> bool:
         return not self.environments or environment in self.environments
-
-
-def is_instance(labels: Mapping[str, str]) -> bool:
-    """Whether a gate with these labels belongs to one Bundle."""
-    return LABEL_BUNDLE in labels
-
-
-def is_template(labels: Mapping[str, str]) -> bool:
-    """Whether Bundles get instances of a gate with these labels, or may ask it for permission to skip."""
-    return not is_instance(labels) and labels.get(LABEL_TYPE) != TYPE_FREEZE
 
 
 def collect(

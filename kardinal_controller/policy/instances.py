@@ -16,11 +16,11 @@ from kardinal.api.names import step_name
 from kardinal.api.policy_gate import GateOrigin, PolicyGateStatus
 from kardinal.kube import JsonObject
 from kardinal.runtime import Clock, Event, Key, Result, Source, StatusWriter, Watch, key_of
-from kardinal_controller.caches import Caches, bundle_key, labels_of, pipeline_label
+from kardinal_controller.caches import Caches, bundle_key, pipeline_label
+from kardinal_controller.labels import is_instance, labels_of
 from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.policy.context import Context, Soak, upstream_soak
 from kardinal_controller.policy.decision import decide
-from kardinal_controller.policy.gates import is_instance
 
 __all__ = ["GateReconciler"]
 

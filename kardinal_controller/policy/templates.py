@@ -13,9 +13,10 @@ from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.api.policy_gate import PolicyGateStatus
 from kardinal.kube import JsonObject
 from kardinal.runtime import Clock, Event, EventRecorder, Key, Result, Source, StatusWriter, Watch, key_of
-from kardinal_controller.caches import Caches, labels_of
+from kardinal_controller.caches import Caches
+from kardinal_controller.labels import is_instance, is_template, labels_of
 from kardinal_controller.policy.evaluate import fault
-from kardinal_controller.policy.gates import gate_warnings, is_instance, is_template
+from kardinal_controller.policy.gates import gate_warnings
 
 __all__ = ["TemplateReconciler"]
 

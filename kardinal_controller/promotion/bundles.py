@@ -23,7 +23,7 @@ from kardinal.kube import JsonObject
 from kardinal.runtime import Clock, EventRecorder, Key, Result, Source, StatusWriter, key_of
 from kardinal_controller.caches import Caches, pipeline_label
 from kardinal_controller.metrics import ControlPlaneMetrics
-from kardinal_controller.promotion.errors import PromotionError
+from kardinal_controller.promotion.errors import InvalidSpec, PromotionError
 from kardinal_controller.promotion.graphs import GraphKeeper
 from kardinal_controller.promotion.progress import is_over
 from kardinal_controller.promotion.scene import (
@@ -133,7 +133,8 @@ class BundleReconciler:
         if newer := awaited(bundle, scene.siblings):
             return Finding("Available", "Waiting", f"Bundle {newer.metadata.name} is newer and about to start")
         if scene.pipeline is None:
-            return Finding("Available", "PipelineNotFound", pipeline_missing(scene))
+            missing = pipeline_missing(scene)
+            return Finding("Available", missing.reason, f"{missing.message}: {missing.remedy}")
         try:
             graph = await self._graphs.create(scene.pipeline, bundle)
         except PromotionError as error:
@@ -153,7 +154,7 @@ class BundleReconciler:
         if not intent_moved(scene.bundle):
             return followed(scene)
         if scene.pipeline is None:
-            return replace(followed(scene), phase="Failed", reason="PipelineNotFound", message=pipeline_missing(scene))
+            return refused(scene, InvalidSpec([pipeline_missing(scene)]))
         try:
             graph = await self._graphs.extend(scene.graph, scene.pipeline, scene.bundle)
         except PromotionError as error:
@@ -185,7 +186,8 @@ class BundleReconciler:
             sequence=scene.bundle.status.sequence,
             now=self._clock.now(),
         )
-        closing = scene.graph is not None and finding.phase == "Superseded" and has_come_to_rest(scene)
+        # Not in the run that writes the phase: by the next one every step has had the chance to appear.
+        closing = scene.graph is not None and before.phase == "Superseded" and has_come_to_rest(scene)
         if after != before:
             wait = self._wait(key) if not closing and not is_urgent(before, after) else 0.0
             if wait > 0:

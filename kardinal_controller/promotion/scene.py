@@ -13,7 +13,7 @@ from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus
 from kardinal.api.names import LABEL_PIPELINE
 from kardinal.kube import JsonObject
-from kardinal_controller.caches import labels_of
+from kardinal_controller.labels import labels_of
 from kardinal_controller.promotion.errors import InvalidSpec, Problem, PromotionError, SkipDenied
 from kardinal_controller.promotion.legend import Legend, read_legend
 from kardinal_controller.promotion.progress import environments, graph_trouble, progress
@@ -131,10 +131,13 @@ def without_label(scene: Scene) -> Finding:
     return refused(scene, InvalidSpec([problem]))
 
 
-def pipeline_missing(scene: Scene) -> str:
-    return (
-        f"there is no Pipeline {scene.label} in namespace {scene.bundle.metadata.namespace}: "
-        "the Bundle starts as soon as there is one"
+def pipeline_missing(scene: Scene) -> Problem:
+    return Problem(
+        f"Bundle/{scene.bundle.metadata.name}",
+        f"metadata.labels[{LABEL_PIPELINE}]",
+        "PipelineNotFound",
+        f"there is no Pipeline {scene.label} in namespace {scene.bundle.metadata.namespace}",
+        "the Bundle goes on as soon as there is one",
     )
 
 

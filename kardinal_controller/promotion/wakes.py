@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kardinal.kube import JsonObject
 from kardinal.runtime import Event, Key, Source, Watch, key_of
-from kardinal_controller.caches import Caches, bundle_key, labels_of, needs_translation, pipeline_label
-from kardinal_controller.policy.gates import is_template
+from kardinal_controller.caches import Caches, bundle_key, needs_translation, pipeline_label
+from kardinal_controller.labels import is_template, labels_of
 
 __all__ = ["bundle_sources"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from kardinal.api import BUNDLE, GRAPH, METRIC_CHECK, PIPELINE, SUBSCRIPTION
 from kardinal_controller.program import Controller
 from tests.promotion.hands import Hands
@@ -158,3 +160,47 @@ async def test_kinds_that_are_not_built_say_so(world: World, controller: Control
     for resource, name in ((METRIC_CHECK, "rate"), (SUBSCRIPTION, "watch")):
         stored = await world.wait_for(resource, name, lambda obj: reason(obj) == "NotImplemented")
         assert condition(stored)["status"] == "False"  # type: ignore[index]
+
+
+async def test_what_keeps_the_engine_from_its_work_stands_on_the_bundle(
+    world: World, running: Controller, hands: Hands
+) -> None:
+    await world.apply(gate("soak", "true"), gate("app-1-prod-soak", "false", applies_to="nowhere"))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    await hands.verify("app-1-dev", "app-1-staging")
+    stuck = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "GraphTrouble")
+    assert stuck["status"]["phase"] == "Promoting"
+    assert str(condition(stuck)).find("Conflict") > 0
+
+
+async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(
+    world: World, running: Controller, hands: Hands
+) -> None:
+    await world.apply(bundle("app-1", intent={"target": "dev"}))
+    await hands.verify("app-1-dev")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    await world.delete(PIPELINE, "my-app")
+    await patch(world, "app-1", {"spec": {"intent": {"target": "staging"}}})
+    waiting = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    assert condition(waiting, "InvalidSpec")["reason"] == "PipelineNotFound"  # type: ignore[index]
+    await world.live(timedelta(minutes=1))
+    assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Failed"
+    await world.apply(pipeline(REPOSITORY))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    await hands.verify("app-1-staging")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+
+
+async def test_a_graph_that_cannot_be_made_again_is_made_when_the_pipeline_is_corrected(
+    world: World, running: Controller
+) -> None:
+    await world.apply(bundle("app-1"))
+    await world.wait_for(GRAPH, "app-1", lambda _: True)
+    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
+    await world.settle()
+    await world.delete(GRAPH, "app-1")
+    await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    await world.apply(pipeline(REPOSITORY))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    assert await world.find(GRAPH, "app-1") is not None
