@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 LONGEST_MODULE = 400
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def name(path: Path) -> str:
@@ -29,7 +35,7 @@ def test_no_module_is_longer_than_a_reader_can_hold() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert [name(path) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [name(path) for path in MODULES if not ast.get_docstring(parsed(path))] == []
 
 
 def test_nothing_is_left_for_later() -> None:
@@ -44,7 +50,7 @@ def test_what_is_imported_is_declared() -> None:
     known = {"pydantic-core": "pydantic"}
     distributions = importlib.metadata.packages_distributions()
     for path in MODULES:
-        for imported in {found.partition(".")[0] for found in imports(ast.parse(path.read_text()))}:
+        for imported in {found.partition(".")[0] for found in imports(parsed(path))}:
             if imported in sys.stdlib_module_names or imported in PACKAGES:
                 continue
             names = {known.get(canonical(found), canonical(found)) for found in distributions[imported]}
@@ -61,7 +67,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
 
 def test_every_room_exports_what_it_names() -> None:
     for path in MODULES:
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         exported = next((exports(node) for node in tree.body if exports(node) is not None), None)
         if exported is None:
             continue
