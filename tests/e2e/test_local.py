@@ -1,0 +1,73 @@
+"""The life of `kardinal local up`: who may start it, what it leaves on the disk, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from kardinal.api import PIPELINE
+from tests.baddays.processes import Local, Shell
+from tests.support.objects import pipeline
+from tests.support.repository import GitRepository
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.timeout(180)
+async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
+    shell: Shell, repository: GitRepository, tmp_path: Path
+) -> None:
+    own = shell.home / ".kube" / "config"
+    own.parent.mkdir()
+    own.write_text("this is nobody else's business\n")
+    directory = tmp_path / "local"
+    local = Local(shell, directory, "--simulate")
+    await local.up()
+    first = local.process
+
+    assert f"export KUBECONFIG={local.kubeconfig}" in first.lines
+    assert _mode(directory) == 0o700
+    assert {path.name: oct(_mode(path)) for path in directory.iterdir() if _mode(path) & 0o077} == {}
+    assert own.read_text() == "this is nobody else's business\n"
+    assert list(own.parent.iterdir()) == [own]
+
+    refused = await shell.run("kardinal", "local", "up", "--dir", directory, code=1)
+    assert str(first.pid) in refused
+    assert "Traceback" not in refused
+    status = await shell.run("kardinal", "local", "status", "--dir", directory)
+    (server,) = [line.split()[-1] for line in first.lines if line.startswith("API server")]
+    assert f"process {first.pid} runs on {directory}" in status
+    assert server in status
+
+    async with local.client() as client:
+        await client.create(PIPELINE, pipeline(repository))
+    await local.kill()
+    assert "nothing runs" in await shell.run("kardinal", "local", "status", "--dir", directory, code=1)
+
+    await local.up()
+    assert f"API server   {server}" in local.process.lines
+    async with local.client() as client:
+        assert (await client.get(PIPELINE, "my-app", "default"))["spec"]["environments"][0]["name"] == "dev"
+    local.process.send(signal.SIGINT)
+    await _ended_cleanly(local)
+
+
+@pytest.mark.timeout(180)
+async def test_down_ends_it_as_sigterm_does(shell: Shell, tmp_path: Path) -> None:
+    local = Local(shell, tmp_path / "local")
+    await local.up()
+    said = await shell.run("kardinal", "local", "down", "--dir", local.directory)
+    assert said == f"stopped process {local.process.pid}"
+    await _ended_cleanly(local)
+    assert "nothing runs" in await shell.run("kardinal", "local", "down", "--dir", local.directory)
+
+
+async def _ended_cleanly(local: Local) -> None:
+    assert await local.process.ended() == 0
+    assert local.process.lines[-1] == "stopping"
+    assert "Traceback" not in local.process.output
