@@ -21,9 +21,9 @@ def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
     assert parse_duration(text) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 m", "1d", "5m ", "9" * 400 + "h"])
+@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 m", "1d", "5m ", "9999999999h"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises((DurationError, OverflowError)):
+    with pytest.raises(DurationError, match="is not a duration"):
         parse_duration(text)
 
 
