@@ -27,7 +27,7 @@ from kardinal.cli.errors import CommandError
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
 from kardinal.localplane import LocalPlane, LocalPlaneError, holder
-from kardinal.localplane.simulator import DELAY, Renderer, Simulator
+from kardinal.localplane.simulator import DELAY, Renderer, Simulator, find_renderer
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.logging import configure
 from kardinal_controller.program import Controller, ControllerOptions
@@ -161,7 +161,7 @@ async def _start_simulator(
         runner=runner,
         clock=SystemClock(),
         delay=DELAY if delay is None else delay,
-        renderer=renderer,
+        renderer=renderer or await find_renderer(runner),
     )
     stack.push_async_callback(simulator.stop)
     await simulator.start()

@@ -32,11 +32,11 @@ class Simulator:
         runner: GitRunner,
         clock: Clock,
         delay: timedelta = DELAY,
-        renderer: Renderer | None = None,
+        renderer: Renderer,
     ) -> None:
         self.runner = runner
         self.manager = Manager(client, clock=clock, name="kardinal-simulator")
-        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer or find_renderer(runner))
+        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer)
         Workloads(self.manager, clock=clock, delay=delay)
 
     async def start(self) -> None:

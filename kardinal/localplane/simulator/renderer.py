@@ -71,11 +71,11 @@ class KustomizeRenderer:
         return output
 
 
-def find_renderer(runner: GitRunner) -> Renderer:
+async def find_renderer(runner: GitRunner) -> Renderer:
     """The best renderer this machine has."""
-    if kustomize := shutil.which("kustomize"):
+    if kustomize := await runner.run(shutil.which, "kustomize"):
         return KustomizeRenderer([kustomize, "build"], runner=runner)
-    if kubectl := shutil.which("kubectl"):
+    if kubectl := await runner.run(shutil.which, "kubectl"):
         return KustomizeRenderer([kubectl, "kustomize"], runner=runner)
     return BuiltInRenderer()
 

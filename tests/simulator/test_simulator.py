@@ -1,0 +1,128 @@
+"""The simulator beside an API server: what it applies, what it says, and that it is somebody of its own."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+
+import pytest
+
+from kardinal.api import DEPLOYMENT, NAMESPACE
+from kardinal.git import GitRunner, Repositories
+from kardinal.kube import JsonObject
+from kardinal.localplane.simulator import Simulator, find_renderer
+from tests.support.objects import pipeline
+from tests.support.programs import start_simulator
+from tests.support.repository import GitRepository, create_repository, sample_files
+from tests.support.world import World
+
+ENVIRONMENTS = ["dev", "staging", "prod"]
+
+
+def _is_available(deployment: JsonObject) -> bool:
+    conditions = deployment.get("status", {}).get("conditions", [])
+    return any(entry["type"] == "Available" and entry["status"] == "True" for entry in conditions)
+
+
+async def test_every_environment_is_applied_to_the_namespace_of_its_name(
+    world: World, repository: GitRepository
+) -> None:
+    await start_simulator(world)
+    await world.apply(pipeline(repository))
+    for name in ENVIRONMENTS:
+        deployment = await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace=name)
+        assert deployment["metadata"]["annotations"]["simulator.kardinal.io/commit"] == repository.head()
+        assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "ghcr.io/acme/my-app:1.0.0"
+        assert await world.find(NAMESPACE, name) is not None
+    assert world.plane.audit.count(verbs={"patch"}, resource="deployments.apps", user="kardinal:simulator") >= 6
+
+
+async def test_a_commit_to_one_environment_touches_no_other(world: World, repository: GitRepository) -> None:
+    await start_simulator(world)
+    await world.apply(pipeline(repository))
+    for name in ENVIRONMENTS:
+        await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace=name)
+    before = {name: await world.get(DEPLOYMENT, "my-app", name) for name in ENVIRONMENTS}
+    path = "environments/dev/kustomization.yaml"
+    changed = repository.commit({path: repository.read(path).replace("1.0.0", "1.1.0")})
+    await world.wait_for(
+        DEPLOYMENT,
+        "my-app",
+        lambda obj: obj["metadata"]["annotations"]["simulator.kardinal.io/commit"] == changed and _is_available(obj),
+        namespace="dev",
+    )
+    await world.settle()
+    for name in ("staging", "prod"):
+        assert await world.get(DEPLOYMENT, "my-app", name) == before[name]
+
+
+async def test_a_namespace_of_its_own_in_a_kustomization_is_an_event_on_the_pipeline(
+    world: World, repository: GitRepository
+) -> None:
+    path = "environments/dev/kustomization.yaml"
+    repository.commit({path: f"namespace: elsewhere\n{repository.read(path)}"})
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=["dev"]))
+    await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace="dev")
+    await world.settle()
+    (event,) = await world.events("NamespaceDiffers")
+    assert event["regarding"]["name"] == "my-app"
+    assert "elsewhere" in event["note"]
+    assert await world.find(NAMESPACE, "elsewhere") is None
+
+
+async def test_what_the_small_reader_does_not_know_is_an_event(world: World, repository: GitRepository) -> None:
+    path = "environments/dev/kustomization.yaml"
+    repository.commit({path: f"{repository.read(path)}commonLabels: {{team: shop}}\n"})
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=["dev"]))
+    await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace="dev")
+    await world.settle()
+    (event,) = await world.events("FieldNotRendered")
+    assert "commonLabels" in event["note"]
+
+
+async def test_an_environment_that_cannot_be_rendered_does_not_hold_up_the_others(
+    world: World, repository: GitRepository
+) -> None:
+    repository.commit({"environments/dev/kustomization.yaml": "resources: [missing.yaml]\n"})
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=["dev", "staging"]))
+    await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace="staging")
+    await world.settle()
+    (event,) = await world.events("RenderFailed")
+    assert "missing.yaml" in event["note"]
+
+
+async def test_a_repository_that_is_not_there_is_an_event_and_tried_again(world: World) -> None:
+    path = world.directory / "late.git"
+    await start_simulator(world)
+    await world.apply(pipeline(path.as_uri(), environments=["dev"]))
+    await world.until(lambda: world.events("BranchNotFollowed"))
+    create_repository(path, sample_files(["dev"]))
+    await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace="dev")
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
+async def test_kubectl_renders_where_it_is_installed(world: World, repository: GitRepository) -> None:
+    path = "environments/dev/kustomization.yaml"
+    repository.commit({path: f"{repository.read(path)}namePrefix: x-\n"})
+    runner = GitRunner(workers=2)
+    repositories = Repositories(world.directory / "git", runner=runner, clock=world.clock, allow_local=True)
+    renderer = await find_renderer(runner)
+    simulator = await world.run(
+        lambda client: Simulator(
+            client,
+            repositories,
+            runner=runner,
+            clock=world.clock,
+            delay=timedelta(0),
+            renderer=renderer,
+        ),
+        identity="simulator",
+    )
+    await world.apply(pipeline(repository, environments=["dev"]))
+    await world.wait_for(DEPLOYMENT, "x-my-app", _is_available, namespace="dev")
+    await world.stop(simulator)
+    await repositories.close()
+    runner.close()
