@@ -159,8 +159,11 @@ class _Walk:
     async def follow(self, bundle: str) -> Timeline:
         async with asyncio.TaskGroup() as tasks:
             watches = [tasks.create_task(self._watch(resource)) for resource in (BUNDLE, POLICY_GATE, PROMOTION_STEP)]
-            with self._view():
+            self._open_view()
+            try:
                 await self._until_finished(bundle)
+            finally:
+                self._close_view()
             for watch in watches:
                 watch.cancel()
         return self._timeline
@@ -190,9 +193,16 @@ class _Walk:
                     self._show(line)
                     self._changed.set()
 
-    def _view(self) -> Live:
-        self._live = Live(console=console(), refresh_per_second=8, transient=True) if console().is_terminal else None
-        return self._live or Live(console=console(), auto_refresh=False)
+    def _open_view(self) -> None:
+        """On a terminal, the state of every environment below the lines; elsewhere the lines alone."""
+        if console().is_terminal:
+            self._live = Live(_table(self._timeline), console=console(), refresh_per_second=8, transient=True)
+            self._live.start()
+
+    def _close_view(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def _show(self, line: Line) -> None:
         console().print(_row(line))
@@ -206,8 +216,7 @@ class _Walk:
             return
         self._reviewed.add(pull.number)
         opened = await self._pulls.get(pull.number)
-        if self._live is not None:
-            self._live.stop()
+        self._close_view()
         rule = "─" * 78
         click.echo(f"\n{rule}\npull request #{opened.number}: {opened.title}\n\n{opened.body.rstrip()}\n{rule}\n")
         if self._ask and not await asyncio.to_thread(click.confirm, "Merge it, as its reviewer?", default=True):
@@ -215,8 +224,7 @@ class _Walk:
         else:
             merged = await self._pulls.merge(opened.number, by=getpass.getuser())
             click.echo(f"merged as {(merged.merge_commit or '')[:12]} by {getpass.getuser()}\n")
-        if self._live is not None:
-            self._live.start()
+        self._open_view()
 
 
 def _row(line: Line) -> str:
