@@ -246,8 +246,9 @@ async def _conclude(repository: Repository, timeline: Timeline, before: str) -> 
     for commit in await repository.log("main", 10):
         if commit.id == before:
             break
-        trailers = "  ".join(f"{name}: {value}" for name, value in commit.trailers.items())
-        click.echo(f"  {commit.id[:12]}  {commit.subject}\n                {trailers}")
+        click.echo(f"  {commit.id[:12]}  {commit.subject}")
+        for name, value in commit.trailers.items():
+            click.echo(f"                {name}: {value}")
     path = "environments/prod/kustomization.yaml"
     head = await repository.head("main")
     old = ((await repository.read(before, path)) or b"").decode().splitlines()
