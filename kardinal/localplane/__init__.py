@@ -3,17 +3,18 @@
 What `kardinal local up` runs on, and what most tests run on. It is not a mock: the controllers reach it over HTTPS
 exactly as they reach a cluster. It is not a cluster either: no pods run, one process, one writer.
 
-    plane          start and stop: directory, lock, listener, identities
-    api            HTTP: authentication, routing, errors         exchange, routes, negotiation, bodies, statuses
-    information    versions, discovery, OpenAPI                  discovery, openapi
-    reading        get, list, watch                              lists, watches, selectors, rendering, columns
-    writing        create, update, patch, delete                 objects, composition, deletion, admission, metadata
-    validation     schema and rules of one kind                  schema, rules
-    control        housekeeping                                  collector, namespaces, definitions, expiry
-    store          objects, revisions, the file                  history
-    kinds          what is known of a kind                       builtin, registry, eventviews, crds
-    ssa, patches   server-side apply and the other three patches
-    security       authority, tokens, kubeconfigs                audit, reviews
+    plane         start and stop: directory, lock, listener, identities
+    handlers      the answers to requests            control      what goes on without one
+    wire          what requests and answers look like
+    objects       what may be done to objects        security     who may do it
+    apply         server-side apply                  patches      the other three
+    builtin       the kinds that are always there
+    kinds         what is known of a kind            tables       what `kubectl get` prints of it
+    schemas       what a schema says of an object    storage      objects, revisions, the file
+    simulator     what would run in a cluster; a client like any other
+
+A room imports from those below it, never from one above or beside it; `documents`, `errors`, `audit` and `statuses`
+(the words of a refusal) are shared by all that need them.
 """
 
 from kardinal.localplane.audit import LoggedRequest, LogSubscription, RequestLog

@@ -11,7 +11,7 @@
     ├── ApplyConflict         fields owned by another manager
     └── UnsupportedProtobuf   a protobuf body we cannot decode
 
-Only `StatusError` crosses into HTTP; `handlers` maps the others to it in one place.
+Only `StatusError` crosses into HTTP; `handlers.api` maps the others to it in one place.
 """
 
 from __future__ import annotations

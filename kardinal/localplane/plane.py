@@ -16,21 +16,22 @@ from pathlib import Path
 
 from aiohttp import web
 
-from kardinal.localplane.api import Api
 from kardinal.localplane.audit import RequestLog
 from kardinal.localplane.builtin import BUILTIN_KINDS, NAMESPACE
 from kardinal.localplane.control import Control
-from kardinal.localplane.deletion import Deletion
 from kardinal.localplane.errors import DirectoryInUse, PortUnusable
-from kardinal.localplane.information import Information
-from kardinal.localplane.objects import Objects, WriteOptions
-from kardinal.localplane.reading import Reading
-from kardinal.localplane.registry import Registry
-from kardinal.localplane.reviews import REVIEW_KINDS
-from kardinal.localplane.security import IDENTITIES, Authority, Tokens, private_directory, write_kubeconfig
-from kardinal.localplane.selectors import Selector, parse_fields, parse_labels
-from kardinal.localplane.store import Store
-from kardinal.localplane.writing import Writing
+from kardinal.localplane.handlers import Api, Information, Reading, Writing
+from kardinal.localplane.kinds import Registry
+from kardinal.localplane.objects import Deletion, Objects, Selector, WriteOptions, parse_fields, parse_labels
+from kardinal.localplane.security import (
+    IDENTITIES,
+    REVIEW_KINDS,
+    Authority,
+    Tokens,
+    private_directory,
+    write_kubeconfig,
+)
+from kardinal.localplane.storage import Store
 from kardinal.runtime.clock import Clock, SystemClock
 
 __all__ = ["LocalPlane", "holder"]

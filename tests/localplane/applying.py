@@ -6,8 +6,8 @@ import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kardinal.localplane.fieldsets import paths
-from kardinal.localplane.ssa import apply, track_update
+from kardinal.localplane.apply.fieldsets import paths
+from kardinal.localplane.apply.ssa import apply, track_update
 
 __all__ = ["LATER", "NOW", "SCHEMA", "applied", "owners", "thing", "times", "updated"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.localplane.builtin_schemas import builtin_schema
-from kardinal.localplane.patches import strategic_merge
-from kardinal.localplane.schema import Outcome, compile_schema
+from kardinal.localplane.builtin.schemas import builtin_schema
+from kardinal.localplane.patches.strategic import strategic_merge
+from kardinal.localplane.schemas.structural import Outcome, compile_schema
 
 KINDS = [
     ("", "v1", "ConfigMap"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.localplane.builtin_columns import builtin_columns
-from kardinal.localplane.columns import age, custom_columns, table
 from kardinal.localplane.errors import InvalidSchema
+from kardinal.localplane.tables.builtin import builtin_columns
+from kardinal.localplane.tables.columns import age, custom_columns, table
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CREATED = "2026-01-02T03:00:00Z"

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kardinal.localplane.fieldsets import difference, intersection, paths, union
+from kardinal.localplane.apply.fieldsets import difference, intersection, paths, union
 
 steps = st.sampled_from(["f:a", "f:b", 'v:"x"', 'k:{"n":1}'])
 nodes: st.SearchStrategy[Any] = st.recursive(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kardinal.api.crds import definitions
-from kardinal.localplane.builtin_schemas import builtin_schema
-from kardinal.localplane.crds import kinds_of
-from kardinal.localplane.kinds import Kind
-from kardinal.localplane.openapi import document
+from kardinal.localplane.builtin.schemas import builtin_schema
+from kardinal.localplane.handlers.openapi import document
+from kardinal.localplane.kinds.crds import kinds_of
+from kardinal.localplane.kinds.kind import Kind
 
 STATELESS = Kind("batch", "v1", "Job", "jobs", "job", "JobList")
 DEPLOYMENT = Kind(

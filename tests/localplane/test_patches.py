@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.localplane.errors import PatchError
-from kardinal.localplane.patches import json_patch, merge_patch, strategic_merge
+from kardinal.localplane.patches.generic import json_patch, merge_patch
+from kardinal.localplane.patches.strategic import strategic_merge
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2)
 values = st.recursive(

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.localplane.errors import UnsupportedProtobuf
-from kardinal.localplane.protobuf import decode
-from kardinal.localplane.protobuf_tables import KINDS, MESSAGES
+from kardinal.localplane.wire.protobuf import decode
+from kardinal.localplane.wire.protobuf_tables import KINDS, MESSAGES
 
 RECORDED_SECRET = (
     "azhzAAoMCgJ2MRIGU2VjcmV0EpkDCv0CCgFzEgAaB2RlZmF1bHQiACokM2FiMmVjMjgtNDU2Yi00ZTAyLTgxZTAtNWM0NDNmMDVhNjJjMgQ2OTkz"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kardinal.api.crds import definitions
-from kardinal.localplane.columns import custom_columns
 from kardinal.localplane.errors import InvalidSchema
-from kardinal.localplane.rules import Rules, compile_rules
-from kardinal.localplane.schema import compile_schema
+from kardinal.localplane.schemas.rules import Rules, compile_rules
+from kardinal.localplane.schemas.structural import compile_schema
+from kardinal.localplane.tables.columns import custom_columns
 
 STRING = {"type": "string"}
 

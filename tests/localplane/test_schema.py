@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.localplane.errors import InvalidSchema
-from kardinal.localplane.schema import Outcome, compile_schema
+from kardinal.localplane.schemas.structural import Outcome, compile_schema
 
 
 def process(spec_schema: dict[str, Any], spec: Any, *, old: Any = None) -> Outcome:

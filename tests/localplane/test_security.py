@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kardinal.localplane import Authority, LocalPlane, LoggedRequest
-from kardinal.localplane.security import IDENTITIES
+from kardinal.localplane.security.identities import IDENTITIES
 from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for
 
 

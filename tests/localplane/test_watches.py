@@ -5,7 +5,8 @@ from __future__ import annotations
 import aiohttp
 import pytest
 
-from kardinal.localplane import history, watches
+from kardinal.localplane.handlers import watches
+from kardinal.localplane.storage import history
 from tests.localplane.wire import CONFIG_MAPS, Http, config_map, widget
 
 

@@ -1,0 +1,66 @@
+"""The way over from `kubectl apply` to `kubectl apply --server-side`.
+
+Client-side apply keeps its last configuration in an annotation. When the manager is `kubectl` itself, the real server
+takes that annotation as proof: a conflict over a field whose live value is still the one of the annotation is none,
+and the annotation is kept in step with what is applied, so that a user can go back. Whoever does not want this uses
+another manager name. Design: local-plane.md 2.1 (apply --server-side), 2.2 (item 6).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from kardinal.localplane.apply.changes import compare
+from kardinal.localplane.apply.fieldsets import FieldSet, difference
+from kardinal.localplane.apply.shapes import tracked
+from kardinal.localplane.apply.typed import NotTyped, field_set
+from kardinal.localplane.documents import JsonObject
+
+__all__ = ["applied_before", "synchronised"]
+
+_MANAGER: Final = "kubectl"
+_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def applied_before(live: JsonObject, *, manager: str, schema: JsonObject) -> FieldSet:
+    """The fields that kubectl set by client-side apply and that nobody changed since."""
+    text = _annotation(live)
+    if manager != _MANAGER or text is None:
+        return {}
+    try:
+        last = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):
+        return {}
+    try:
+        fields = field_set(tracked(last), schema)
+    except NotTyped:
+        return {}
+    change = compare(tracked(last), tracked(live), schema)
+    for changed in (change.modified, change.added, change.removed):
+        fields = difference(fields, changed)
+    return fields
+
+
+def synchronised(obj: JsonObject, applied: JsonObject, *, manager: str) -> JsonObject:
+    """The object with its annotation as the applied configuration says; itself when nothing is to be changed."""
+    before = _annotation(obj)
+    if manager != _MANAGER or before is None:
+        return obj
+    metadata = applied.get("metadata", {})
+    annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key != _ANNOTATION}
+    configuration = {**applied, "metadata": {**metadata, "annotations": annotations}}
+    if not annotations:
+        del configuration["metadata"]["annotations"]
+    text = orjson.dumps(configuration, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE).decode()
+    if text == before:
+        return obj
+    changed = {**obj["metadata"]["annotations"], _ANNOTATION: text}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": changed}}
+
+
+def _annotation(obj: JsonObject) -> Any:
+    return obj.get("metadata", {}).get("annotations", {}).get(_ANNOTATION)

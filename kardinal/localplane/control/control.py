@@ -1,0 +1,122 @@
+"""What a cluster's controller manager does and this server must do itself.
+
+Level-triggered work on keys: a commit says which objects to look at, one task looks at them one after the other and
+makes at most the writes that are missing, through the same rules as a client's.
+
+Two moments are easy to miss: when a dependent disappears its *owner* has to be looked at again (it may be waiting in a
+foreground deletion), and when any object disappears, so have its namespace and its definition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal.localplane.control.collector import Collector
+from kardinal.localplane.control.definitions import Definitions
+from kardinal.localplane.control.expiry import Expiry
+from kardinal.localplane.control.namespaces import Namespaces
+from kardinal.localplane.kinds import Registry
+from kardinal.localplane.objects import Deletion, is_terminating
+from kardinal.localplane.storage import Change, Entry, Store
+from kardinal.runtime.clock import Clock
+from kardinal.runtime.logging import get_logger
+
+__all__ = ["Control"]
+
+_Key = tuple[str, str, str]  # storage, namespace, name
+
+
+class Control:
+    """The housekeeping task of one plane."""
+
+    def __init__(self, store: Store, *, registry: Registry, deletion: Deletion, clock: Clock) -> None:
+        self._store = store
+        self._registry = registry
+        self._collector = Collector(store, registry=registry, deletion=deletion, look_at=self._push)
+        self._namespaces = Namespaces(store, registry=registry, deletion=deletion)
+        self._definitions = Definitions(store, registry=registry, deletion=deletion, clock=clock)
+        self._expiry = Expiry(store, clock=clock)
+        self._pending: dict[_Key, None] = {}
+        self._ready = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._logger = get_logger("kardinal.localplane")
+
+    @property
+    def idle(self) -> bool:
+        """Whether every commit so far has been looked at."""
+        return not self._pending
+
+    def start(self) -> None:
+        """Take up what an earlier process may have left undone, then follow the commits."""
+        self._definitions.load()
+        self._expiry.load()
+        for storage in self._store.resources():
+            for entry in self._store.entries(storage):
+                self._consider(entry)
+        self._store.listen(self._observe)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="localplane-control")
+
+    async def stop(self) -> None:
+        self._expiry.stop()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _observe(self, change: Change) -> None:
+        self._definitions.observe(change)
+        self._expiry.observe(change)
+        entry = change.entry
+        if change.type != "DELETED":
+            self._consider(entry)
+            return
+        for dependent in self._store.dependents(entry.uid):
+            self._push(dependent)
+        for uid in entry.owners:
+            if (owner := self._store.with_uid(uid)) is not None:
+                self._push(owner)
+        self._push_if_terminating(NAMESPACE.storage, entry.namespace)
+        self._push_if_terminating(CUSTOM_RESOURCE_DEFINITION.storage, entry.resource)
+
+    def _consider(self, entry: Entry) -> None:
+        is_definition = entry.resource == CUSTOM_RESOURCE_DEFINITION.storage
+        if entry.owners or is_definition or is_terminating(entry):
+            self._push(entry)
+
+    def _push_if_terminating(self, storage: str, name: str) -> None:
+        entry = self._store.get(storage, namespace="", name=name)
+        if entry is not None and is_terminating(entry):
+            self._push(entry)
+
+    def _push(self, entry: Entry) -> None:
+        self._pending[(entry.resource, entry.namespace, entry.name)] = None
+        self._ready.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._ready.wait()
+            self._ready.clear()
+            while self._pending:
+                key = next(iter(self._pending))
+                del self._pending[key]
+                try:
+                    self._reconcile(key)
+                except Exception:
+                    self._logger.exception("housekeeping failed", storage=key[0], namespace=key[1], name=key[2])
+                # Requests come first: a large teardown must not hold the event loop.
+                await asyncio.sleep(0)
+
+    def _reconcile(self, key: _Key) -> None:
+        storage, namespace, name = key
+        kind = self._registry.stored(storage)
+        entry = self._store.get(storage, namespace=namespace, name=name)
+        if kind is None or entry is None:
+            return
+        self._collector.reconcile(kind, entry)
+        entry = self._store.get(storage, namespace=namespace, name=name)
+        if entry is None:
+            return
+        if kind is NAMESPACE:
+            self._namespaces.reconcile(entry)
+        elif kind is CUSTOM_RESOURCE_DEFINITION:
+            self._definitions.reconcile(entry)

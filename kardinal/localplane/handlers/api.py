@@ -1,0 +1,127 @@
+"""The HTTP face of the plane: from a request to a handler, from an error to a `Status`.
+
+The order is authenticate, route, read the body, then act; everything after the body was read happens without `await`
+up to the commit. Every request ends in the log exactly once, also when its client has gone away meanwhile.
+"""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from kardinal.localplane import statuses
+from kardinal.localplane.audit import RequestLog
+from kardinal.localplane.errors import (
+    ApplyConflict,
+    LocalPlaneError,
+    PatchError,
+    StatusError,
+    UnsupportedProtobuf,
+)
+from kardinal.localplane.handlers.information import Information
+from kardinal.localplane.handlers.reading import Reading
+from kardinal.localplane.handlers.writing import Writing
+from kardinal.localplane.kinds import Registry
+from kardinal.localplane.security import Tokens, User
+from kardinal.localplane.wire import Exchange, json_response, resolve, verb_of
+from kardinal.runtime.logging import get_logger
+
+__all__ = ["Api"]
+
+_LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_PROBES = frozenset({"/healthz", "/livez", "/readyz"})
+
+
+class Api:
+    """Answers requests; an aiohttp low-level handler."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        tokens: Tokens,
+        log: RequestLog,
+        information: Information,
+        reading: Reading,
+        writing: Writing,
+    ) -> None:
+        self._registry = registry
+        self._tokens = tokens
+        self._log = log
+        self._information = information
+        self._reading = reading
+        self._writing = writing
+        self._logger = get_logger("kardinal.localplane")
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        exchange = Exchange(request, log=self._log)
+        try:
+            response = await self._answer(exchange)
+        except LocalPlaneError as error:
+            response = _refusal(_as_status(error))
+        except ConnectionError:
+            # The client left in the middle of an answer; there is nobody to tell.
+            exchange.record(499)
+            raise
+        except RecursionError:
+            response = _refusal(statuses.bad_request("the body of the request is nested too deeply"))
+        except Exception:
+            self._logger.exception("request failed", method=request.method, path=request.path)
+            response = _refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))
+        exchange.record(response.status)
+        return response
+
+    async def _answer(self, exchange: Exchange) -> web.StreamResponse:
+        request = exchange.request
+        if request.path in _PROBES:
+            return web.Response(text="ok")
+        self._require_loopback_name(request)
+        exchange.user = self._authenticate(request)
+        if request.method in {"GET", "HEAD"} and (answer := self._information.answer(request)) is not None:
+            exchange.verb = "get"
+            return answer
+        target = resolve(request.rel_url.raw_path, self._registry)
+        exchange.target = target
+        exchange.verb = verb_of(request.method, target, exchange.query)
+        match exchange.verb:
+            case "get":
+                return self._reading.get(exchange, target)
+            case "list":
+                return await self._reading.list(exchange, target)
+            case "watch":
+                return await self._reading.watch(exchange, target)
+        return await self._writing.answer(exchange, target)
+
+    def _authenticate(self, request: web.BaseRequest) -> User:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        user = self._tokens.authenticate(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
+        return user
+
+    def _require_loopback_name(self, request: web.BaseRequest) -> None:
+        """Refuse names a web page could have made its browser resolve to this machine (DNS rebinding)."""
+        host = request.headers.get("Host", "")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name.lower() not in _LOOPBACK_NAMES:
+            raise StatusError(403, "Forbidden", "this server answers to 127.0.0.1 and localhost only")
+
+
+def _refusal(error: StatusError) -> web.Response:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+    return json_response(statuses.failure(error), status=error.code, headers=headers)
+
+
+def _as_status(error: LocalPlaneError) -> StatusError:
+    """What the rooms behind HTTP raise, as the answer to a request."""
+    match error:
+        case StatusError():
+            return error
+        case ApplyConflict():
+            return statuses.apply_conflict(error)
+        case PatchError():
+            return StatusError(error.code, error.reason, error.message)
+        case UnsupportedProtobuf():
+            if error.unknown_field:
+                return statuses.bad_request(str(error))
+            return StatusError(415, "UnsupportedMediaType", str(error))
+    return StatusError(500, "InternalError", f"Internal error occurred: {error}")

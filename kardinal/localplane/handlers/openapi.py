@@ -1,0 +1,167 @@
+"""OpenAPI v3: one document per group and version, with what kubectl reads from it.
+
+kubectl looks at four things. `explain` finds a kind by the path of its collection and walks its schema. `apply` asks
+whether PATCH takes `fieldValidation`, and validates on its own when it does not. `apply` of a built-in kind computes a
+strategic patch from the schema, if PATCH takes one - so a custom kind must not list it. `--dry-run=server` asks for
+`dryRun`. The schemas are those that the server itself works by, with the type's identity added, and `metadata`
+and int-or-string in the form that clients know. Design: local-plane.md 2.1, 2.2 (items 3 and 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from kardinal.localplane.builtin import OBJECT_META
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.kinds import Kind
+
+__all__ = ["document"]
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+_PACKAGES: Final = {
+    "": "io.k8s.api.core",
+    "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+    "apps": "io.k8s.api.apps",
+}
+_PARAMETERS: Final = (
+    ("dryRun", "string", "All: go through every stage without storing anything."),
+    ("fieldManager", "string", "Name of who makes the change; required for apply."),
+    ("fieldValidation", "string", "What to do with unknown fields: Ignore, Warn or Strict."),
+)
+_FORCE: Final = ("force", "boolean", "Take over fields that other managers own; for apply alone.")
+_PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_IDENTITY: Final[JsonObject] = {
+    "apiVersion": {"type": "string", "description": "Group and version of the schema that the object follows."},
+    "kind": {"type": "string", "description": "What the object is, in CamelCase."},
+}
+
+
+def document(group: str, version: str, kinds: Sequence[Kind]) -> JsonObject:
+    """The document of one group and version."""
+    schemas: JsonObject = {
+        _INT_OR_STRING: {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        f"{_META}ObjectMeta": _linked(OBJECT_META, inside_metadata=True),
+        f"{_META}ListMeta": {"type": "object", "description": "What a list carries beside its items."},
+        f"{_META}Patch": {"type": "object", "description": "A patch in the form that the content type names."},
+        f"{_META}DeleteOptions": {"type": "object", "description": "How to delete."},
+        f"{_META}Status": {"type": "object", "description": "The answer to a request that yields no object."},
+    }
+    paths: JsonObject = {}
+    for kind in kinds:
+        schemas[_name(kind)] = _schema(kind)
+        schemas[f"{_name(kind)}List"] = _list_schema(kind)
+        paths.update(_paths(kind))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _name(kind: Kind) -> str:
+    package = _PACKAGES.get(kind.group)
+    if package is None:
+        package = (
+            ".".join(reversed(kind.group.split(".")))
+            if kind.custom
+            else f"io.k8s.api.{kind.group.removesuffix('.k8s.io').split('.')[0]}"
+        )
+    return f"{package}.{kind.version}.{kind.kind}"
+
+
+def _schema(kind: Kind) -> JsonObject:
+    source: JsonObject = kind.schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    properties = {key: _linked(value) for key, value in source.get("properties", {}).items()}
+    metadata = {"description": "What every stored object carries.", "allOf": [_reference("ObjectMeta")]}
+    identity = _identity(kind.group, kind.version, kind.kind)
+    return {**source, "properties": {**properties, **_IDENTITY, "metadata": metadata}} | {
+        "x-kubernetes-group-version-kind": [identity]
+    }
+
+
+def _list_schema(kind: Kind) -> JsonObject:
+    items = {"type": "array", "items": {"$ref": f"#/components/schemas/{_name(kind)}"}}
+    return {
+        "type": "object",
+        "description": f"A list of {kind.kind} objects.",
+        "required": ["items"],
+        "properties": {**_IDENTITY, "items": items, "metadata": {"allOf": [_reference("ListMeta")]}},
+        "x-kubernetes-group-version-kind": [_identity(kind.group, kind.version, kind.list_kind)],
+    }
+
+
+def _linked(schema: Any, *, inside_metadata: bool = False) -> Any:
+    """The schema with `metadata` and int-or-string as references, which is how clients know them."""
+    if not isinstance(schema, dict):
+        return schema
+    if schema is OBJECT_META and not inside_metadata:
+        return {"description": schema["description"], "allOf": [_reference("ObjectMeta")]}
+    if schema.get("x-kubernetes-int-or-string"):
+        return {**schema, "allOf": [*schema.get("allOf", ()), {"$ref": f"#/components/schemas/{_INT_OR_STRING}"}]}
+    result = dict(schema)
+    if "properties" in schema:
+        result["properties"] = {key: _linked(value) for key, value in schema["properties"].items()}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            result[keyword] = _linked(schema[keyword])
+    return result
+
+
+def _reference(name: str) -> JsonObject:
+    return {"$ref": f"#/components/schemas/{_META}{name}"}
+
+
+def _identity(group: str, version: str, kind: str) -> JsonObject:
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _paths(kind: Kind) -> Iterable[tuple[str, JsonObject]]:
+    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    collection = f"{root}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"
+    if kind.namespaced:
+        yield f"{root}/{kind.plural}", {"get": _operation(kind, "list")}
+    yield (
+        collection,
+        {
+            "get": _operation(kind, "list"),
+            "post": _operation(kind, "post"),
+            "delete": _operation(kind, "deletecollection"),
+        },
+    )
+    verbs = ("get", "put", "patch", "delete")
+    yield f"{collection}/{{name}}", {verb: _operation(kind, verb) for verb in verbs}
+    if kind.status:
+        yield f"{collection}/{{name}}/status", {verb: _operation(kind, verb) for verb in verbs[:3]}
+
+
+def _operation(kind: Kind, action: str) -> JsonObject:
+    answer = {
+        "list": f"{_name(kind)}List",
+        "delete": f"{_META}Status",
+        "deletecollection": f"{_META}Status",
+    }.get(action, _name(kind))
+    operation: JsonObject = {
+        "responses": {"200": {"description": "OK", "content": _content(("application/json",), answer)}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": _identity(kind.group, kind.version, kind.kind),
+    }
+    if action in ("post", "put"):
+        operation["requestBody"] = {"required": True, "content": _content(("application/json",), _name(kind))}
+    if action == "patch":
+        types = _PATCHES if kind.custom else (*_PATCHES, _STRATEGIC)
+        operation["requestBody"] = {"required": True, "content": _content(types, f"{_META}Patch")}
+    if action in ("post", "put", "patch"):
+        parameters = (*_PARAMETERS, _FORCE) if action == "patch" else _PARAMETERS
+        operation["parameters"] = [
+            {"name": name, "in": "query", "description": words, "schema": {"type": type_}}
+            for name, type_, words in parameters
+        ]
+    return operation
+
+
+def _content(types: Sequence[str], name: str) -> JsonObject:
+    return {media: {"schema": {"$ref": f"#/components/schemas/{name}"}} for media in types}

@@ -1,0 +1,196 @@
+"""create, update, patch, delete and deletecollection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+from kardinal.localplane import statuses
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import StatusError
+from kardinal.localplane.handlers.reading import renderer_for, selector_for
+from kardinal.localplane.kinds import Kind
+from kardinal.localplane.objects import Deleted, Deletion, Lists, Objects, WriteOptions, Written, parse_options
+from kardinal.localplane.patches import json_patch, merge_patch, strategic_merge
+from kardinal.localplane.security import Tokens, review
+from kardinal.localplane.statuses import bad_request
+from kardinal.localplane.wire import (
+    Exchange,
+    Target,
+    content_type,
+    decode_document,
+    decode_json_or_yaml,
+    flag,
+    json_response,
+    read_body,
+)
+from kardinal.runtime.clock import Clock
+
+__all__ = ["Writing"]
+
+MANAGER_LENGTH = 128
+APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
+_MERGE_PATCH = "application/merge-patch+json"
+_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_PATCH_TYPES = (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH, APPLY)
+
+
+class Writing:
+    """Answers requests that change objects."""
+
+    def __init__(self, objects: Objects, deletion: Deletion, *, lists: Lists, tokens: Tokens, clock: Clock) -> None:
+        self._objects = objects
+        self._deletion = deletion
+        self._lists = lists
+        self._tokens = tokens
+        self._clock = clock
+
+    async def answer(self, exchange: Exchange, target: Target) -> web.Response:
+        body = await read_body(exchange.request)
+        match exchange.verb:
+            case "create":
+                return await self._create(exchange, target, body)
+            case "update":
+                return await self._update(exchange, target, body)
+            case "patch":
+                return await self._patch(exchange, target, body)
+            case "delete":
+                return await self._delete(exchange, target, body)
+        return await self._delete_collection(exchange, target, body)
+
+    async def _create(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        document = await decode_document(body, content_type(exchange.request))
+        if not target.kind.stored:
+            answer = review(target.kind, document, user=exchange.user, tokens=self._tokens)
+            return json_response(answer, status=201)
+        namespace = target.namespace
+        if target.kind.namespaced and not namespace:
+            raise StatusError(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+            )
+        written = self._objects.create(target.kind, document, namespace=namespace, options=_options(exchange))
+        return self._written(exchange, target, written)
+
+    async def _update(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        document = await decode_document(body, content_type(exchange.request))
+        return self._modify(exchange, target, lambda live: document, replace=True)
+
+    async def _patch(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        media_type = content_type(exchange.request)
+        kind = target.kind
+        if media_type not in _PATCH_TYPES or (media_type == _STRATEGIC_PATCH and kind.custom):
+            supported = ", ".join(one for one in _PATCH_TYPES if one != _STRATEGIC_PATCH or not kind.custom)
+            raise StatusError(
+                415,
+                "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: " + supported,
+            )
+        patch = await decode_json_or_yaml(body)
+        if media_type == APPLY:
+            return self._apply(exchange, target, patch)
+        return self._modify(exchange, target, _patcher(kind, media_type, patch), replace=False)
+
+    def _apply(self, exchange: Exchange, target: Target, applied: Any) -> web.Response:
+        if not isinstance(applied, dict):
+            raise bad_request("the applied configuration must be an object")
+        if not exchange.query.get("fieldManager"):
+            raise StatusError(
+                422,
+                "Invalid",
+                'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+            )
+        written = self._objects.apply(
+            target.kind,
+            applied,
+            namespace=target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            force=flag(exchange.query, "force"),
+            options=_options(exchange),
+        )
+        return self._written(exchange, target, written)
+
+    def _modify(
+        self, exchange: Exchange, target: Target, modify: Callable[[JsonObject], JsonObject], *, replace: bool
+    ) -> web.Response:
+        written = self._objects.update(
+            target.kind,
+            namespace=target.namespace,
+            name=target.name,
+            modify=modify,
+            subresource=target.subresource,
+            options=_options(exchange),
+            replace=replace,
+        )
+        return self._written(exchange, target, written)
+
+    async def _delete(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        options = parse_options(
+            await _deletion_body(exchange, body),
+            propagation=exchange.query.get("propagationPolicy", ""),
+            dry_run=_is_dry_run(exchange),
+        )
+        deleted = self._deletion.delete(target.kind, namespace=target.namespace, name=target.name, options=options)
+        return self._deleted(exchange, target, deleted)
+
+    async def _delete_collection(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        options = parse_options(
+            await _deletion_body(exchange, body),
+            propagation=exchange.query.get("propagationPolicy", ""),
+            dry_run=_is_dry_run(exchange),
+        )
+        entries = []
+        for entry in self._lists.select(target.kind, selector_for(exchange, target)):
+            deleted = self._deletion.delete(target.kind, namespace=entry.namespace, name=entry.name, options=options)
+            entries.append(deleted.entry)
+            await asyncio.sleep(0)
+        renderer = renderer_for(exchange, target, clock=self._clock)
+        return json_response(b"".join([piece async for piece in renderer.list(entries, metadata={})]))
+
+    def _written(self, exchange: Exchange, target: Target, written: Written) -> web.Response:
+        body = renderer_for(exchange, target, clock=self._clock).object(written.entry)
+        return json_response(body, status=201 if written.created else 200, warnings=written.warnings)
+
+    def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted) -> web.Response:
+        entry = deleted.entry
+        if deleted.gone:
+            return json_response(statuses.success(target.kind, name=entry.name, uid=entry.uid))
+        return json_response(renderer_for(exchange, target, clock=self._clock).object(entry))
+
+
+def _patcher(kind: Kind, media_type: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
+    match media_type:
+        case "application/json-patch+json":
+            return lambda live: json_patch(live, patch)
+        case "application/merge-patch+json":
+            return lambda live: merge_patch(live, patch)
+    return lambda live: strategic_merge(live, patch, schema=kind.schema)
+
+
+async def _deletion_body(exchange: Exchange, body: bytes) -> JsonObject:
+    return await decode_document(body, content_type(exchange.request)) if body.strip() else {}
+
+
+def _options(exchange: Exchange) -> WriteOptions:
+    query = exchange.query
+    validation = query.get("fieldValidation") or "Warn"
+    if validation not in {"Strict", "Warn", "Ignore"}:
+        raise StatusError(
+            422,
+            "Invalid",
+            f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
+        )
+    agent = exchange.request.headers.get("User-Agent", "").partition("/")[0]
+    manager = query.get("fieldManager") or agent or "unknown"
+    return WriteOptions(manager=manager[:MANAGER_LENGTH], dry_run=_is_dry_run(exchange), validation=validation)
+
+
+def _is_dry_run(exchange: Exchange) -> bool:
+    value = exchange.query.get("dryRun", "")
+    if value not in {"", "All"}:
+        raise StatusError(422, "Invalid", f'dryRun: Unsupported value: "{value}": supported values: "All"')
+    return value == "All"

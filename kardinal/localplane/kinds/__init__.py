@@ -1,0 +1,13 @@
+"""What the server knows of a kind, where the kinds come from, and which are served.
+
+    kind        one kind: names, scope, schema, columns
+    registry    those that are served right now
+    crds        CustomResourceDefinitions, and the kinds they bring
+
+Built on schemas and tables; the kinds that are always there are in `builtin`.
+"""
+
+from kardinal.localplane.kinds.kind import Kind, View
+from kardinal.localplane.kinds.registry import Registry
+
+__all__ = ["Kind", "Registry", "View"]

@@ -1,0 +1,81 @@
+"""What the server knows about one kind: its names, its scope, its schema.
+
+A built-in kind and one that a CRD brought are the same thing to the rest of the server. Where the real server's rules
+differ, the difference has a name here (`custom`, `generation`, `unconditional_update`) instead of being asked for by
+kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.schemas import Validator, compile_validator
+from kardinal.localplane.tables import Column, builtin_columns, custom_columns
+
+__all__ = ["Kind", "View"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How one kind is kept in the form of another (events of both groups are the same objects)."""
+
+    inward: Callable[[JsonObject], JsonObject]
+    outward: Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind in one version of its group; `group` is empty for the core group.
+
+    `custom`: brought by a CRD; strategic merge does not exist for it.
+    `generation`: metadata.generation counts its changes.
+    `unconditional_update`: a PUT may come without a resourceVersion.
+    `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
+    `stored`: False for reviews, which are answered and forgotten.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    list_kind: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    status: bool = False
+    custom: bool = False
+    generation: bool = False
+    unconditional_update: bool = True
+    shared_storage: str = ""
+    stored: bool = True
+    view: View | None = field(default=None, compare=False, repr=False)
+    schema: JsonObject | None = field(default=None, compare=False, repr=False)
+    column_definitions: tuple[JsonObject, ...] = field(default=(), compare=False, repr=False)
+
+    @cached_property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def qualified(self) -> str:
+        """`plural.group`, as messages name a resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @cached_property
+    def storage(self) -> str:
+        return self.shared_storage or self.qualified
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What `kubectl get` prints."""
+        if self.custom:
+            return custom_columns(list(self.column_definitions), field="spec.versions[0].additionalPrinterColumns")
+        return builtin_columns(self.group, self.kind)
+
+    @cached_property
+    def validator(self) -> Validator | None:
+        return None if self.schema is None else compile_validator(self.schema)

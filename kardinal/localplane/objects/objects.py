@@ -1,0 +1,261 @@
+"""Creating and changing objects: the rules between a decoded request and the store.
+
+A write is one stretch of code without `await`: read the live object, compute the new one, check it, commit. Two
+requests therefore never interleave, and optimistic locking needs no lock. The order of the steps is the real server's,
+because clients see it: which of two mistakes is reported, and who owns the defaults.
+
+A write that changes nothing is answered with the live object and moves no revision; without this, two
+controllers that each write what they see would wake each other for ever.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from kardinal.localplane import statuses
+from kardinal.localplane.apply import apply, track_update
+from kardinal.localplane.builtin import NAMESPACE
+from kardinal.localplane.documents import JsonObject, timestamp
+from kardinal.localplane.errors import Cause
+from kardinal.localplane.kinds import Kind
+from kardinal.localplane.objects import metadata as rules
+from kardinal.localplane.objects.admission import admit
+from kardinal.localplane.objects.composition import (
+    check_preconditions,
+    claimed,
+    content,
+    identify,
+    refuse_new_finalizers,
+    restricted,
+    same,
+    stored_form,
+    viewed,
+)
+from kardinal.localplane.objects.deletion import is_held_by_content, is_terminating
+from kardinal.localplane.storage import Entry, Store, make_entry
+from kardinal.runtime.clock import Clock
+
+__all__ = ["Objects", "WriteOptions", "Written"]
+
+OBJECT_LIMIT = 1536 * 1024
+NAME_ATTEMPTS = 8
+
+Modify = Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The query parameters of a write."""
+
+    manager: str = "unknown"
+    dry_run: bool = False
+    validation: str = "Warn"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The object as the client shall see it, and what it should be warned of."""
+
+    entry: Entry
+    warnings: tuple[str, ...] = ()
+    created: bool = False
+
+
+class Objects:
+    """Writes to the objects of one plane."""
+
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions) -> Written:
+        return self._create(kind, document, namespace=namespace, options=options, applied=False)
+
+    def _create(
+        self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions, applied: bool
+    ) -> Written:
+        metadata = identify(kind, document, namespace=namespace)
+        if metadata.get("resourceVersion"):
+            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+        name = metadata.get("name") or ""
+        if not name and metadata.get("generateName"):
+            name = metadata["name"] = self._free_name(kind, namespace, str(metadata["generateName"]))
+        self._require_open_namespace(kind, namespace, name=name)
+        rules.keep_server_fields(metadata, live={})
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = timestamp(self._clock.now())
+        if kind.generation:
+            metadata["generation"] = 1
+        if kind.status:
+            document.pop("status", None)
+        document, warnings = self._checked(kind, document, old=None, options=options)
+        if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
+            raise statuses.already_exists(kind, name)
+        if not applied:
+            self._track(kind, document, live=None, subresource="", options=options)
+        return Written(self._commit(kind, document, options=options), warnings, created=True)
+
+    def update(
+        self,
+        kind: Kind,
+        *,
+        namespace: str,
+        name: str,
+        modify: Modify,
+        subresource: str = "",
+        options: WriteOptions,
+        replace: bool = False,
+    ) -> Written:
+        """Commit what `modify` makes of the live object; `replace` for a PUT, which must say what it has seen."""
+        entry = self._store.get(kind.storage, namespace=namespace, name=name)
+        if entry is None:
+            raise statuses.not_found(kind, name)
+        live = viewed(kind, entry.decode())
+        document = modify(viewed(kind, entry.decode()))
+        metadata = identify(kind, document, namespace=namespace, name=name)
+        check_preconditions(kind, metadata, live=live["metadata"], replace=replace)
+        document = restricted(kind, document, live=live, subresource=subresource)
+        return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=False)
+
+    def apply(
+        self,
+        kind: Kind,
+        configuration: JsonObject,
+        *,
+        namespace: str,
+        name: str,
+        subresource: str,
+        force: bool,
+        options: WriteOptions,
+    ) -> Written:
+        """Server-side apply; creates what does not exist."""
+        metadata = identify(kind, configuration, namespace=namespace, name=name)
+        entry = self._store.get(kind.storage, namespace=namespace, name=name)
+        if entry is None and subresource:
+            raise statuses.not_found(kind, name)
+        live = None if entry is None else viewed(kind, entry.decode())
+        if live is not None:
+            check_preconditions(kind, metadata, live=live["metadata"], replace=False)
+        document = apply(
+            live,
+            claimed(kind, configuration, subresource=subresource),
+            manager=options.manager,
+            force=force,
+            subresource=subresource,
+            schema=kind.schema,
+            now=self._clock.now(),
+        )
+        if entry is None or live is None:
+            return self._create(kind, document, namespace=namespace, options=options, applied=True)
+        document = document | {"metadata": dict(document["metadata"])}
+        return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=True)
+
+    def _change(
+        self,
+        kind: Kind,
+        entry: Entry,
+        document: JsonObject,
+        *,
+        live: JsonObject,
+        subresource: str,
+        options: WriteOptions,
+        applied: bool,
+    ) -> Written:
+        metadata = document["metadata"]
+        rules.keep_server_fields(metadata, live=live["metadata"])
+        metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
+        document, warnings = self._checked(kind, document, old=live, options=options)
+        if same(document, live):
+            return Written(entry, warnings)
+        if not applied:
+            self._track(kind, document, live=live, subresource=subresource, options=options)
+        metadata = document["metadata"]
+        if kind.generation and content(kind, document) != content(kind, live):
+            metadata["generation"] = live["metadata"].get("generation", 0) + 1
+        if "deletionTimestamp" in metadata:
+            refuse_new_finalizers(kind, document, live=live)
+            if not metadata.get("finalizers") and not is_held_by_content(kind, document):
+                return Written(self._finish(kind, document, options=options), warnings)
+        return Written(self._commit(kind, document, options=options), warnings)
+
+    def _track(
+        self, kind: Kind, document: JsonObject, *, live: JsonObject | None, subresource: str, options: WriteOptions
+    ) -> None:
+        document["metadata"]["managedFields"] = track_update(
+            live,
+            document,
+            manager=options.manager,
+            subresource=subresource,
+            schema=kind.schema,
+            now=self._clock.now(),
+        )
+
+    def _checked(
+        self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions
+    ) -> tuple[JsonObject, tuple[str, ...]]:
+        """The document as it would be stored; raises for everything that is wrong with it."""
+        unknown = rules.prune(document["metadata"])
+        causes = rules.validate(kind, document["metadata"])
+        if kind.validator is not None:
+            outcome = kind.validator.process(document, old=old)
+            document = outcome.object
+            unknown += outcome.unknown_fields
+            causes += outcome.causes
+        warnings = _judge_unknown(kind, unknown, options=options)
+        if not causes:
+            causes = admit(kind, document, old=old)
+        if causes:
+            raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
+        return document, warnings
+
+    def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
+        stored = stored_form(kind, document)
+        if len(orjson.dumps(stored)) > OBJECT_LIMIT:
+            raise statuses.too_large(OBJECT_LIMIT)
+        if options.dry_run:
+            stored["metadata"].setdefault("resourceVersion", "")
+            return make_entry(kind.storage, stored)
+        return self._store.put(kind.storage, stored)
+
+    def _finish(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
+        """The last finalizer is gone: remove the object, answering with its last state."""
+        stored = stored_form(kind, document)
+        answer = make_entry(kind.storage, stored)
+        if not options.dry_run:
+            self._store.delete(kind.storage, stored)
+        return answer
+
+    def _free_name(self, kind: Kind, namespace: str, prefix: str) -> str:
+        name = rules.generated_name(prefix)
+        for _ in range(NAME_ATTEMPTS):
+            if self._store.get(kind.storage, namespace=namespace, name=name) is None:
+                break
+            name = rules.generated_name(prefix)
+        return name
+
+    def _require_open_namespace(self, kind: Kind, namespace: str, *, name: str) -> None:
+        if not kind.namespaced:
+            return
+        entry = self._store.get(NAMESPACE.storage, namespace="", name=namespace)
+        if entry is None:
+            raise statuses.not_found(NAMESPACE, namespace)
+        if is_terminating(entry):
+            message = f"unable to create new content in namespace {namespace} because it is being terminated"
+            cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
+            raise statuses.forbidden(kind, name, message, causes=[cause])
+
+
+def _judge_unknown(kind: Kind, unknown: list[str], *, options: WriteOptions) -> tuple[str, ...]:
+    if not unknown or options.validation == "Ignore":
+        return ()
+    described = [f'unknown field "{path}"' for path in unknown]
+    if options.validation == "Strict":
+        raise statuses.bad_request(
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+            f"strict decoding error: {', '.join(described)}"
+        )
+    return tuple(described)

@@ -1,0 +1,92 @@
+"""Who may talk to the plane, and how it proves who it is (local-plane.md 2.2 item 2, 5.1).
+
+Each identity has a random token of its own, so that the request log can tell who wrote what and the controllers share
+no secret. A kubeconfig is a file of its own; nobody's `~/.kube/config` is ever touched. What touches files belongs in
+a thread.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from kardinal.localplane.security.authority import Authority
+from kardinal.localplane.security.private import write_private
+
+__all__ = ["IDENTITIES", "Tokens", "User", "write_kubeconfig"]
+
+IDENTITIES = ("admin", "controller", "agent", "simulator")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who a request comes from."""
+
+    name: str
+    groups: tuple[str, ...]
+
+
+class Tokens:
+    """The bearer tokens of the identities, kept across restarts so that a kubeconfig stays good."""
+
+    def __init__(self, tokens: dict[str, str]) -> None:
+        self._tokens = tokens
+        # Looked up by digest, so that the time of a lookup says nothing about the token.
+        self._users = {_digest(token): _user(name) for name, token in tokens.items()}
+
+    @classmethod
+    def load_or_create(cls, directory: Path) -> Tokens:
+        path = directory / "tokens.json"
+        tokens: dict[str, str] = orjson.loads(path.read_bytes()) if path.exists() else {}
+        missing = [name for name in IDENTITIES if name not in tokens]
+        if missing:
+            tokens.update({name: secrets.token_urlsafe(32) for name in missing})
+            write_private(path, orjson.dumps(tokens))
+        return cls(tokens)
+
+    def of(self, identity: str) -> str:
+        return self._tokens[identity]
+
+    def authenticate(self, token: str) -> User | None:
+        return self._users.get(_digest(token))
+
+
+def write_kubeconfig(path: Path, *, server: str, authority: Authority, identity: str, token: str) -> None:
+    """A kubeconfig with one cluster, one user and one context, in a file of its own."""
+    authority_data = base64.b64encode(authority.certificate).decode()
+    content = f"""\
+apiVersion: v1
+kind: Config
+current-context: kardinal-local
+clusters:
+- name: kardinal-local
+  cluster:
+    server: {server}
+    certificate-authority-data: {authority_data}
+users:
+- name: {identity}
+  user:
+    token: {token}
+contexts:
+- name: kardinal-local
+  context:
+    cluster: kardinal-local
+    user: {identity}
+    namespace: default
+"""
+    write_private(path, content.encode())
+
+
+def _user(identity: str) -> User:
+    groups = ("system:masters",) if identity == "admin" else ("kardinal:components",)
+    name = identity if identity == "admin" else f"kardinal:{identity}"
+    return User(name, (*groups, "system:authenticated"))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

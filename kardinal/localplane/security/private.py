@@ -1,0 +1,27 @@
+"""Files and directories that their owner alone may read: keys, tokens, kubeconfigs. All of it belongs in a thread."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["private_directory", "write_private"]
+
+
+def private_directory(path: Path) -> None:
+    """Make `path` a directory of its owner alone."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.chmod(0o700)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace `path` as a whole; it is never readable by others, not even for a moment."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,11 @@
+"""What `kubectl get` prints.
+
+columns     the columns of custom kinds, and the Table that carries the cells
+builtin     the columns of the built-in kinds
+jsonpath    the paths that columns of custom kinds are written in
+"""
+
+from kardinal.localplane.tables.builtin import builtin_columns
+from kardinal.localplane.tables.columns import Column, custom_columns, table
+
+__all__ = ["Column", "builtin_columns", "custom_columns", "table"]

@@ -1,0 +1,70 @@
+"""One request and its answer, as the handlers pass it along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from aiohttp import web
+
+from kardinal.localplane.audit import LoggedRequest, RequestLog
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.security import User
+from kardinal.localplane.wire.routes import Target
+
+__all__ = ["JSON_HEADERS", "Exchange", "json_response"]
+
+JSON_HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+_AREAS = frozenset({"version", "api", "apis", "openapi", "healthz", "livez", "readyz"})
+_NOBODY = User("system:anonymous", ())
+
+
+class Exchange:
+    """What becomes known of a request on its way; it is logged once, by whoever answers first."""
+
+    def __init__(self, request: web.BaseRequest, *, log: RequestLog) -> None:
+        self.request = request
+        self.query: Mapping[str, str] = request.query
+        self.user = _NOBODY
+        self.verb = ""
+        self.target: Target | None = None
+        self._log: RequestLog | None = log
+
+    def record(self, code: int) -> None:
+        if self._log is None:
+            return
+        log, self._log = self._log, None
+        target = self.target
+        log.record(
+            LoggedRequest(
+                user=self.user.name,
+                verb=self.verb,
+                resource=_area(self.request.path) if target is None else target.kind.qualified,
+                subresource="" if target is None else target.subresource,
+                namespace="" if target is None else target.namespace,
+                name="" if target is None else target.name,
+                code=code,
+            )
+        )
+
+
+def _area(path: str) -> str:
+    """What a request that was for no resource was about; made-up paths are all alike, or the log could be filled."""
+    area = path.split("/", 2)[1] if path.startswith("/") else ""
+    return f"/{area}" if area in _AREAS else ""
+
+
+def json_response(
+    document: JsonObject | bytes,
+    *,
+    status: int = 200,
+    warnings: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+) -> web.Response:
+    """An answer in JSON; warnings travel in headers, where kubectl prints them from."""
+    body = document if isinstance(document, bytes) else orjson.dumps(document)
+    response = web.Response(body=body, status=status, headers={**JSON_HEADERS, **(headers or {})})
+    for warning in warnings:
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\r", " ").replace("\n", " ")
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response

@@ -1,0 +1,114 @@
+"""Objects as bytes on the wire.
+
+An object is stored as the JSON a client reads, so the common cases (get, list and watch of plain objects) copy bytes
+and decode nothing. Rows of tables are rendered in portions with a breath between them: a table of ten thousand
+objects would otherwise hold the event loop for a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+import orjson
+
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.kinds import Kind
+from kardinal.localplane.objects import viewed
+from kardinal.localplane.storage import Entry
+from kardinal.localplane.tables import table
+from kardinal.localplane.wire.negotiation import Form, Representation
+
+__all__ = ["Renderer"]
+
+PORTION = 200
+
+
+class Renderer:
+    """One kind in one representation, as one request asked for it."""
+
+    def __init__(self, kind: Kind, representation: Representation, *, include_object: str, now: datetime) -> None:
+        self._kind = kind
+        self._representation = representation
+        self._include_object = include_object or "Metadata"
+        self._now = now
+        self._type_prefix = orjson.dumps({"apiVersion": kind.api_version, "kind": kind.kind})[:-1] + b","
+
+    def object(self, entry: Entry, *, headers: bool = True) -> bytes:
+        """One object; a table without `headers` continues an earlier one."""
+        match self._representation.form:
+            case Form.TABLE:
+                metadata = {"resourceVersion": str(entry.revision)}
+                return orjson.dumps(self._table([entry], metadata=metadata, headers=headers))
+            case Form.METADATA:
+                return orjson.dumps(self._partial(entry))
+        return self._plain(entry)
+
+    def bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
+        """The object of a BOOKMARK event: a position without content."""
+        metadata: JsonObject = {"resourceVersion": str(revision)}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        document: JsonObject
+        match self._representation.form:
+            case Form.TABLE:
+                document = self._empty_table(metadata)
+            case Form.METADATA:
+                document = self._partial_type("PartialObjectMetadata") | {"metadata": metadata}
+            case Form.OBJECT:
+                document = {"apiVersion": self._kind.api_version, "kind": self._kind.kind, "metadata": metadata}
+        return orjson.dumps(document)
+
+    async def list(self, entries: Sequence[Entry], *, metadata: JsonObject) -> AsyncIterator[bytes]:
+        """A list in portions."""
+        if self._representation.form is Form.TABLE:
+            whole = self._empty_table(metadata)
+            for start in range(0, len(entries), PORTION):
+                rows = self._table(entries[start : start + PORTION], metadata=metadata, headers=False)["rows"]
+                whole["rows"].extend(rows)
+                await asyncio.sleep(0)
+            yield orjson.dumps(whole)
+            return
+        if self._representation.form is Form.METADATA:
+            head = self._partial_type("PartialObjectMetadataList")
+        else:
+            head = {"apiVersion": self._kind.api_version, "kind": self._kind.list_kind}
+        yield orjson.dumps(head | {"metadata": metadata})[:-1] + b',"items":['
+        for start in range(0, len(entries), PORTION):
+            items = b",".join(self._item(entry) for entry in entries[start : start + PORTION])
+            yield items if start == 0 else b"," + items
+            await asyncio.sleep(0)
+        yield b"]}"
+
+    def _item(self, entry: Entry) -> bytes:
+        if self._representation.form is Form.METADATA:
+            return orjson.dumps(self._partial(entry))
+        raw = self._plain(entry)
+        # Items of built-in lists carry neither apiVersion nor kind on a real server, those of custom kinds do.
+        if not self._kind.custom and raw.startswith(self._type_prefix):
+            return b"{" + raw[len(self._type_prefix) :]
+        return raw
+
+    def _plain(self, entry: Entry) -> bytes:
+        return entry.raw if self._kind.view is None else orjson.dumps(viewed(self._kind, entry.decode()))
+
+    def _partial(self, entry: Entry) -> JsonObject:
+        return self._partial_type("PartialObjectMetadata") | {"metadata": entry.decode()["metadata"]}
+
+    def _partial_type(self, kind: str) -> JsonObject:
+        return {"kind": kind, "apiVersion": f"meta.k8s.io/{self._representation.version}"}
+
+    def _empty_table(self, metadata: JsonObject) -> JsonObject:
+        return self._table([], metadata=metadata, headers=True)
+
+    def _table(self, entries: Sequence[Entry], *, metadata: JsonObject, headers: bool) -> JsonObject:
+        return table(
+            [viewed(self._kind, entry.decode()) for entry in entries],
+            self._kind.columns,
+            metadata=metadata,
+            include_object=self._include_object,
+            headers=headers,
+            version=self._representation.version,
+            now=self._now,
+        )
