@@ -9,11 +9,9 @@ Exit codes: 0 after SIGINT or SIGTERM, 1 when something failed, 2 for a wrong co
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -22,28 +20,13 @@ import click
 
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
-from kardinal.runtime.http import split_address
-from kardinal.runtime.logging import configure
+from kardinal.runtime.process import address_option, git_cache_option, logging_options, run
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.program import Agent, AgentOptions
-
-new_event_loop: Callable[[], asyncio.AbstractEventLoop]
-try:
-    from uvloop import new_event_loop
-except ImportError:
-    new_event_loop = asyncio.new_event_loop
 
 __all__ = ["main"]
 
 _SHARD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-
-
-def _checked_address(_: click.Context, __: click.Parameter, value: str) -> str:
-    try:
-        split_address(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-    return value
 
 
 def _checked_shard(_: click.Context, __: click.Parameter, value: str) -> str:
@@ -52,7 +35,6 @@ def _checked_shard(_: click.Context, __: click.Parameter, value: str) -> str:
     return value
 
 
-_address_option = partial(click.option, metavar="HOST:PORT", callback=_checked_address)
 _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True, path_type=Path))
 
 
@@ -65,16 +47,10 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 )
 @click.option("--namespace", "-n", help="Serve the orders of one namespace only.")
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
-@_address_option("--metrics-bind-address", default=":8085", help="/metrics")
-@_address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
-@click.option(
-    "--git-cache-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("/var/cache/kardinal"),
-    help="Mirrors of repositories; may be emptied while no agent runs.",
-)
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
-@click.option("--log-format", type=click.Choice(["json", "console"]), help="Default: console on a terminal, else JSON.")
+@address_option("--metrics-bind-address", default=":8085", help="/metrics")
+@address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
+@git_cache_option
+@logging_options
 def main(
     *,
     shard: str,
@@ -85,11 +61,8 @@ def main(
     metrics_bind_address: str,
     health_probe_bind_address: str,
     git_cache_dir: Path,
-    log_level: str,
-    log_format: str | None,
 ) -> None:
     """Execute the promotions of one shard. Ends cleanly on SIGINT and SIGTERM."""
-    configure(level=log_level, json=None if log_format is None else log_format == "json")
     options = AgentOptions(
         git_cache_dir=git_cache_dir,
         shard=shard,
@@ -100,8 +73,7 @@ def main(
     )
     try:
         _prepare(git_cache_dir)
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_run(options, control_plane=control_plane_kubeconfig, own=kubeconfig))
+        run(_run(options, control_plane=control_plane_kubeconfig, own=kubeconfig))
     except (ConfigError, ConfigurationError, RuntimeFailure, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)

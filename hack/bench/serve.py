@@ -13,9 +13,10 @@ from pathlib import Path
 
 import orjson
 
-from kardinal.cli.local import Stack, run_program, run_stack
+from kardinal.cli.local import Stack, run_stack
 from kardinal.localplane.simulator import BuiltInRenderer
 from kardinal.runtime.logging import configure
+from kardinal.runtime.process import run
 
 
 async def _answer(stack: Stack) -> None:
@@ -41,4 +42,4 @@ async def _serve(directory: Path) -> None:
 
 if __name__ == "__main__":
     configure(level="error")
-    run_program(lambda: _serve(Path(sys.argv[1])))
+    run(_serve(Path(sys.argv[1])))

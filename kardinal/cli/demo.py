@@ -28,13 +28,14 @@ from rich.table import Table
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, SECRET, PromotionStep, ResourceType
 from kardinal.cli import sample
 from kardinal.cli.errors import CommandError
-from kardinal.cli.local import POLICY_NAMESPACE, Stack, run_program, run_stack, stop_signals
+from kardinal.cli.local import POLICY_NAMESPACE, Stack, run_stack, stop_signals
 from kardinal.cli.output import console, state_text
 from kardinal.cli.timeline import Line, Timeline
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.logging import configure
+from kardinal.runtime.process import run
 from kardinal.scm import PullRequests, local_pull_requests
 
 __all__ = ["demo"]
@@ -53,7 +54,7 @@ _CLOCK = SystemClock()
 def demo(*, yes: bool, keep: bool) -> None:
     """Watch a Bundle go dev, staging, prod: commits, a gate, a pull request and health, in under a minute."""
     configure(level="error")
-    run_program(lambda: _run(ask=not yes and sys.stdin.isatty() and sys.stdout.isatty(), keep=keep))
+    run(_run(ask=not yes and sys.stdin.isatty() and sys.stdout.isatty(), keep=keep))
 
 
 async def _run(*, ask: bool, keep: bool) -> None:

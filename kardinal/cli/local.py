@@ -10,13 +10,12 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
@@ -30,15 +29,10 @@ from kardinal.localplane import LocalPlane, LocalPlaneError, holder
 from kardinal.localplane.simulator import DELAY, Renderer, Simulator, find_renderer
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.logging import configure
+from kardinal.runtime.process import run
 from kardinal_controller.program import Controller, ControllerOptions
 
-new_event_loop: Callable[[], asyncio.AbstractEventLoop]
-try:
-    from uvloop import new_event_loop
-except ImportError:
-    new_event_loop = asyncio.new_event_loop
-
-__all__ = ["Stack", "local", "run_program", "run_stack", "stop_signals"]
+__all__ = ["Stack", "local", "run_stack", "stop_signals"]
 
 DEFAULT_PORT = 16443
 SYSTEM_NAMESPACE = "kardinal-system"
@@ -213,12 +207,6 @@ def stop_signals() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
-def run_program(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run on uvloop where it is installed."""
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(main())
-
-
 @click.group()
 def local() -> None:
     """Run kardinal on this machine, without a cluster. For trying, testing and single-node use."""
@@ -255,7 +243,7 @@ def up(*, directory: Path, port: int | None, only: str | None, simulate: bool, l
                 click.echo("stopping", err=True)
 
     try:
-        run_program(main)
+        run(main())
     except LocalPlaneError as error:
         raise CommandError(str(error)) from error
 
