@@ -65,17 +65,22 @@ async def test_a_walk_is_finished_whenever_its_process_is_killed(
         await client.create(PIPELINE, pipeline(repository, environments=["dev", prod]))
         await client.create(BUNDLE, bundle("b"))
         while VERIFIED not in killed:
+            alive = True
             async for point in _points(client):
-                # What was written before the kill took effect is still read, and killed at once it is met again.
+                # What was written before the kill took effect is still read; if the walk rests there, it is met again.
                 seen.add(point)
-                if point not in killed and local.process.running:
+                if alive and point not in killed:
                     local.process.kill()
                     killed.add(point)
-                elif point == WAITING and merging is None:
+                    alive = False
+                elif alive and point == WAITING and merging is None:
                     merging = await shell.start("kardinal", "pr", "merge", "1", kubeconfig=local.kubeconfig)
             await local.process.ended()
             await local.begin()
         await wait_for(client, BUNDLE, phase("Verified"), "b")
+
+        assert merging is not None
+        assert await merging.ended() == 0, merging.output
 
     assert killed >= STAYS
     assert seen >= WALK
