@@ -33,6 +33,9 @@ DEADLINE = 100.0
 _LOOK_AGAIN = 0.01
 """Seconds between two looks at a file, which nobody announces."""
 
+_NOT_INHERITED = {"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "XDG_STATE_HOME"}
+"""What would lead a program out of its shell."""
+
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +96,7 @@ class Process:
         left_running = self.running
         self.kill()
         code = await self.ended()
-        log.info("%s %s:\n%s", self.name, "was still running" if left_running else f"ended with {code}", self.output)
+        log.warning("%s %s:\n%s", self.name, "was still running" if left_running else f"ended with {code}", self.output)
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
@@ -117,7 +120,7 @@ class Shell:
     async def start(self, program: str, *arguments: str | Path, kubeconfig: Path | None = None) -> Process:
         """Start a program of this installation, or another one by its path; it is killed with the shell."""
         environment = {
-            **{name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "XDG_STATE_HOME")},
+            **{name: value for name, value in os.environ.items() if name not in _NOT_INHERITED},
             "HOME": str(self.home),
             "TMPDIR": str(self.temporary),
             "PATH": str(self.programs),
