@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -54,10 +55,15 @@ _CLOCK = SystemClock()
 def demo(*, yes: bool, keep: bool) -> None:
     """Watch a Bundle go dev, staging, prod: commits, a gate, a pull request and health, in under a minute."""
     configure(level="error")
-    run(_run(ask=not yes and sys.stdin.isatty() and sys.stdout.isatty(), keep=keep))
+    try:
+        run(_run(ask=not yes and sys.stdin.isatty() and sys.stdout.isatty(), keep=keep))
+    except asyncio.CancelledError:
+        raise click.exceptions.Exit(128 + signal.SIGTERM) from None
 
 
 async def _run(*, ask: bool, keep: bool) -> None:
+    if (walk := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, walk.cancel)
     async with _directory() as directory, AsyncExitStack() as resources:
         bare = directory / "gitops.git"
         runner = GitRunner(workers=1)
@@ -73,10 +79,10 @@ async def _run(*, ask: bool, keep: bool) -> None:
         token, key = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         await _apply_sample(client, bare, token=token, key=key)
         _introduce(stack, bare)
-        walk = _Walk(client, local_pull_requests(repository, clock=_CLOCK), ask=ask)
+        review = _Walk(client, local_pull_requests(repository, clock=_CLOCK), ask=ask)
         name = await _post_bundle(stack, token=token, key=key)
         click.echo(f"CI posted {sample.IMAGE}:{sample.NEW_TAG} to the webhook: Bundle {name}\n")
-        timeline = await walk.follow(name)
+        timeline = await review.follow(name)
         await _conclude(repository, timeline, before.commit)
         if keep:
             click.echo(f"\nstill running: export KUBECONFIG={stack.plane.kubeconfig}\nstop with Ctrl-C")
