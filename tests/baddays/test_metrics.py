@@ -79,7 +79,10 @@ async def test_each_of_the_eleven_metrics_is_moved(
     }
     await world.client.create(SECRET, secret)
     await world.apply(
-        pipeline(repository, environments=["dev", environment("prod", approval="pr-review")]),
+        pipeline(
+            repository,
+            environments=[environment("dev", health={"timeout": "1m"}), environment("prod", approval="pr-review")],
+        ),
         gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
     )
     await world.settle()
