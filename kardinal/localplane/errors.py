@@ -103,11 +103,18 @@ class ApplyError(PatchError):
 
 
 class ApplyConflict(LocalPlaneError):
-    """Other managers own fields of the applied configuration."""
+    """Other managers own fields of the applied configuration; several are told manager by manager."""
 
     def __init__(self, causes: Iterable[Cause]) -> None:
         self.causes = tuple(causes)
-        super().__init__("; ".join(f"{cause.message}: {cause.field}" for cause in self.causes))
+        if len(self.causes) == 1:
+            super().__init__(f"{self.causes[0].message}: {self.causes[0].field}")
+            return
+        fields: dict[str, list[str]] = {}
+        for cause in self.causes:
+            fields.setdefault(cause.message.replace("conflict", "conflicts", 1), []).append(cause.field)
+        parts = ("\n".join([f"{told}:", *(f"- {field}" for field in fields[told])]) for told in sorted(fields))
+        super().__init__("\n".join(parts))
 
 
 class UnsupportedProtobuf(LocalPlaneError):

@@ -34,9 +34,10 @@ def failure(error: StatusError) -> JsonObject:
         "metadata": {},
         "status": "Failure",
         "message": error.message,
-        "reason": error.reason,
         "code": error.code,
     }
+    if error.reason:
+        status["reason"] = error.reason
     details = dict(error.details)
     if error.retry_after is not None:
         details["retryAfterSeconds"] = error.retry_after
@@ -77,12 +78,8 @@ def forbidden(kind: Kind, name: str, explanation: str, *, causes: Sequence[Cause
 def apply_conflict(error: ApplyConflict) -> StatusError:
     """409 with one cause per field that another manager owns."""
     number = len(error.causes)
-    return StatusError(
-        409,
-        "Conflict",
-        f"Apply failed with {number} conflict{'s' if number > 1 else ''}: {error}",
-        details=_causes(error.causes),
-    )
+    title = f"Apply failed with {number} conflict{'s' if number > 1 else ''}"
+    return StatusError(409, "Conflict", f"{title}: {error}", details=_causes(error.causes))
 
 
 def bad_request(message: str) -> StatusError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.localplane.wire import CONFIG_MAPS, WIDGETS, Http, config_map, widget, widget_definition
@@ -137,6 +139,76 @@ async def test_generation_counts_changes_of_the_specification_only(http: Http, w
     assert status.body["metadata"]["generation"] == 1
     changed = await http.merge(f"{widgets}/a", {"spec": {"size": 4}})
     assert changed.body["metadata"]["generation"] == 2
+
+
+async def test_the_generation_of_a_deployment_counts_its_annotations_too(http: Http) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "one", "image": "one:1"}]}}
+    workload = {"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template}}
+    for plural, expected in (("deployments", [1, 2, 2]), ("replicasets", [1, 1, 1])):
+        path = f"/apis/apps/v1/namespaces/default/{plural}"
+        assert (await http.post(path, workload)).status == 201
+        writes = [
+            await http.merge(f"{path}/a", {"metadata": {"labels": {"x": "y"}}}),
+            await http.merge(f"{path}/a", {"metadata": {"annotations": {"x": "y"}}}),
+            await http.merge(f"{path}/a/status", {"metadata": {"annotations": {"x": "z"}}, "status": {"replicas": 1}}),
+        ]
+        assert [answer.body["metadata"]["generation"] for answer in writes] == expected
+
+
+@pytest.mark.parametrize("reset", [[], [{}]], ids=str)
+async def test_empty_managed_fields_reset_them_once(http: Http, reset: list[Any]) -> None:
+    path = f"{CONFIG_MAPS}/a"
+    await http.apply(path, {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}})
+    live = (await http.get(path)).body
+    live["metadata"]["managedFields"] = reset
+    cleared = await http.put(path, live | {"data": {"a": "1", "b": "2"}})
+    assert "managedFields" not in cleared.body["metadata"]
+    again = await http.merge(path, {"metadata": {"managedFields": reset}})
+    assert again.body == cleared.body
+    await http.apply(path, {"apiVersion": "v1", "kind": "ConfigMap", "data": {"c": "3"}})
+    entries = (await http.get(path)).body["metadata"]["managedFields"]
+    assert [entry["manager"] for entry in entries] == ["tester", "before-first-apply"]
+
+
+async def test_an_applied_configuration_carries_no_managed_fields(http: Http) -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": []}}
+    refused = await http.apply(f"{CONFIG_MAPS}/a", config)
+    assert (refused.status, refused.body["message"]) == (400, "metadata.managedFields must be nil")
+    await http.post("/api/v1/namespaces", {"metadata": {"name": "n"}})
+    status = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"managedFields": []}, "status": {"phase": "Active"}}
+    assert (await http.apply("/api/v1/namespaces/n/status", status)).status == 400
+
+
+@pytest.mark.parametrize(
+    ("revision", "problem"),
+    [
+        ("abc", 'parsing "abc": invalid syntax'),
+        ("-1", 'parsing "-1": invalid syntax'),
+        ("18446744073709551616", 'parsing "18446744073709551616": value out of range'),
+    ],
+)
+async def test_a_revision_that_is_no_number_is_answered_as_the_real_server_does(
+    http: Http, revision: str, problem: str
+) -> None:
+    await http.post(CONFIG_MAPS, config_map("a"))
+    words = f'resourceVersion: Invalid value: "{revision}": strconv.ParseUint: {problem}'
+    for path, query in ((f"{CONFIG_MAPS}/a", {}), (CONFIG_MAPS, {"watch": "1"})):
+        answer = await http.get(path, resourceVersion=revision, **query)
+        assert (answer.status, answer.body["message"], answer.body.get("reason")) == (500, words, None)
+    listed = await http.get(CONFIG_MAPS, resourceVersion=revision)
+    assert (listed.status, listed.body["message"]) == (400, f"invalid resource version: {words}")
+    put = await http.put(f"{CONFIG_MAPS}/a", config_map("a") | {"metadata": {"name": "a", "resourceVersion": revision}})
+    assert (put.status, put.body["message"]) == (500, f"strconv.ParseUint: {problem}")
+
+
+async def test_revision_zero_is_no_precondition(http: Http, widgets: str) -> None:
+    zero = {"metadata": {"name": "a", "resourceVersion": "0"}}
+    await http.post(CONFIG_MAPS, config_map("a"))
+    assert (await http.put(f"{CONFIG_MAPS}/a", zero | {"data": {"x": "y"}})).body["data"] == {"x": "y"}
+    created = await http.post(widgets, widget("a"))
+    refused = await http.put(f"{widgets}/a", created.body | {"metadata": created.body["metadata"] | zero["metadata"]})
+    assert refused.status == 422
+    assert "must be specified for an update" in refused.body["message"]
 
 
 async def test_each_endpoint_changes_its_own_half(http: Http, widgets: str) -> None:

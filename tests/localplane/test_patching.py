@@ -83,6 +83,22 @@ async def test_an_apply_over_someone_else_conflicts_naming_field_and_manager(htt
     assert forced.body["spec"]["size"] == 6
 
 
+async def test_several_conflicts_are_told_by_manager(http: Http) -> None:
+    path, kind = f"{CONFIG_MAPS}/a", {"apiVersion": "v1", "kind": "ConfigMap"}
+    await http.apply(path, kind | {"data": {"a": "1", "b": "1"}}, fieldManager="zed")
+    await http.apply(path, kind | {"data": {"a": "1"}}, fieldManager="one")
+    await http.merge(path, {"data": {"c": "1"}}, fieldManager="editor")
+    conflict = await http.apply(path, kind | {"data": {"a": "2", "b": "2", "c": "2"}})
+    assert conflict.body["message"] == (
+        "Apply failed with 4 conflicts: "
+        'conflicts with "editor" using v1:\n- .data.c\n'
+        'conflicts with "one":\n- .data.a\n'
+        'conflicts with "zed":\n- .data.a\n- .data.b'
+    )
+    single = await http.apply(path, kind | {"data": {"b": "2"}})
+    assert single.body["message"] == 'Apply failed with 1 conflict: conflict with "zed": .data.b'
+
+
 async def test_a_list_keyed_by_name_is_shared_between_managers(http: Http, widgets: str) -> None:
     await http.apply(f"{widgets}/a", widget("a", parts=[{"name": "one"}, {"name": "two"}]), fieldManager="first")
     await http.apply(f"{widgets}/a", widget("a", parts=[{"name": "three"}]), fieldManager="second")

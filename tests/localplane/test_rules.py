@@ -95,8 +95,54 @@ def test_a_rule_that_cannot_be_computed_refuses_the_object_and_says_why() -> Non
     assert "division by zero evaluating rule" in judged(schema, {"a": "y", "n": 0})[0][2]
 
 
-def test_a_rule_that_yields_no_boolean_is_not_kept() -> None:
-    assert judged(fields({"rule": "size(self.a)"}, a=STRING), {"a": "x"}) != []
+def test_a_rule_whose_data_make_it_no_boolean_is_not_kept() -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    assert judged(fields({"rule": "self.free.x"}, free=free), {"free": {"x": 1}}) != []
+
+
+TYPED = fields(
+    a={"type": "integer"},
+    b=STRING,
+    ok={"type": "boolean"},
+    at={"type": "string", "format": "date-time"},
+    port={"x-kubernetes-int-or-string": True},
+    flags={"type": "object", "additionalProperties": {"type": "boolean"}},
+    names={"type": "array", "items": STRING},
+)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *("self.a", "self.a + 1", "-self.a", "'x'", "self.b", "size(self.b)", "{'a': 1}", "[1]", "null", "self", "int"),
+        *("self.ok ? self.a : 1", "self.at", "self.names.map(n, n)", "self.b + 'x'", "self.flags", "dyn(self.a)"),
+        *("self.flags['x'] ? self.b : 'y'", "oldSelf.a", "type(self.a)", "duration('1s')", "1.5", "string(self.a)"),
+    ],
+)
+def test_a_rule_that_is_no_boolean_whatever_the_data_refuses_the_crd(rule: str) -> None:
+    [(field, message)] = refusals({**TYPED, "x-kubernetes-validations": [{"rule": rule}]})
+    assert field == ".x-kubernetes-validations[0].rule"
+    assert message.endswith(": cel expression must evaluate to a bool")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *("true", "self.ok", "self.flags['x']", "!self.ok", "self.a > 1 && self.ok", "has(self.a)", "self.b in ['x']"),
+        *("self.names.all(n, n != '')", "self.ok ? self.flags.x : false", "self.names.exists(n, self.ok)"),
+        *("self.b.startsWith('x')", "self.?b.hasValue()", "bool(self.b)", "self.names.filter(n, true)[0] == 'x'"),
+        *("type(self.port) == int", "self.?ok.orValue(true)", "[true][0]", "self == oldSelf"),
+    ],
+)
+def test_a_rule_that_may_be_a_boolean_is_taken(rule: str) -> None:
+    assert compiled({**TYPED, "x-kubernetes-validations": [{"rule": rule}]})
+
+
+def test_a_message_expression_has_to_be_a_string() -> None:
+    [(field, message)] = refusals(fields({"rule": "true", "messageExpression": "self.a"}, a={"type": "integer"}))
+    assert field == ".x-kubernetes-validations[0].messageExpression"
+    assert message.endswith(": messageExpression must evaluate to a string")
+    assert compiled(fields({"rule": "true", "messageExpression": "self.a + '!'"}, a=STRING))
 
 
 def test_transition_rules_compare_old_and_new_and_rest_on_create() -> None:

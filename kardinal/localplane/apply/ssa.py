@@ -41,7 +41,7 @@ def apply(
     now: datetime,
 ) -> JsonObject:
     """The object after the apply; `live` itself when nothing changes."""
-    if applied.get("metadata", {}).get("managedFields"):
+    if applied.get("metadata", {}).get("managedFields") is not None:
         raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
     root = with_metadata(schema)
     wanted = _wanted(applied, root)

@@ -24,6 +24,7 @@ def _kind(
     categories: tuple[str, ...] = (),
     status: bool = False,
     generation: bool = False,
+    annotated_generation: bool = False,
     unconditional_update: bool = True,
     shared_storage: str = "",
     view: View | None = None,
@@ -40,6 +41,7 @@ def _kind(
         categories=categories,
         status=status,
         generation=generation,
+        annotated_generation=annotated_generation,
         unconditional_update=unconditional_update,
         shared_storage=shared_storage,
         view=view,
@@ -49,7 +51,15 @@ def _kind(
 
 def _workload(group: str, kind: str, plural: str, *short_names: str, version: str = "v1") -> Kind:
     return _kind(
-        group, kind, plural, version=version, short_names=short_names, categories=("all",), status=True, generation=True
+        group,
+        kind,
+        plural,
+        version=version,
+        short_names=short_names,
+        categories=("all",),
+        status=True,
+        generation=True,
+        annotated_generation=kind == "Deployment",
     )
 
 

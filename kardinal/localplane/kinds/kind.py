@@ -31,7 +31,7 @@ class Kind:
     """One kind in one version of its group; `group` is empty for the core group.
 
     `custom`: brought by a CRD; strategic merge does not exist for it.
-    `generation`: metadata.generation counts its changes.
+    `generation`: metadata.generation counts its changes; `annotated_generation`: and those of its annotations.
     `unconditional_update`: a PUT may come without a resourceVersion.
     `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
     `stored`: False for reviews, which are answered and forgotten.
@@ -49,6 +49,7 @@ class Kind:
     status: bool = False
     custom: bool = False
     generation: bool = False
+    annotated_generation: bool = False
     unconditional_update: bool = True
     shared_storage: str = ""
     stored: bool = True

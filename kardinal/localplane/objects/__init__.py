@@ -2,7 +2,7 @@
 
     objects                            create, update, patch, apply
     deletion                           at once or in stages
-    lists, selectors                   reading many of them at a revision
+    lists, selectors, revisions        reading many of them as they were
     composition, metadata, admission   the rules a document has to follow: pure
 
 Knows nothing of HTTP.
@@ -20,8 +20,9 @@ from kardinal.localplane.objects.deletion import (
     parse_options,
     release,
 )
-from kardinal.localplane.objects.lists import Lists, parse_revision, revision_too_large
+from kardinal.localplane.objects.lists import Lists
 from kardinal.localplane.objects.objects import Objects, WriteOptions, Written
+from kardinal.localplane.objects.revisions import parse_revision, revision_too_large
 from kardinal.localplane.objects.selectors import Selector, parse_fields, parse_labels
 
 __all__ = [

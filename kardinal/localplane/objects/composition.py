@@ -12,6 +12,7 @@ from kardinal.localplane import statuses
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
+from kardinal.localplane.objects.revisions import parse_precondition
 
 __all__ = [
     "check_preconditions",
@@ -67,19 +68,19 @@ def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = ""
 
 
 def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replace: bool) -> None:
-    name, version = live["name"], metadata.get("resourceVersion")
+    name, version = live["name"], parse_precondition(str(metadata.get("resourceVersion") or ""))
     if metadata.get("uid") and metadata["uid"] != live["uid"]:
         raise statuses.conflict(
             kind,
             name,
             f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {live['uid']}",
         )
-    if not version and replace and not kind.unconditional_update:
+    if version is None and replace and not kind.unconditional_update:
         cause = Cause(
             "FieldValueInvalid", "metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update"
         )
         raise statuses.invalid(kind, name, [cause])
-    if version and version != live["resourceVersion"]:
+    if version is not None and version != int(live["resourceVersion"]):
         raise statuses.conflict(
             kind,
             name,
@@ -109,7 +110,7 @@ def claimed(kind: Kind, configuration: JsonObject, *, subresource: str) -> JsonO
     """The part of an applied configuration that its endpoint lets the manager own."""
     if subresource == "status":
         metadata = configuration["metadata"]
-        identity = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+        identity = {key: metadata[key] for key in ("name", "namespace", "managedFields") if key in metadata}
         reported = {"status": configuration["status"]} if "status" in configuration else {}
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity, **reported}
     return {key: value for key, value in configuration.items() if key != "status" or not kind.status}
@@ -131,7 +132,10 @@ def refuse_new_finalizers(kind: Kind, document: JsonObject, *, live: JsonObject)
 def content(kind: Kind, document: JsonObject) -> JsonObject:
     """What metadata.generation counts changes of."""
     ignored = {"metadata", "status"} if kind.status else {"metadata"}
-    return {key: value for key, value in document.items() if key not in ignored}
+    counted = {key: value for key, value in document.items() if key not in ignored}
+    if kind.annotated_generation:
+        counted["metadata"] = document["metadata"].get("annotations") or {}
+    return counted
 
 
 def same(document: JsonObject, live: JsonObject) -> bool:

@@ -18,11 +18,12 @@ import orjson
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.kinds import Kind
+from kardinal.localplane.objects.revisions import parse_list_revision, revision_too_large
 from kardinal.localplane.objects.selectors import Selector
 from kardinal.localplane.statuses import bad_request, invalid
 from kardinal.localplane.storage import Entry, Store
 
-__all__ = ["Chunk", "Lists", "parse_revision"]
+__all__ = ["Chunk", "Lists"]
 
 KEPT_LISTS = 64
 
@@ -45,7 +46,7 @@ class Lists:
     def read(self, kind: Kind, selector: Selector, query: Mapping[str, str]) -> Chunk:
         token = query.get("continue", "")
         match = query.get("resourceVersionMatch", "")
-        revision = parse_revision(query.get("resourceVersion", ""))
+        revision = parse_list_revision(query.get("resourceVersion", ""))
         _check_parameters(kind, query, match=match, token=token, revision=revision)
         limit = _limit(query)
         start, revision_read = "", self._store.revision
@@ -102,25 +103,6 @@ class Lists:
                 "list without the continue parameter.",
             )
         return entries
-
-
-def parse_revision(text: str) -> int | None:
-    """None where the client leaves the choice to the server."""
-    if text in {"", "0"}:
-        return None
-    if not text.isascii() or not text.isdigit():
-        raise bad_request(f"Invalid value: {text!r}: resourceVersion must be a number")
-    return int(text)
-
-
-def revision_too_large(revision: int, *, current: int) -> StatusError:
-    return StatusError(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {revision}, current: {current}",
-        details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},
-        retry_after=1,
-    )
 
 
 def _check_parameters(kind: Kind, query: Mapping[str, str], *, match: str, token: str, revision: int | None) -> None:

@@ -84,7 +84,7 @@ def prune(metadata: JsonObject) -> list[str]:
     unknown = [key for key in metadata if key not in KNOWN_FIELDS]
     for key in unknown:
         del metadata[key]
-    for key in ("labels", "annotations", "finalizers", "ownerReferences", "selfLink", "managedFields"):
+    for key in ("labels", "annotations", "finalizers", "ownerReferences", "selfLink"):
         if key in metadata and not metadata[key]:
             del metadata[key]
     return [f"metadata.{key}" for key in unknown]

@@ -95,8 +95,7 @@ class Objects:
         document, warnings = self._checked(kind, document, old=None, options=options)
         if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
             raise statuses.already_exists(kind, name)
-        if not applied:
-            self._track(kind, document, live=None, subresource="", options=options)
+        self._track(kind, document, live=None, subresource="", options=options, applied=applied)
         return Written(self._commit(kind, document, options=options), warnings, created=True)
 
     def update(
@@ -169,10 +168,9 @@ class Objects:
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
         document, warnings = self._checked(kind, document, old=live, options=options)
+        self._track(kind, document, live=live, subresource=subresource, options=options, applied=applied)
         if same(document, live):
             return Written(entry, warnings)
-        if not applied:
-            self._track(kind, document, live=live, subresource=subresource, options=options)
         metadata = document["metadata"]
         if kind.generation and content(kind, document) != content(kind, live):
             metadata["generation"] = live["metadata"].get("generation", 0) + 1
@@ -183,16 +181,28 @@ class Objects:
         return Written(self._commit(kind, document, options=options), warnings)
 
     def _track(
-        self, kind: Kind, document: JsonObject, *, live: JsonObject | None, subresource: str, options: WriteOptions
+        self,
+        kind: Kind,
+        document: JsonObject,
+        *,
+        live: JsonObject | None,
+        subresource: str,
+        options: WriteOptions,
+        applied: bool,
     ) -> None:
-        document["metadata"]["managedFields"] = track_update(
-            live,
-            document,
-            manager=options.manager,
-            subresource=subresource,
-            schema=kind.schema,
-            now=self._clock.now(),
-        )
+        """Record who owns what, which an apply has done; where nobody owns anything, nothing is recorded."""
+        metadata = document["metadata"]
+        if not applied:
+            metadata["managedFields"] = track_update(
+                live,
+                document,
+                manager=options.manager,
+                subresource=subresource,
+                schema=kind.schema,
+                now=self._clock.now(),
+            )
+        if not metadata.get("managedFields"):
+            metadata.pop("managedFields", None)
 
     def _checked(
         self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions

@@ -3,7 +3,7 @@
     validator                           one object against everything its schema says
     structural, compile                 the schema as a CRD carries it, compiled and refused
     nodes, checks, junctors             what it is compiled to
-    rules, rule, values                 `x-kubernetes-validations`
+    rules, rule, values, types             `x-kubernetes-validations`
     causes                              field paths and the sentences of a refusal
 
 Knows no kind: only a schema and a document.

@@ -17,12 +17,16 @@ from kardinal import cel
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.schemas.causes import Path, for_reason, forbidden, invalid, not_supported, required, type_name
+from kardinal.localplane.schemas.types import child_schema, type_of
 
 __all__ = ["Rule", "compile_rule"]
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_WRONG_TYPE: Final = {
+    "bool": "cel expression must evaluate to a bool",
+    "string": "messageExpression must evaluate to a string",
+}
 _NO_TIME: Final = datetime.fromtimestamp(0, UTC)
-_IMPLIED: Final = frozenset({"apiVersion", "kind", "metadata"})
 _FIELD_PATH: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\['((?:[^'\\]|\\.)+)'\]")
 
 
@@ -68,12 +72,14 @@ def compile_rule(source: Any, at: str, *, schema: JsonObject, correlatable: bool
         causes.append(required((None, f"{at}.rule"), "rule is not specified"))
         return None
     before = len(causes)
-    program = _compile(text, f"{at}.rule", schema, causes)
+    program = _compile(text, f"{at}.rule", schema, causes, needed="bool")
     message = str(source.get("message") or "").strip()
     if "\n" in message:
         causes.append(invalid((None, f"{at}.message"), source["message"], "must not contain line breaks"))
     expression = source.get("messageExpression")
-    message_program = _compile(expression, f"{at}.messageExpression", schema, causes) if expression else None
+    message_program = None
+    if expression:
+        message_program = _compile(expression, f"{at}.messageExpression", schema, causes, needed="string")
     reason = source.get("reason") or "FieldValueInvalid"
     if reason not in _REASONS:
         causes.append(not_supported((None, f"{at}.reason"), reason, list(_REASONS)))
@@ -91,16 +97,18 @@ def compile_rule(source: Any, at: str, *, schema: JsonObject, correlatable: bool
     return Rule(text, program, transition, message, message_program, reason, field_path)
 
 
-def _compile(text: str, at: str, schema: JsonObject, causes: list[Cause]) -> cel.Program | None:
+def _compile(text: str, at: str, schema: JsonObject, causes: list[Cause], *, needed: str) -> cel.Program | None:
     try:
         program = cel.compile(text)
     except cel.CompileError as error:
         causes.append(invalid((None, at), text, f"compilation failed: {error}"))
         return None
-    problems = list(_undefined(program.references, schema))
+    problems = [f"compilation failed: {problem}" for problem in _undefined(program.references, schema)]
     if program.volatile:
-        problems.append("a rule cannot read the clock: `now` does not exist here")
-    causes.extend(invalid((None, at), text, f"compilation failed: {problem}") for problem in problems)
+        problems.append("compilation failed: a rule cannot read the clock: `now` does not exist here")
+    if not problems and type_of(cel.lower(text), schema) not in (needed, None):
+        problems.append(_WRONG_TYPE[needed])
+    causes.extend(invalid((None, at), text, problem) for problem in problems)
     return None if problems else program
 
 
@@ -112,22 +120,11 @@ def _undefined(references: Iterable[cel.Reference], schema: JsonObject) -> Itera
             continue
         place = schema
         for name in reference.path:
-            child = _child(place, name)
+            child = child_schema(place, name)
             if child is None:
                 yield f"undefined field `{name}` in {reference}"
                 break
             place = child
-
-
-def _child(schema: JsonObject, name: str) -> JsonObject | None:
-    child = schema.get("properties", {}).get(name)
-    if child is None and "additionalProperties" in schema:
-        child = schema["additionalProperties"]
-    if child is None and (
-        schema.get("x-kubernetes-preserve-unknown-fields") or not schema.get("properties") or name in _IMPLIED
-    ):
-        child = {}
-    return child if child is None or isinstance(child, dict) else {}
 
 
 def _field_path(path: Any, schema: JsonObject) -> tuple[str, ...] | None:
@@ -138,7 +135,7 @@ def _field_path(path: Any, schema: JsonObject) -> tuple[str, ...] | None:
     position, place = 0, schema
     while position < len(path):
         match = _FIELD_PATH.match(path, position)
-        child = _child(place, match[1] or match[2]) if match else None
+        child = child_schema(place, match[1] or match[2]) if match else None
         if match is None or child is None:
             return None
         steps.append(match[1] or match[2])
