@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.support.leaks",
     "tests.support.plane",
     "tests.support.repository",
+    "tests.support.smart_server",
     "tests.support.world",
 ]
 

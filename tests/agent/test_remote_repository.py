@@ -9,23 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
-import pygit2
 import pytest
 from structlog.testing import capture_logs
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject
 from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
-from tests.git.smart_server import PASSWORD, USER, Exchange, SmartServer, self_signed, serving
 from tests.support.repository import GitRepository
+from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
 from tests.support.world import World
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    certificate = self_signed(tmp_path_factory.mktemp("certificate"))
-    pygit2.settings.ssl_cert_file = str(certificate)
-    return certificate
 
 
 @pytest.fixture

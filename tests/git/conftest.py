@@ -8,12 +8,11 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-import pygit2
 import pytest
 
 from kardinal.git import Credentials, Edit, GitRunner, Message, Repositories, Repository, Tree
-from tests.git.smart_server import PASSWORD, USER, SmartServer, self_signed, serving
 from tests.support.clock import VirtualClock
+from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
 
 ENVIRONMENTS = ("dev", "staging", "prod")
 
@@ -128,14 +127,6 @@ async def repositories(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -
 @pytest.fixture
 def repository(repositories: Repositories, bare: Git) -> Repository:
     return repositories.open(str(bare.directory))
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate libgit2 trusts from now on."""
-    certificate = self_signed(tmp_path_factory.mktemp("certificate"))
-    pygit2.settings.ssl_cert_file = str(certificate)
-    return certificate
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from kardinal.git import (
 )
 from kardinal.runtime.clock import SystemClock
 from tests.git.conftest import Git, manifests, message, setting
-from tests.git.smart_server import PASSWORD, USER, Exchange, SmartServer, no_trouble, self_signed, serving
 from tests.support.clock import VirtualClock
+from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, no_trouble, self_signed, serving
 
 
 def mirrors(tmp_path: Path) -> list[Path]:

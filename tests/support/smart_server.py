@@ -19,6 +19,8 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
 
+import pygit2
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -183,3 +185,11 @@ def self_signed(directory: Path) -> Path:
         + certificate.public_bytes(serialization.Encoding.PEM)
     )
     return path
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate libgit2 trusts from now on: one for the whole run, because it never forgets one it was given."""
+    certificate = self_signed(tmp_path_factory.mktemp("certificate"))
+    pygit2.settings.ssl_cert_file = str(certificate)
+    return certificate
