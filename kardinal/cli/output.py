@@ -49,7 +49,10 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
         table.add_column(header, no_wrap=True, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    console().print(table)
+    with console().capture() as captured:
+        console().print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def print_documents(documents: Sequence[Any], output: str) -> None:

@@ -121,4 +121,6 @@ async def test_version_names_both_ends(cli: Cli) -> None:
 
 async def test_colour_is_never_written_where_nobody_sees_it(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
-    assert "\x1b" not in await cli("get", "bundles", "my-app")
+    printed = await cli("get", "bundles", "my-app")
+    assert "\x1b" not in printed
+    assert not any(line.endswith(" ") for line in printed.splitlines())
