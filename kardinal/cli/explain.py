@@ -28,7 +28,7 @@ from kardinal.api import (
 from kardinal.api.image import bundle_version
 from kardinal.api.names import freeze_name, step_name
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import console, print_value, span, state_text
+from kardinal.cli.output import age, console, print_value, span, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
 
@@ -41,12 +41,13 @@ RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class GateLine:
-    """One gate of the environment. `answer` is PASS, FAIL or PENDING (not evaluated)."""
+    """One gate of the environment. `answer` is PASS, FAIL or PENDING (not evaluated); `detail` is of `seen_at`."""
 
     name: str
     scope: str
     answer: str
     detail: str
+    seen_at: datetime | None = None
     changes_at: datetime | None = None
 
 
@@ -69,6 +70,7 @@ class Explanation:
                     "scope": gate.scope,
                     "result": gate.answer,
                     "detail": gate.detail,
+                    "evaluatedAt": gate.seen_at.isoformat() if gate.seen_at else None,
                     "changesAt": gate.changes_at.isoformat() if gate.changes_at else None,
                 }
                 for gate in self.gates
@@ -143,6 +145,7 @@ async def _gates(session: Session, bundle: Bundle, environment: str) -> list[Gat
                 origin["scope"],
                 answer,
                 gate.status.reason or "not evaluated yet",
+                gate.status.last_evaluated_at,
                 gate.status.next_transition_at if answer == "FAIL" else None,
             )
         )
@@ -205,12 +208,19 @@ def _print(explanation: Explanation, output: str) -> None:
             f"  {gate.detail}",
         )
         out.print(line)
-        if gate.changes_at is not None:
-            left = gate.changes_at - datetime.now(UTC)
-            out.print(f"  {''.ljust(width)}          ETA: ~{span(left)} (at {gate.changes_at:%Y-%m-%d %H:%M:%S} UTC)")
+        if gate.answer == "FAIL":
+            out.print(f"  {''.ljust(width)}          {_timing(gate)}")
     if not explanation.gates:
         out.print("  none")
     out.print(f"\nRESULT: {explanation.result}")
+
+
+def _timing(gate: GateLine) -> str:
+    """When a closed gate was asked (its values are of that moment), and when time alone can open it."""
+    asked = f"asked {age(gate.seen_at)} ago" if gate.seen_at else "never asked"
+    if gate.changes_at is None:
+        return asked
+    return f"{asked}; ETA: ~{span(gate.changes_at - datetime.now(UTC))} (at {gate.changes_at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
 async def _changes(session: Session) -> AsyncIterator[None]:
