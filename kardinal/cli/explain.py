@@ -7,7 +7,8 @@ what they saw, the step how far it got. Nothing is evaluated here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -100,12 +101,13 @@ async def explain(
     _print(explanation, output)
     if not watch:
         return
-    async for _ in _changes(session):
-        latest = await _explanation(session, pipeline, environment, name)
-        if latest.to_json() != explanation.to_json():
-            explanation = latest
-            click.echo()
-            _print(explanation, output)
+    async with aclosing(_changes(session)) as changes:
+        async for _ in changes:
+            latest = await _explanation(session, pipeline, environment, name)
+            if latest.to_json() != explanation.to_json():
+                explanation = latest
+                click.echo()
+                _print(explanation, output)
 
 
 async def _explanation(session: Session, pipeline: str, environment: str, name: str | None) -> Explanation:
@@ -223,7 +225,7 @@ def _timing(gate: GateLine) -> str:
     return f"{asked}; ETA: ~{span(gate.changes_at - datetime.now(UTC))} (at {gate.changes_at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
-async def _changes(session: Session) -> AsyncIterator[None]:
+async def _changes(session: Session) -> AsyncGenerator[None]:
     """A tick after anything of interest changed; several changes at once are one tick."""
     changed = asyncio.Event()
 
