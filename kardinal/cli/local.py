@@ -32,7 +32,7 @@ from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
 from kardinal_controller.program import Controller, ControllerOptions
 
-__all__ = ["Stack", "local", "run_stack", "stop_signals"]
+__all__ = ["Stack", "local", "run_stack", "stop_signals", "until_served"]
 
 DEFAULT_PORT = 16443
 SYSTEM_NAMESPACE = "kardinal-system"
@@ -100,7 +100,7 @@ async def _install(plane: LocalPlane) -> None:
     async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
         for definition in definitions():
             await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
-        await _until_served(client, {definition["metadata"]["name"] for definition in definitions()})
+        await until_served(client, {definition["metadata"]["name"] for definition in definitions()})
         for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
             try:
                 await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -108,7 +108,8 @@ async def _install(plane: LocalPlane) -> None:
                 continue
 
 
-async def _until_served(client: Client, names: set[str]) -> None:
+async def until_served(client: Client, names: set[str]) -> None:
+    """Until the API server serves these custom resources, which it does a moment after it took their definitions."""
     async with (
         asyncio.timeout(ESTABLISHED_DEADLINE),
         client.watch(CUSTOM_RESOURCE_DEFINITION, initial_events=True) as events,

@@ -127,6 +127,9 @@ class Shell:
             "NO_COLOR": "1",
             **({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
         }
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # Tests that were put into the background by a shell ignore Ctrl-C, and so would everything they start.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         process = await asyncio.create_subprocess_exec(
             self.programs / program,
             *arguments,

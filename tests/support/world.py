@@ -28,6 +28,7 @@ from kardinal.api import (
     PROMOTION_STEP,
     ResourceType,
 )
+from kardinal.cli.local import until_served
 from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
 from kardinal.localplane import LocalPlane
@@ -282,5 +283,6 @@ async def world(
         *(world.client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
         world.client.create(NAMESPACE, namespace("platform-policies")),
     )
+    await until_served(world.client, {definition["metadata"]["name"] for definition in definitions})
     yield world
     await world.close()
