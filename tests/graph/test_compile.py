@@ -190,7 +190,9 @@ def test_a_node_is_exactly_what_the_dialect_knows(node: JsonObject, path: str, m
 
 
 def test_words_of_others_are_left_alone() -> None:
-    compile_graph({"nodes": [{"id": "a", "template": body(), "x-note": "mine"}, {"id": "b", "reference": REF["ref"]}]})
+    noted = {"id": "a", "template": body(), "x-note": "mine"}
+    graph = compile_graph({"nodes": [noted, {"id": "b", "reference": REF["ref"]}]})
+    assert [node.id for node in graph.nodes] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -161,9 +161,3 @@ async def test_a_reader_that_is_too_slow_is_cut_off(http: Http, monkeypatch: pyt
             await http.post(CONFIG_MAPS, config_map(f"m{number}", key="x" * 800_000))
         with pytest.raises(aiohttp.ClientError):
             await slow.answer.read()
-
-
-async def test_a_watch_ends_with_its_client(http: Http) -> None:
-    watch = http.watch(CONFIG_MAPS)
-    async with watch:
-        pass
