@@ -7,16 +7,23 @@ INSTALLED := $(VENV)/.installed
 CODE := kardinal kardinal_agent kardinal_controller tests hack
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt crds docs bench lock
+.PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
+		printf '  make %-16s %s\n' "$$name" "$$text"; done
 
 demo: $(INSTALLED) ## watch a Bundle walk through three environments on this machine
 	$(BIN)/kardinal demo
 
 test: $(INSTALLED) ## run the tests
 	$(BIN)/pytest
+
+test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
+	$(BIN)/pytest --target=assets
+
+test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
+	$(BIN)/pytest --kubectl=all tests/contract
 
 lint: $(INSTALLED) ## check style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -36,6 +43,15 @@ docs: $(INSTALLED) ## regenerate the CLI reference from the CLI
 
 bench: $(INSTALLED) ## measure a Bundle's walk on this machine
 	$(BIN)/python -m hack.bench.first_light
+
+assets: $(INSTALLED) ## build the real API server that tests compare with; needs Go 1.26, minutes the first time
+	$(BIN)/python -m hack.kube.assets
+
+kube-up: $(INSTALLED) ## run a real API server in the foreground and print its kubeconfig; ARGS=--nodes adds a node
+	$(BIN)/python -m hack.kube.cluster --definitions crds $(ARGS)
+
+contract-record: assets ## record anew what the real API server answers
+	$(BIN)/pytest --target=assets --record tests/contract
 
 # uv is the one tool that is not in the lock: it writes the lock. Its output is what pip-compile would write.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock"

@@ -1,0 +1,268 @@
+"""The programs of a real Kubernetes control plane, found or built from source.
+
+    make assets
+
+What is tested against a real API server needs one that anybody gets, in the one version that the local plane emulates:
+`go.mod` beside this file pins it, and Go builds it. A build takes minutes, so it is kept in
+`${XDG_CACHE_HOME:-~/.cache}/kardinal` under a name made of everything that went into it; a build that was interrupted
+leaves nothing behind that looks finished. Binaries that are there already are used instead, under the names that other
+Kubernetes projects use: `TEST_ASSET_<NAME>` for one of them (`TEST_ASSET_KUBE_APISERVER`), `KUBEBUILDER_ASSETS` for a
+directory of them. Design: local-plane.md 5.3.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["KUBERNETES", "Assets", "AssetsMissing", "available", "build", "locate"]
+
+HACK = Path(__file__).parents[1]
+GO_NEEDED = (1, 26)
+_MISSING = "Go ≥ 1.26 needed"
+
+
+class AssetsMissing(Exception):
+    """A program is neither there nor can it be built; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One Go module of tools, and what it builds: name of the binary -> name under which it is kept."""
+
+    name: str
+    binaries: dict[str, str]
+    flags: tuple[str, ...] = ("-s", "-w")
+    files: dict[str, str] = field(default_factory=dict)
+    """Files kept beside the binaries: name -> path inside the module that the tool comes from."""
+    source: str = ""
+    """The module that `files` are taken from."""
+
+    @property
+    def directory(self) -> Path:
+        return HACK / self.name
+
+
+def _kubernetes_version() -> str:
+    found = re.search(r"^\tk8s\.io/kubernetes v(\S+)", (HACK / "kube" / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        raise AssetsMissing(f"{HACK / 'kube' / 'go.mod'} does not require k8s.io/kubernetes")
+    return found[1]
+
+
+KUBERNETES = _kubernetes_version()
+"""The version of Kubernetes that is built, e.g. 1.36.3; `go.mod` is its single source."""
+
+_MAJOR, _MINOR, _ = KUBERNETES.split(".", 2)
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+
+KUBE = Module(
+    name="kube",
+    binaries={
+        "kube-apiserver": "kube-apiserver",
+        "kube-controller-manager": "kube-controller-manager",
+        "kube-scheduler": "kube-scheduler",
+        "kubectl": "kubectl",
+        "server": "etcd",
+    },
+    flags=(
+        "-s",
+        "-w",
+        f"-X {_VERSION_PACKAGE}.gitVersion=v{KUBERNETES}",
+        f"-X {_VERSION_PACKAGE}.gitMajor={_MAJOR}",
+        f"-X {_VERSION_PACKAGE}.gitMinor={_MINOR}",
+    ),
+)
+_STAGES = (
+    "node/fast/node-initialize.yaml",
+    "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+    "pod/fast/pod-complete.yaml",
+    "pod/fast/pod-delete.yaml",
+    "pod/fast/pod-ready.yaml",
+)
+KWOK = Module(
+    name="kwok",
+    binaries={"kwok": "kwok"},
+    files={Path(stage).name: f"kustomize/stage/{stage}" for stage in _STAGES},
+    source="sigs.k8s.io/kwok",
+)
+MODULES = (KUBE, KWOK)
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """Where programs are."""
+
+    binaries: dict[str, Path]
+
+    def __getitem__(self, name: str) -> Path:
+        """The program `name`; AssetsMissing when it is not there."""
+        if name not in self.binaries:
+            raise AssetsMissing(f"{name} is missing: run `make assets`, or name it in {_variable(name)}")
+        return self.binaries[name]
+
+    def beside(self, name: str) -> Path:
+        """The directory of the program `name`, which holds what was kept with it."""
+        return self[name].parent
+
+
+def locate() -> Assets:
+    """What is there already, without building anything."""
+    found: dict[str, Path] = {}
+    for module in MODULES:
+        kept = _kept(module)
+        for name in module.binaries.values():
+            path = _named(name) or (kept / name if kept is not None else None)
+            if path is not None:
+                found[name] = path
+    return Assets(found)
+
+
+def available() -> bool:
+    """Whether a real API server can be had: it is there, or Go can build it."""
+    return {"kube-apiserver", "etcd"} <= locate().binaries.keys() or _go_version() >= GO_NEEDED
+
+
+def build() -> Assets:
+    """Build what is not there. AssetsMissing when something has to be built and there is no Go that could."""
+    for module in MODULES:
+        if all(_named(name) is not None for name in module.binaries.values()):
+            continue
+        if _go_version() < GO_NEEDED:
+            if _named("kube-apiserver") is not None and _named("etcd") is not None:
+                continue
+            raise AssetsMissing(
+                f"{_MISSING} to build Kubernetes {KUBERNETES}: install it from https://go.dev/dl, "
+                f"or set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver {KUBERNETES}"
+            )
+        _build(module)
+    return locate()
+
+
+def _build(module: Module) -> None:
+    target = _target(module)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target.with_suffix(".lock")):
+        if target.is_dir():
+            return
+        began = time.monotonic()
+        _say(f"building {module.name} into {target}, which takes minutes the first time")
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir()
+            command = ["go", "build", "-trimpath", "-ldflags", " ".join(module.flags), "-o", f"{made}/", "tool"]
+            subprocess.run(command, cwd=module.directory, env=_environment(), check=True)
+            for built, name in module.binaries.items():
+                (made / built).rename(made / name)
+            _keep_files(module, made)
+            made.rename(target)
+        _say(f"built {module.name} in {time.monotonic() - began:.0f} s")
+
+
+def _say(text: str) -> None:
+    # Standard output is for the answer.
+    print(text, file=sys.stderr, flush=True)
+
+
+def _keep_files(module: Module, made: Path) -> None:
+    if not module.files:
+        return
+    source = Path(_go("list", "-m", "-f", "{{.Dir}}", module.source, directory=module.directory))
+    for name, path in module.files.items():
+        (made / name).write_bytes((source / path).read_bytes())
+
+
+def _kept(module: Module) -> Path | None:
+    """Where the module was built before: without Go its version is unknown, and any build of these sources will do."""
+    if _go_version() >= GO_NEEDED:
+        target = _target(module)
+        return target if target.is_dir() else None
+    kept = sorted(path for path in _cache().glob(f"{module.name}-{_sources(module)}-*") if path.is_dir())
+    return kept[-1] if kept else None
+
+
+def _target(module: Module) -> Path:
+    version = ".".join(map(str, _go_version()))
+    return _cache() / f"{module.name}-{_sources(module)}-go{version}"
+
+
+def _sources(module: Module) -> str:
+    """A name for everything that goes into a build but the compiler."""
+    digest = hashlib.sha256()
+    for path in ("go.mod", "go.sum"):
+        digest.update((module.directory / path).read_bytes())
+    digest.update("\0".join((*module.flags, *module.files, platform.system(), platform.machine())).encode())
+    return digest.hexdigest()[:16]
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kardinal"
+
+
+def _named(name: str) -> Path | None:
+    """The program that the environment names, if it does."""
+    if one := os.environ.get(_variable(name)):
+        return Path(one)
+    directory = os.environ.get("KUBEBUILDER_ASSETS")
+    path = Path(directory) / name if directory else None
+    return path if path is not None and path.is_file() else None
+
+
+def _variable(name: str) -> str:
+    return f"TEST_ASSET_{name.upper().replace('-', '_')}"
+
+
+def _go_version() -> tuple[int, ...]:
+    """(1, 26, 8), or (0,) when there is no Go."""
+    if shutil.which("go") is None:
+        return (0,)
+    return tuple(int(part) for part in re.findall(r"\d+", _go("env", "GOVERSION", directory=HACK)))
+
+
+def _go(*arguments: str, directory: Path) -> str:
+    done = subprocess.run(
+        ["go", *arguments], cwd=directory, env=_environment(), check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def _environment() -> dict[str, str]:
+    # The compiler that is installed, never one that Go would fetch; and binaries that need no C library.
+    return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One builder at a time; the others wait and find it built."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> int:
+    try:
+        assets = build()
+    except AssetsMissing as error:
+        print(error, file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
+        return 1
+    print(assets.beside("kube-apiserver"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
