@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.support.plane",
     "tests.support.repository",
     "tests.support.smart_server",
+    "tests.support.target",
     "tests.support.world",
 ]
 

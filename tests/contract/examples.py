@@ -1,0 +1,62 @@
+"""Objects to try a server on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["config_map", "widget_definition"]
+
+JsonObject = dict[str, Any]
+
+
+def config_map(name: str, *, labels: dict[str, str] | None = None, **data: str) -> JsonObject:
+    metadata = {"name": name} | ({"labels": labels} if labels else {})
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def widget_definition(group: str, **version: Any) -> JsonObject:
+    """A definition of a small namespaced kind with a status; `version` replaces members of its version v1."""
+    parts = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}},
+        },
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+    spec = {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "minimum": 1, "default": 3},
+            "colour": {"type": "string", "enum": ["red", "green"]},
+            "parts": parts,
+        },
+        "x-kubernetes-validations": [
+            {"rule": "!has(oldSelf.colour) || self.colour == oldSelf.colour", "message": "colour is immutable"}
+        ],
+    }
+    status = {"type": "object", "properties": {"phase": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"spec": spec, "status": status}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": schema},
+                    "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
+                    **version,
+                }
+            ],
+        },
+    }

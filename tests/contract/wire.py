@@ -1,0 +1,275 @@
+"""A plain HTTP client of an API server that keeps what it hears.
+
+The cases of the suite look at what is on the wire, below any client of ours. Everything that a case asks for is on its
+tape; what it does to wait or to tidy up is not, because nobody knows how often it has to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import aiohttp
+import orjson
+from multidict import CIMultiDict
+from yarl import URL
+
+from tests.contract.connection import Connection
+from tests.contract.examples import JsonObject, widget_definition
+from tests.contract.scope import Scope
+from tests.contract.tape import Exchange, Tape
+
+__all__ = ["Answer", "Api", "WatchStream"]
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE = "application/merge-patch+json"
+JSON = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+_POLL_SECONDS = 0.02
+"""Between two questions to a real server, which has others to answer; the local plane needs none."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server answered."""
+
+    status: int
+    body: Any
+    headers: Any = field(repr=False)
+
+    @property
+    def revision(self) -> str:
+        return str(self.body["metadata"]["resourceVersion"])
+
+    @property
+    def message(self) -> str:
+        return str(self.body["message"])
+
+    @property
+    def causes(self) -> list[tuple[str, str]]:
+        return [(cause["reason"], cause["field"]) for cause in self.body["details"]["causes"]]
+
+
+class WatchStream:
+    """One watch, event by event; only the events that are taken are on the tape."""
+
+    def __init__(self, api: Api, path: str, query: dict[str, object], headers: dict[str, str]) -> None:
+        self._api = api
+        self._arguments = (path, query, headers)
+
+    async def __aenter__(self) -> WatchStream:
+        path, query, headers = self._arguments
+        self.answer, self._exchange = await self._api.open("GET", path, None, query=query, headers=headers)
+        self.status = self.answer.status
+        self._exchange.answer["events"] = []
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.answer.close()
+
+    async def next(self) -> tuple[str, Any]:
+        """The type and object of the next event."""
+        line = await self.answer.content.readline()
+        assert line, "the watch ended"
+        event = orjson.loads(line)
+        self._exchange.answer["events"].append(event)
+        return event["type"], event["object"]
+
+    async def names(self, number: int) -> list[tuple[str, str]]:
+        """Types and names of the next events."""
+        events = [await self.next() for _ in range(number)]
+        return [(kind, found["metadata"]["name"]) for kind, found in events]
+
+    async def ended(self) -> bool:
+        """Whether the server ended the watch without another event."""
+        ended = await self.answer.content.readline() == b""
+        self._exchange.answer["ended"] = ended
+        return ended
+
+
+@dataclass(frozen=True)
+class Api:
+    """Requests of one identity."""
+
+    session: aiohttp.ClientSession
+    connection: Connection
+    tape: Tape
+    scope: Scope
+    real: bool
+    headers: tuple[tuple[str, str], ...] = ()
+    token: str | None = None
+
+    # Where things are.
+
+    @property
+    def server(self) -> str:
+        return self.connection.server
+
+    @property
+    def namespace(self) -> str:
+        """A namespace of this test alone, made before the next request."""
+        return self.scope.use_namespace()
+
+    @property
+    def group(self) -> str:
+        """An API group of this test alone."""
+        return self.scope.group
+
+    def path(
+        self,
+        plural: str,
+        name: str = "",
+        *,
+        group: str = "",
+        version: str = "v1",
+        namespace: str | None = "",
+        subresource: str = "",
+    ) -> str:
+        """The path of a collection, an object or a subresource; in this test's namespace unless told otherwise."""
+        root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        inside = () if namespace is None else ("namespaces", namespace or self.namespace)
+        return "/".join(filter(None, (root, *inside, plural, name, subresource)))
+
+    def widgets(self, **version: Any) -> JsonObject:
+        """The definition of a small kind in this test's group."""
+        return widget_definition(self.group, **version)
+
+    def widget(self, name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:
+        metadata = {"name": name} | ({"labels": labels} if labels else {})
+        return {"apiVersion": f"{self.group}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+    # Who asks.
+
+    def as_user(self, name: str, *, groups: tuple[str, ...] = ()) -> Api:
+        """The administrator in the name of somebody else."""
+        impersonated = (("Impersonate-User", name), *(("Impersonate-Group", group) for group in groups))
+        return replace(self, headers=(*self.headers, *impersonated))
+
+    def with_token(self, token: str) -> Api:
+        """Whoever the token says, or nobody when it is empty."""
+        return replace(self, token=token)
+
+    @property
+    def silent(self) -> Api:
+        """The same without a recording: for preparation, for what others change, for requests at once."""
+        return replace(self, tape=Tape())
+
+    # What is asked.
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+        message: str = "",
+        **query: object,
+    ) -> Answer:
+        """One request; `message="loose"` says that the words of a refusal may differ."""
+        typed = {} if body is None else {"Content-Type": content_type}
+        loose = message == "loose"
+        answer, exchange = await self.open(
+            method, path, body, query=query, headers=typed | (headers or {}), loose=loose
+        )
+        async with answer:
+            content = await answer.read()
+        is_json = "json" in answer.headers.get("Content-Type", "") and method != "HEAD"
+        found = orjson.loads(content) if is_json else content
+        exchange.answer["body"] = found if is_json else content.decode(errors="backslashreplace")
+        return Answer(answer.status, found, answer.headers)
+
+    async def open(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        *,
+        query: dict[str, object],
+        headers: dict[str, str],
+        loose: bool = False,
+    ) -> tuple[aiohttp.ClientResponse, Exchange]:
+        """Send a request and return with the head of its answer."""
+        await self.scope.prepare(self.silent)
+        url = URL(path, encoded=True).update_query({key: str(value) for key, value in query.items()})
+        content = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
+        exchange = self.tape.start(f"{method} {url}", body=content, loose=loose)
+        sent = CIMultiDict([("User-Agent", "contract/1.0"), *self.headers, *headers.items()])
+        token = self.connection.token if self.token is None else self.token
+        if token and "Authorization" not in sent:
+            sent["Authorization"] = f"Bearer {token}"
+        answer = await self.session.request(
+            method,
+            URL(self.server + str(url), encoded=True),
+            data=None if content is None else io.BytesIO(content),
+            headers=sent,
+            ssl=self.connection.tls if self.token is None else self.connection.anonymous_tls,
+        )
+        exchange.answered(answer.status, answer.headers)
+        return answer, exchange
+
+    async def get(self, path: str, **query: Any) -> Answer:
+        return await self("GET", path, **query)
+
+    async def post(self, path: str, body: Any, **query: Any) -> Answer:
+        return await self("POST", path, body, **query)
+
+    async def put(self, path: str, body: Any, **query: Any) -> Answer:
+        return await self("PUT", path, body, **query)
+
+    async def merge(self, path: str, body: Any, **query: Any) -> Answer:
+        return await self("PATCH", path, body, content_type=MERGE, **query)
+
+    async def json(self, path: str, body: Any, **query: Any) -> Answer:
+        return await self("PATCH", path, body, content_type=JSON, **query)
+
+    async def strategic(self, path: str, body: Any, **query: Any) -> Answer:
+        return await self("PATCH", path, body, content_type=STRATEGIC, **query)
+
+    async def apply(self, path: str, body: Any, **query: Any) -> Answer:
+        return await self("PATCH", path, body, content_type=APPLY, **{"fieldManager": "tester", **query})
+
+    async def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
+        return await self("DELETE", path, body, **query)
+
+    def watch(self, path: str, *, headers: dict[str, str] | None = None, **query: object) -> WatchStream:
+        return WatchStream(self, path, {"watch": "true", **query}, headers or {})
+
+    # Waiting; none of it is on the tape.
+
+    async def until(self, condition: Callable[[], Awaitable[Any]]) -> None:
+        """Ask until the answer is yes; the timeout of the test is the end of patience."""
+        while not await condition():  # noqa: ASYNC110 - it is a server that is asked
+            await asyncio.sleep(_POLL_SECONDS if self.real else 0)
+
+    async def gone(self, path: str) -> None:
+        """Wait until nothing is at `path`."""
+
+        async def absent() -> bool:
+            return (await self.silent.get(path)).status == 404
+
+        await self.until(absent)
+
+    async def define(self, definition: JsonObject) -> None:
+        """Create a definition and wait until its kinds are served, lists and watches included."""
+        created = await self.silent.post(DEFINITIONS, definition)
+        assert created.status == 201, created.body
+        spec = definition["spec"]
+        self.scope.defined(definition["metadata"]["name"])
+        for version in spec["versions"]:
+            if version["served"]:
+                at = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+                await self.until(partial(self._serves, at))
+
+    async def _serves(self, path: str) -> bool:
+        if (await self.silent.get(path)).status != 200:
+            return False
+        async with self.silent.watch(path, resourceVersion=0) as stream:
+            return stream.status == 200

@@ -1,0 +1,66 @@
+"""Which API server a run of the tests is held by.
+
+The default is the local plane, one per test. `--target=assets` starts a real kube-apiserver per worker; an explicit
+kubeconfig is taken with `--target=kubeconfig` only, and only by someone who says that they know what the tests do to a
+cluster: a developer's current context is never picked up silently. Design: local-plane.md 5.3.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import pytest
+
+__all__ = ["Target"]
+
+_ACKNOWLEDGED = "KARDINAL_CONTRACT_I_KNOW"
+
+
+class Target(StrEnum):
+    """The server that answers."""
+
+    PLANE = "plane"
+    ASSETS = "assets"
+    KUBECONFIG = "kubeconfig"
+
+    @property
+    def real(self) -> bool:
+        return self is not Target.PLANE
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kardinal")
+    group.addoption("--target", type=Target, choices=list(Target), default=Target.PLANE, help="which API server")
+    group.addoption("--record", action="store_true", help="store what the real server answers in tests/contract")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "covers(area, verb, outcome): what a contract case is about")
+    config.addinivalue_line("markers", "differs(row): asserts both sides of a row of tests/contract/ledger.yaml")
+    target = config.getoption("target")
+    if config.getoption("record") and not target.real:
+        raise pytest.UsageError("--record stores the answers of a real server: add --target=assets")
+    if target is Target.KUBECONFIG and (os.environ.get(_ACKNOWLEDGED) != "1" or not os.environ.get("KUBECONFIG")):
+        raise pytest.UsageError(
+            "--target=kubeconfig writes to and deletes from the cluster that KUBECONFIG names: "
+            f"set KUBECONFIG, and {_ACKNOWLEDGED}=1 to say that this is what you want"
+        )
+
+
+@pytest.fixture(scope="session")
+def target(pytestconfig: pytest.Config) -> Target:
+    """The server that this run asks."""
+    found: Target = pytestconfig.getoption("target")
+    return found
+
+
+@pytest.fixture(scope="session")
+def real_kubeconfig(target: Target) -> Iterator[Path]:
+    """The administrator's kubeconfig of this worker's real server."""
+    if target is Target.KUBECONFIG:
+        yield Path(os.environ["KUBECONFIG"])
+        return
+    pytest.fail("there is no launcher for --target=assets", pytrace=False)
