@@ -132,12 +132,18 @@ def _api_server(at: Layout) -> Program:
 
 
 def published_flags() -> dict[str, list[str]]:
-    """Program -> its flags that are not defaults, without what is of one run only."""
-    at = Layout(directory=Path("DIR"), client_port=1, peer_port=2, port=3)
-    shown = {}
-    for program in (*control_plane(at), controller_manager(at)):
-        words = [
-            argument.replace("127.0.0.1:1", "ETCD").replace("127.0.0.1:2", "PEER") for argument in program.arguments
-        ]
-        shown[program.name] = [word.replace("127.0.0.1:3", "SERVER").replace("port=3", "port=PORT") for word in words]
-    return shown
+    """Program -> its flags that are not defaults; ETCD, PEER and PORT stand for the ports of one run."""
+    at = Layout(directory=Path("DIR"), client_port=_ETCD, peer_port=_PEER, port=_SERVER)
+    return {
+        program.name: [_without_ports(argument) for argument in program.arguments]
+        for program in (*control_plane(at), controller_manager(at))
+    }
+
+
+_ETCD, _PEER, _SERVER = 1001, 1002, 1003
+
+
+def _without_ports(argument: str) -> str:
+    for port, name in ((_ETCD, "ETCD"), (_PEER, "PEER"), (_SERVER, "PORT")):
+        argument = argument.replace(str(port), name)
+    return argument
