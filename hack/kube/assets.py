@@ -46,6 +46,8 @@ class Module:
     name: str
     binaries: dict[str, str]
     flags: tuple[str, ...] = ("-s", "-w")
+    package: str = "tool"
+    """What is built: the tools that go.mod lists, or a program of the module's own."""
     files: dict[str, str] = field(default_factory=dict)
     """Files kept beside the binaries: name -> path inside the module that the tool comes from."""
     source: str = ""
@@ -99,7 +101,8 @@ KWOK = Module(
     files={Path(stage).name: f"kustomize/stage/{stage}" for stage in _STAGES},
     source="sigs.k8s.io/kwok",
 )
-MODULES = (KUBE, KWOK)
+GO_CLIENT = Module(name="goclient", binaries={"goclient": "goclient"}, package=".")
+MODULES = (KUBE, KWOK, GO_CLIENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ def _build(module: Module) -> None:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as scratch:
             made = Path(scratch) / "made"
             made.mkdir()
-            command = ["go", "build", "-trimpath", "-ldflags", " ".join(module.flags), "-o", f"{made}/", "tool"]
+            command = ["go", "build", "-trimpath", "-ldflags", " ".join(module.flags), "-o", f"{made}/", module.package]
             subprocess.run(command, cwd=module.directory, env=_environment(), check=True)
             for built, name in module.binaries.items():
                 (made / built).rename(made / name)
@@ -202,7 +205,7 @@ def _target(module: Module) -> Path:
 def _sources(module: Module) -> str:
     """A name for everything that goes into a build but the compiler."""
     digest = hashlib.sha256()
-    for path in ("go.mod", "go.sum"):
+    for path in ("go.mod", "go.sum", *sorted(path.name for path in module.directory.glob("*.go"))):
         digest.update((module.directory / path).read_bytes())
     digest.update("\0".join((*module.flags, *module.files, platform.system(), platform.machine())).encode())
     return digest.hexdigest()[:16]

@@ -13,6 +13,9 @@ from hack.kube.assets import KUBERNETES
 
 ROOT = Path(__file__).parents[2]
 
+MODULES = 3
+"""The control plane, the fake node and the Go client are built one by one."""
+
 GO = """#!/bin/sh
 case "$1" in
 env) echo "$FAKE_GO_VERSION" ;;
@@ -21,7 +24,9 @@ build)
     while [ "$1" != -o ]; do shift; done
     echo build >> "$FAKE_LOG"
     [ -n "$FAKE_BREAKS" ] && exit 1
-    for name in server kube-apiserver kube-controller-manager kube-scheduler kubectl kwok; do : > "$2$name"; done ;;
+    for name in server kube-apiserver kube-controller-manager kube-scheduler kubectl kwok goclient; do
+        : > "$2$name"
+    done ;;
 esac
 """
 
@@ -83,14 +88,14 @@ def test_assets_are_built_once(environment: dict[str, str]) -> None:
     assert directory.is_relative_to(environment["XDG_CACHE_HOME"])
     second = make_assets(environment)
     assert (second.stdout, second.stderr) == (first.stdout, "")
-    assert builds(environment) == 2  # The control plane and the fake node, once each.
+    assert builds(environment) == MODULES
 
 
 def test_another_compiler_builds_anew(environment: dict[str, str]) -> None:
     first = make_assets(environment)
     second = make_assets(environment | {"FAKE_GO_VERSION": "go1.27.0"})
     assert first.stdout != second.stdout
-    assert builds(environment) == 4
+    assert builds(environment) == 2 * MODULES
 
 
 def test_a_build_that_failed_leaves_nothing_that_looks_finished(environment: dict[str, str]) -> None:
@@ -105,7 +110,7 @@ def test_two_builders_at_once_build_once(environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "hack.kube.assets"]
     running = [subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(50) for process in running] == [0, 0]
-    assert builds(environment) == 2
+    assert builds(environment) == MODULES
 
 
 def test_what_was_built_serves_without_a_compiler(environment: dict[str, str]) -> None:
