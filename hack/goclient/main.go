@@ -34,7 +34,7 @@ import (
 )
 
 const (
-	patience = 40 * time.Second
+	patience = 20 * time.Second
 	order    = "order"
 )
 
