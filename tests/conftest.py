@@ -20,6 +20,7 @@ pytest_plugins = [
     "tests.support.smart_server",
     "tests.support.target",
     "tests.support.world",
+    "tests.contract.report",
 ]
 
 # How long an example takes says something about the machine only; in CI a run can be repeated as it was.

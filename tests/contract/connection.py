@@ -16,6 +16,8 @@ import yaml
 
 __all__ = ["Connection"]
 
+_CA, _CRT, _KEY = "certificate-authority", "client-certificate", "client-key"
+
 
 @dataclass(frozen=True)
 class Connection:
@@ -30,27 +32,29 @@ class Connection:
     def load(cls, kubeconfig: Path) -> Connection:
         config = yaml.load(kubeconfig.read_bytes(), yaml.CSafeLoader)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        anonymous = _context(cluster)
-        with_certificate = _with_certificate(_context(cluster), user) if "client-key-data" in user else anonymous
+        anonymous = _context(cluster, {})
+        with_certificate = _context(cluster, user) if user.get(_CRT) or user.get(f"{_CRT}-data") else anonymous
         return cls(cluster["server"], with_certificate, anonymous, user.get("token", ""))
 
 
-def _context(cluster: dict[str, Any]) -> ssl.SSLContext:
-    authority = cluster.get("certificate-authority-data")
-    if authority is not None:
-        return ssl.create_default_context(cadata=base64.b64decode(authority).decode())
-    if not cluster.get("insecure-skip-tls-verify"):
-        return ssl.create_default_context(cafile=cluster["certificate-authority"])
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+def _context(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
+    with tempfile.TemporaryDirectory() as directory:
+        files = {
+            name: _file(entry, name, Path(directory)) for entry, name in ((cluster, _CA), (user, _CRT), (user, _KEY))
+        }
+        context = ssl.create_default_context(cafile=files[_CA])
+        if cluster.get("insecure-skip-tls-verify"):
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if (certificate := files[_CRT]) is not None:
+            context.load_cert_chain(certificate, files[_KEY])
     return context
 
 
-def _with_certificate(context: ssl.SSLContext, user: dict[str, Any]) -> ssl.SSLContext:
-    with tempfile.NamedTemporaryFile() as file:
-        for part in ("client-certificate-data", "client-key-data"):
-            file.write(base64.b64decode(user[part]))
-        file.flush()
-        context.load_cert_chain(file.name)
-    return context
+def _file(entry: dict[str, Any], name: str, directory: Path) -> str | None:
+    """A file with what an entry names or embeds; the library reads certificates from nowhere else."""
+    if (embedded := entry.get(f"{name}-data")) is None:
+        return entry.get(name)
+    path = directory / name
+    path.write_bytes(base64.b64decode(embedded))
+    return str(path)

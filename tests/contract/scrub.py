@@ -19,6 +19,7 @@ from typing import Any
 __all__ = ["scrub", "timestamps"]
 
 _UID = r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+_JWT = r"\beyJ[\w-]+\.[\w-]+\.[\w-]+"
 _MOMENT = r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _SPOKEN_REVISION = re.compile(r"(resource ?version\D{0,30}|current: )(\d+)", re.IGNORECASE)
 _AGE = re.compile(r"(?:\d+[ydhms]){1,2}")
@@ -44,7 +45,7 @@ class _Scrubber:
         self._revisions = sorted({revision for document in documents for revision in _object_revisions(document)})
         made = {name for document in documents for name in _made_names(document)}
         known = sorted({*names, *made}, key=len, reverse=True)
-        self._pattern = re.compile("|".join([*map(re.escape, known), _UID, _MOMENT]))
+        self._pattern = re.compile("|".join([*map(re.escape, known), _UID, _JWT, _MOMENT]))
 
     def clean(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):

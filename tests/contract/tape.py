@@ -18,6 +18,7 @@ __all__ = ["Exchange", "Tape"]
 
 JsonObject = dict[str, Any]
 
+_MEMBERS = ("request", "loose", "status", "headers", "body", "events", "ended")
 _HEADERS = ("Content-Type", "Retry-After", "Warning")
 
 
@@ -56,4 +57,5 @@ class Tape:
     def scrubbed(self, names: Mapping[str, str]) -> list[JsonObject]:
         """The exchanges with everything renamed that differs from run to run; `names` are those the run chose."""
         documents = [exchange.document() for exchange in self.exchanges]
-        return scrub(documents, names=names, constants=self._sent)
+        scrubbed = scrub(documents, names=names, constants=self._sent)
+        return [{member: one[member] for member in _MEMBERS if member in one} for one in scrubbed]
