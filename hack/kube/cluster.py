@@ -94,6 +94,9 @@ async def _running(
     at = Layout(directory, *_free_ports(3))
     await asyncio.to_thread(write_certificates, directory)
     at.kubeconfig.write_text(_kubeconfig(at))
+    at.file("audit.yaml").write_bytes((HACK / "kube" / "audit.yaml").read_bytes())
+    # Tests put the store back between two of them, behind the API server's back.
+    at.file("store-url").write_text(at.store_url)
     async with AsyncExitStack() as stack:
         cluster = Cluster(at, assets, stack)
         await cluster.run(*control_plane(at))

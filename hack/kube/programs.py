@@ -40,6 +40,10 @@ class Layout:
         return f"https://127.0.0.1:{self.port}"
 
     @property
+    def store_url(self) -> str:
+        return f"http://127.0.0.1:{self.client_port}"
+
+    @property
     def kubeconfig(self) -> Path:
         return self.directory / "kubeconfig"
 
@@ -92,7 +96,7 @@ def controller_manager(at: Layout) -> Program:
 
 
 def _etcd(at: Layout) -> Program:
-    client, peer = f"http://127.0.0.1:{at.client_port}", f"http://127.0.0.1:{at.peer_port}"
+    client, peer = at.store_url, f"http://127.0.0.1:{at.peer_port}"
     return Program(
         "etcd",
         (
@@ -112,7 +116,7 @@ def _api_server(at: Layout) -> Program:
     return Program(
         "kube-apiserver",
         (
-            f"--etcd-servers=http://127.0.0.1:{at.client_port}",
+            f"--etcd-servers={at.store_url}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             f"--secure-port={at.port}",
@@ -127,6 +131,8 @@ def _api_server(at: Layout) -> Program:
             f"--service-account-signing-key-file={at.file('accounts.key')}",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--allow-privileged=true",
+            f"--audit-policy-file={at.file('audit.yaml')}",
+            f"--audit-log-path={at.file('audit.log')}",
         ),
     )
 
