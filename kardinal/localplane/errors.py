@@ -5,6 +5,8 @@
     ├── DirectoryUnusable     the data directory cannot be opened as one of ours
     ├── PortUnusable          the address to listen on is taken
     ├── StatusError           the answer to a request: becomes a `kind: Status` body
+    │   └── StorageFailed     the file does not take a write
+    │       └── StorageFull   for want of space
     ├── InvalidSchema         a CRD whose schema, rules or columns cannot be used
     ├── PatchError            a patch that cannot be read or applied
     ├── ApplyError            a server-side apply that makes no sense
@@ -31,6 +33,8 @@ __all__ = [
     "PatchError",
     "PortUnusable",
     "StatusError",
+    "StorageFailed",
+    "StorageFull",
     "UnsupportedProtobuf",
 ]
 
@@ -78,6 +82,17 @@ class StatusError(LocalPlaneError):
         self.message = message
         self.details = dict(details or {})
         self.retry_after = retry_after
+
+
+class StorageFailed(StatusError):
+    """A write that the file does not take; nothing of it was stored, and reads go on."""
+
+
+class StorageFull(StorageFailed):
+    """The same for want of space: writes go on once there is some."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(507, "InsufficientStorage", message, retry_after=1)
 
 
 class InvalidSchema(LocalPlaneError):

@@ -10,6 +10,7 @@ import asyncio
 import fcntl
 import os
 import ssl
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -19,7 +20,7 @@ from aiohttp import web
 from kardinal.localplane.audit import RequestLog
 from kardinal.localplane.builtin import BUILTIN_KINDS, NAMESPACE
 from kardinal.localplane.control import Control
-from kardinal.localplane.errors import DirectoryInUse, PortUnusable
+from kardinal.localplane.errors import DirectoryInUse, LocalPlaneError, PortUnusable
 from kardinal.localplane.handlers import Api, Information, Reading, Writing
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.objects import Deletion, Objects, Selector, WriteOptions, parse_fields, parse_labels
@@ -65,7 +66,7 @@ class LocalPlane:
         deletion = Deletion(self._store, clock=clock)
         self._control = Control(self._store, registry=self._registry, deletion=deletion, clock=clock)
         self._objects = Objects(self._store, clock=clock)
-        self._reading = Reading(self._store, clock=clock)
+        self._reading = Reading(self._store.committed, clock=clock)
         self.audit = RequestLog()
         self.port = 0
         api = Api(
@@ -75,6 +76,7 @@ class LocalPlane:
             information=Information(self._registry),
             reading=self._reading,
             writing=Writing(
+                self._store,
                 self._objects,
                 deletion,
                 lists=self._reading.lists,
@@ -93,9 +95,13 @@ class LocalPlane:
         port: int = 0,
         clock: Clock | None = None,
         authority: Authority | None = None,
+        durable: bool = False,
     ) -> LocalPlane:
-        """Serve `directory`, which is created when missing; port 0 takes a free one."""
-        opened = await asyncio.to_thread(_open, directory, authority)
+        """Serve `directory`, which is created when missing; port 0 takes a free one.
+
+        With `durable` no write is answered before it would survive a power failure.
+        """
+        opened = await asyncio.to_thread(_open, directory, authority, durable=durable)
         plane = cls(directory, opened, clock=clock or SystemClock())
         try:
             await plane._listen(port)
@@ -143,8 +149,10 @@ class LocalPlane:
     async def stop(self) -> None:
         """End watches, answer what is under way, give the directory back."""
         await self._control.stop()
-        self._store.history.close()
+        self._store.committed.history.close()
         await self._runner.cleanup()
+        with suppress(LocalPlaneError):
+            await self._store.settled()
         await asyncio.to_thread(self._close)
 
     async def _listen(self, port: int) -> None:
@@ -153,6 +161,7 @@ class LocalPlane:
             if self._store.get(NAMESPACE.storage, namespace="", name=name) is None:
                 document = {"metadata": {"name": name}}
                 self._objects.create(NAMESPACE, document, namespace="", options=WriteOptions(manager="kardinal"))
+        await self._store.settled()
         await self._runner.setup()
         site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
         try:
@@ -191,16 +200,16 @@ def holder(directory: Path) -> int | None:
     return None
 
 
-def _open(directory: Path, authority: Authority | None) -> _Opened:
+def _open(directory: Path, authority: Authority | None, *, durable: bool) -> _Opened:
     private_directory(directory)
-    lock = _acquire(directory)
-    try:
-        store = Store.open(directory / "plane.db")
+    with ExitStack() as undo:
+        lock = undo.enter_context(_acquire(directory))
         authority = authority or Authority.load_or_create(directory)
-        return _Opened(lock, store, authority, authority.server_context(directory), Tokens.load_or_create(directory))
-    except BaseException:
-        lock.close()
-        raise
+        context = authority.server_context(directory)
+        tokens = Tokens.load_or_create(directory)
+        store = Store.open(directory / "plane.db", durable=durable)
+        undo.pop_all()
+        return _Opened(lock, store, authority, context, tokens)
 
 
 def _acquire(directory: Path) -> FileIO:

@@ -154,7 +154,7 @@ async def test_the_end_of_a_definition_ends_its_watches(http: Http, widgets: str
 
 
 async def test_a_reader_that_is_too_slow_is_cut_off(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history.Subscription.__init__, "__kwdefaults__", {"limit": 3})
+    monkeypatch.setattr(history.Subscription.__init__, "__kwdefaults__", {"limit": 3_000_000})
     async with http.watch(CONFIG_MAPS) as slow:
         # Nothing is read from the watch: the kernel's buffers fill up, then the server's queue.
         for number in range(40):

@@ -10,12 +10,15 @@ foreground deletion), and when any object disappears, so have its namespace and 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from itertools import islice
 
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.control.collector import Collector
 from kardinal.localplane.control.definitions import Definitions
 from kardinal.localplane.control.expiry import Expiry
 from kardinal.localplane.control.namespaces import Namespaces
+from kardinal.localplane.errors import StorageFailed
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.objects import Deletion, is_terminating
 from kardinal.localplane.storage import Change, Entry, Store
@@ -23,6 +26,10 @@ from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
 
 __all__ = ["Control"]
+
+PORTION = 8
+FAILURE_PAUSE = 1.0
+"""Seconds until another look at what could not be stored."""
 
 _Key = tuple[str, str, str]  # storage, namespace, name
 
@@ -32,12 +39,14 @@ class Control:
 
     def __init__(self, store: Store, *, registry: Registry, deletion: Deletion, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._registry = registry
         self._collector = Collector(store, registry=registry, deletion=deletion, look_at=self._push)
         self._namespaces = Namespaces(store, registry=registry, deletion=deletion)
         self._definitions = Definitions(store, registry=registry, deletion=deletion, clock=clock)
         self._expiry = Expiry(store, clock=clock)
         self._pending: dict[_Key, None] = {}
+        self._settling = False
         self._ready = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._logger = get_logger("kardinal.localplane")
@@ -45,16 +54,16 @@ class Control:
     @property
     def idle(self) -> bool:
         """Whether every commit so far has been looked at."""
-        return not self._pending
+        return not self._pending and not self._settling
 
     def start(self) -> None:
         """Take up what an earlier process may have left undone, then follow the commits."""
+        self._store.committed.listen(self._observe)
         self._definitions.load()
         self._expiry.load()
         for storage in self._store.resources():
             for entry in self._store.entries(storage):
                 self._consider(entry)
-        self._store.listen(self._observe)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="localplane-control")
 
     async def stop(self) -> None:
@@ -97,14 +106,33 @@ class Control:
             await self._ready.wait()
             self._ready.clear()
             while self._pending:
-                key = next(iter(self._pending))
-                del self._pending[key]
+                keys = tuple(islice(self._pending, PORTION))
                 try:
-                    self._reconcile(key)
-                except Exception:
-                    self._logger.exception("housekeeping failed", storage=key[0], namespace=key[1], name=key[2])
+                    await self._look_at(keys)
+                except StorageFailed:
+                    # Nobody else would bring these up again.
+                    self._pending.update(dict.fromkeys(keys))
+                    await self._clock.sleep(FAILURE_PAUSE)
                 # Requests come first: a large teardown must not hold the event loop.
                 await asyncio.sleep(0)
+
+    async def _look_at(self, keys: Iterable[_Key]) -> None:
+        self._settling = True
+        try:
+            for key in keys:
+                del self._pending[key]
+                self._attempt(key)
+            await self._store.settled()
+        finally:
+            self._settling = False
+
+    def _attempt(self, key: _Key) -> None:
+        try:
+            self._reconcile(key)
+        except StorageFailed:
+            raise
+        except Exception:
+            self._logger.exception("housekeeping failed", storage=key[0], namespace=key[1], name=key[2])
 
     def _reconcile(self, key: _Key) -> None:
         storage, namespace, name = key

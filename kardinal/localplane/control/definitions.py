@@ -36,7 +36,7 @@ class Definitions:
         document = change.entry.decode()
         if change.type == "DELETED":
             self._registry.remove(document["spec"]["group"], document["spec"]["names"]["plural"])
-            self._store.history.close(change.entry.name)
+            self._store.committed.history.close(change.entry.name)
         else:
             self._serve(document)
 

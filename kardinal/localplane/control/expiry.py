@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from kardinal.localplane.errors import StorageFailed
 from kardinal.localplane.storage import Change, Entry, Store
 from kardinal.runtime.clock import Clock, Timer
 
 __all__ = ["EVENT_LIFETIME", "Expiry"]
 
 EVENT_LIFETIME = timedelta(hours=1)
+OVERDUE_PAUSE = 1.0
 _EVENTS = "events"
 
 
@@ -52,7 +54,9 @@ class Expiry:
     def _arm(self) -> None:
         if self._timer is None and self._deadlines:
             oldest = next(iter(self._deadlines.values()))
-            self._timer = self._clock.call_later(max(oldest - self._clock.monotonic(), 0.0), self._expire)
+            left = oldest - self._clock.monotonic()
+            # Overdue is what could not be deleted for now, and what is not known to be deleted yet.
+            self._timer = self._clock.call_later(left if left > 0 else OVERDUE_PAUSE, self._expire)
 
     def _expire(self) -> None:
         self._timer = None
@@ -60,10 +64,12 @@ class Expiry:
         for (namespace, name), deadline in list(self._deadlines.items()):
             if deadline > now:
                 break
-            self._deadlines.pop((namespace, name))
             entry = self._store.get(_EVENTS, namespace=namespace, name=name)
             if entry is not None:
-                self._store.delete(_EVENTS, entry.decode())
+                try:
+                    self._store.delete(_EVENTS, entry.decode())
+                except StorageFailed:
+                    break
         self._arm()
 
 

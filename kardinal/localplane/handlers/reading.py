@@ -7,7 +7,7 @@ from aiohttp import web
 from kardinal.localplane import statuses
 from kardinal.localplane.handlers.watches import Watch, parse_watch
 from kardinal.localplane.objects import Lists, Selector, parse_fields, parse_labels, parse_revision, revision_too_large
-from kardinal.localplane.storage import Store
+from kardinal.localplane.storage import Committed
 from kardinal.localplane.wire import JSON_HEADERS, Exchange, Renderer, Target, json_response, negotiate
 from kardinal.runtime.clock import Clock
 
@@ -17,7 +17,7 @@ __all__ = ["Reading", "renderer_for", "selector_for"]
 class Reading:
     """Answers requests that change nothing."""
 
-    def __init__(self, store: Store, *, clock: Clock) -> None:
+    def __init__(self, store: Committed, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self.lists = Lists(store)

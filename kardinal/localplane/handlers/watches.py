@@ -20,7 +20,7 @@ from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects import Lists, Selector, parse_revision, revision_too_large
 from kardinal.localplane.statuses import bad_request, failure, invalid
-from kardinal.localplane.storage import Change, Entry, Store, Subscription, make_entry
+from kardinal.localplane.storage import Change, Committed, Entry, Subscription, make_entry
 from kardinal.localplane.wire import Renderer, flag
 
 __all__ = ["Watch", "WatchRequest", "parse_watch"]
@@ -65,7 +65,9 @@ def parse_watch(kind: Kind, selector: Selector, query: Mapping[str, str]) -> Wat
 class Watch:
     """One watch of one client."""
 
-    def __init__(self, store: Store, lists: Lists, *, kind: Kind, request: WatchRequest, renderer: Renderer) -> None:
+    def __init__(
+        self, store: Committed, lists: Lists, *, kind: Kind, request: WatchRequest, renderer: Renderer
+    ) -> None:
         self._store = store
         self._lists = lists
         self._kind = kind
@@ -80,7 +82,7 @@ class Watch:
             self._opening = self._changes_so_far()
         except StatusError as error:
             self._refusal = error
-        self.subscription: Subscription = store.subscribe(kind.storage)
+        self.subscription: Subscription = store.history.subscribe(kind.storage)
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Complete event lines until the watch ends."""

@@ -17,6 +17,7 @@ from kardinal.localplane.objects import Deleted, Deletion, Lists, Objects, Write
 from kardinal.localplane.patches import json_patch, merge_patch, strategic_merge
 from kardinal.localplane.security import Tokens, review
 from kardinal.localplane.statuses import bad_request
+from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import (
     Exchange,
     Target,
@@ -32,6 +33,7 @@ from kardinal.runtime.clock import Clock
 __all__ = ["Writing"]
 
 MANAGER_LENGTH = 128
+PORTION = 20
 APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
@@ -42,7 +44,10 @@ _PATCH_TYPES = (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH, APPLY)
 class Writing:
     """Answers requests that change objects."""
 
-    def __init__(self, objects: Objects, deletion: Deletion, *, lists: Lists, tokens: Tokens, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, objects: Objects, deletion: Deletion, *, lists: Lists, tokens: Tokens, clock: Clock
+    ) -> None:
+        self._store = store
         self._objects = objects
         self._deletion = deletion
         self._lists = lists
@@ -51,6 +56,13 @@ class Writing:
 
     async def answer(self, exchange: Exchange, target: Target) -> web.Response:
         body = await read_body(exchange.request)
+        try:
+            return await self._act(exchange, target, body)
+        finally:
+            # It was decided by what is staged, a refusal too: nobody may hear of it before that is committed.
+            await self._store.settled()
+
+    async def _act(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
         match exchange.verb:
             case "create":
                 return await self._create(exchange, target, body)
@@ -144,10 +156,12 @@ class Writing:
             dry_run=_is_dry_run(exchange),
         )
         entries = []
-        for entry in self._lists.select(target.kind, selector_for(exchange, target)):
+        for number, entry in enumerate(self._lists.select(target.kind, selector_for(exchange, target)), start=1):
             deleted = self._deletion.delete(target.kind, namespace=entry.namespace, name=entry.name, options=options)
             entries.append(deleted.entry)
-            await asyncio.sleep(0)
+            if number % PORTION == 0:
+                await self._store.settled()
+                await asyncio.sleep(0)
         renderer = renderer_for(exchange, target, clock=self._clock)
         return json_response(b"".join([piece async for piece in renderer.list(entries, metadata={})]))
 

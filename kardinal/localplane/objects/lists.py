@@ -21,7 +21,7 @@ from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects.revisions import parse_list_revision, revision_too_large
 from kardinal.localplane.objects.selectors import Selector
 from kardinal.localplane.statuses import bad_request, invalid
-from kardinal.localplane.storage import Entry, Store
+from kardinal.localplane.storage import Committed, Entry
 
 __all__ = ["Chunk", "Lists"]
 
@@ -37,9 +37,9 @@ class Chunk:
 
 
 class Lists:
-    """Reads collections of one store."""
+    """Reads collections of what is committed."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Committed) -> None:
         self._store = store
         self._kept: OrderedDict[tuple[str, Selector, int], list[Entry]] = OrderedDict()
 

@@ -1,12 +1,16 @@
 """Objects and their revisions: what is now, what was a moment ago, and the file that survives the process.
 
-    store      every object, written through to SQLite
-    history    the recent changes, and those who follow them
+    store        what those who change objects use         committed    what those who read them use
+    committers   when a write is on disk                    history      the recent changes, and those who follow them
+    index        objects by name, UID and owner             entries      one object, one change
+    database     the file                                   formats      what it looked like in earlier versions
 
 Knows no kind and no request.
 """
 
-from kardinal.localplane.storage.history import Change, Entry, Subscription
-from kardinal.localplane.storage.store import Store, make_entry
+from kardinal.localplane.storage.committed import Committed
+from kardinal.localplane.storage.entries import Change, Entry, make_entry
+from kardinal.localplane.storage.history import Subscription
+from kardinal.localplane.storage.store import Store
 
-__all__ = ["Change", "Entry", "Store", "Subscription", "make_entry"]
+__all__ = ["Change", "Committed", "Entry", "Store", "Subscription", "make_entry"]

@@ -4,8 +4,8 @@ Every commit becomes one `Change`. The history keeps the last of them (bounded b
 from a revision it has seen; older ones are gone and the answer is 410, after which clients list again. That is the
 whole contract of a Kubernetes watch: in order, nothing twice, nothing missing, or an honest "expired".
 
-A subscription is a bounded queue. A reader that falls behind by more than its bound is closed instead of being
-allowed to hold memory: it will list again, which costs less than an endless queue.
+A subscription is a queue, bounded by bytes as well. A reader that falls behind by more than its bound is closed
+instead of being allowed to hold memory: it will list again, which costs less than an endless queue.
 """
 
 from __future__ import annotations
@@ -13,58 +13,25 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
-import orjson
-
-from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
+from kardinal.localplane.storage.entries import Change
 
-__all__ = ["Change", "ChangeType", "Entry", "History", "Subscription"]
+__all__ = ["History", "Subscription"]
 
 HISTORY_BYTES = 32 * 1024 * 1024
-QUEUE_LENGTH = 4096
-
-ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One object as stored: its bytes, and the few facts that are asked for without decoding them."""
-
-    resource: str
-    namespace: str
-    name: str
-    uid: str
-    revision: int
-    labels: dict[str, str]
-    owners: tuple[str, ...]
-    raw: bytes
-
-    def decode(self) -> JsonObject:
-        """A fresh document that the caller may change."""
-        document: JsonObject = orjson.loads(self.raw)
-        return document
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One commit; `previous` is the state before it, `entry` the state after it (for DELETED: the last one)."""
-
-    type: ChangeType
-    entry: Entry
-    previous: Entry | None
+QUEUE_BYTES = 16 * 1024 * 1024
 
 
 class Subscription:
     """The changes of one resource, in order, until closed."""
 
-    def __init__(self, resource: str, *, limit: int = QUEUE_LENGTH) -> None:
+    def __init__(self, resource: str, *, limit: int = QUEUE_BYTES) -> None:
         self.resource = resource
         self.closed = False
         self.overflowed = False
         self._limit = limit
+        self._bytes = 0
         self._pending: deque[Change] = deque()
         self._ready = asyncio.Event()
         self._on_close: list[Callable[[], None]] = []
@@ -78,7 +45,8 @@ class Subscription:
         return bool(self._pending)
 
     def offer(self, change: Change) -> None:
-        if len(self._pending) >= self._limit:
+        self._bytes += change.weight
+        if self._bytes > self._limit and self._pending:
             self.overflowed = True
             self.close()
             return
@@ -91,6 +59,7 @@ class Subscription:
             await self._ready.wait()
         changes = list(self._pending)
         self._pending.clear()
+        self._bytes = 0
         if not self.closed:
             self._ready.clear()
         return changes
@@ -116,10 +85,10 @@ class History:
 
     def append(self, change: Change) -> None:
         self._changes.append(change)
-        self._bytes += len(change.entry.raw)
+        self._bytes += change.weight
         while self._bytes > self._limit and len(self._changes) > 1:
             oldest = self._changes.popleft()
-            self._bytes -= len(oldest.entry.raw)
+            self._bytes -= oldest.weight
             self.floor = oldest.entry.revision
         for subscription in tuple(self._subscriptions.get(change.entry.resource, ())):
             subscription.offer(change)
