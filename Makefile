@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 CODE := kardinal kardinal_agent kardinal_controller tests hack
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record
+.PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -38,17 +38,26 @@ fmt: $(INSTALLED) ## format the code
 crds: $(INSTALLED) ## regenerate crds/ from the models
 	$(BIN)/python -m kardinal.api.crds crds
 
-docs: $(INSTALLED) ## regenerate the CLI reference from the CLI
+docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI and of the contract suite
 	$(BIN)/python -m hack.docs.cli_reference docs/cli.md
+	$(BIN)/python -m hack.docs.contract docs/contract.md
+	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
 
 bench: $(INSTALLED) ## measure a Bundle's walk on this machine
 	$(BIN)/python -m hack.bench.first_light
+
+bench-localplane: assets ## measure the local plane beside a real API server, some 15 minutes
+	$(BIN)/python -m hack.bench.localplane
 
 assets: $(INSTALLED) ## build the real API server that tests compare with; needs Go 1.26, minutes the first time
 	$(BIN)/python -m hack.kube.assets
 
 kube-up: $(INSTALLED) ## run a real API server in the foreground and print its kubeconfig; ARGS=--nodes adds a node
 	$(BIN)/python -m hack.kube.cluster --definitions crds $(ARGS)
+
+builtins: assets ## regenerate what the local plane knows of built-in kinds from the real API server
+	$(BIN)/python -m hack.kube.builtin_schemas
+	$(BIN)/python -m hack.kube.protobuf_tables
 
 contract-record: assets ## record anew what the real API server answers
 	$(BIN)/pytest --target=assets --record tests/contract
