@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["config_map", "widget_definition"]
+__all__ = ["config_map", "deployment", "widget_definition"]
 
 JsonObject = dict[str, Any]
 
@@ -59,4 +59,18 @@ def widget_definition(group: str, **version: Any) -> JsonObject:
                 }
             ],
         },
+    }
+
+
+def deployment(name: str, **spec: Any) -> JsonObject:
+    """A Deployment of one container."""
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "one", "image": "registry.example.com/one:1"}]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template, **spec},
     }
