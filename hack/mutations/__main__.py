@@ -1,0 +1,77 @@
+"""Delete behaviours of the local plane one at a time, and see that the tests notice without a real server.
+
+    python -m hack.mutations [NAME...]
+
+A suite that passes says little until it is known to fail. `mutations.yaml` lists edits, each of which takes one
+behaviour away; every one is made in a copy of this checkout, where the tests that run on the local plane must then
+fail. One that passes is a behaviour nobody would miss until a cluster did. Ends with 0 when all of them were noticed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+TESTS = ("tests/contract", "tests/localplane")
+TIME_LIMIT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One behaviour, and the edit that takes it away."""
+
+    name: str
+    behaviour: str
+    file: str
+    find: str
+    replace: str
+
+    def apply(self, root: Path) -> None:
+        """Make the edit, which must fit in exactly one place."""
+        path = root / self.file
+        text = path.read_text()
+        if text.count(self.find) != 1:
+            raise SystemExit(f"{self.name}: {self.file} holds the text to replace {text.count(self.find)} times")
+        path.write_text(text.replace(self.find, self.replace))
+
+
+def load() -> list[Mutation]:
+    """The committed list."""
+    document = yaml.safe_load(Path(__file__).with_name("mutations.yaml").read_text())
+    return [Mutation(**entry) for entry in document]
+
+
+def main(names: Sequence[str]) -> int:
+    mutations = [one for one in load() if not names or one.name in names]
+    unnoticed = [one for one in mutations if not _noticed(one)]
+    print(f"{len(mutations) - len(unnoticed)} of {len(mutations)} deleted behaviours were noticed")
+    for one in unnoticed:
+        print(f"not noticed: {one.name}: {one.behaviour}")
+    return 1 if unnoticed else 0
+
+
+def _noticed(mutation: Mutation) -> bool:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kardinal-mutation-") as directory:
+        copy = Path(directory) / "kardinal"
+        subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(copy)], check=True)
+        mutation.apply(copy)
+        command = [sys.executable, "-m", "pytest", "--exitfirst", "--quiet", "--no-header", *TESTS]
+        done = subprocess.run(command, cwd=copy, check=False, capture_output=True, text=True, timeout=TIME_LIMIT)
+    failed = next((line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
+    # 1 is "tests failed"; anything else but 0 says that they could not run, which proves nothing.
+    verdict = {0: "NOT NOTICED", 1: failed}.get(done.returncode, f"pytest ended with {done.returncode}")
+    print(f"{time.monotonic() - began:4.0f} s  {mutation.name}: {verdict}", flush=True)
+    return done.returncode == 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
