@@ -143,7 +143,8 @@ async def test_a_person_sees_the_same_on_every_server(
     text = TRANSCRIPT.read_text()
     seen = [Typed(one.command, one.below, await terminal.type(one)) for one in read(text)]
     if pytestconfig.getoption("record"):
-        TRANSCRIPT.write_text(text[: text.index("$ ")] + "\n".join(map(str, seen)) + "\n")
+        header = text[: text.index("\n$ ") + 1]
+        TRANSCRIPT.write_text(header + "\n".join(map(str, seen)) + "\n")
         return
     wanted = list(read(text))
     assert len(wanted) > 40
