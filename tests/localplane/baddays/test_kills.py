@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from pathlib import Path
 
@@ -13,17 +12,15 @@ from tests.localplane.baddays.load import Promises, Writer, broken, follow
 from tests.localplane.baddays.processes import served
 from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for
 
-KILLS = int(os.environ.get("KARDINAL_KILLS", "10"))
-"""How many in all; `make soak` asks for more."""
-
 WRITERS = 4
 modes = pytest.mark.parametrize("durable", [False, True], ids=["normal", "durable"])
 
 
 @modes
-async def test_whatever_was_acknowledged_survives_every_kill(tmp_path: Path, durable: bool) -> None:
-    dice, promises = random.Random(KILLS), Promises()  # noqa: S311
-    for _ in range(KILLS // 2):
+async def test_whatever_was_acknowledged_survives_every_kill(tmp_path: Path, durable: bool, soak: bool) -> None:
+    kills = 100 if soak else 5  # in each of two modes
+    dice, promises = random.Random(kills), Promises()  # noqa: S311
+    for _ in range(kills):
         async with served(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
             http = Http(session)
             promises.check(await http.get(CONFIG_MAPS))
