@@ -16,19 +16,27 @@ from io import FileIO
 from pathlib import Path
 
 from aiohttp import web
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from kardinal.localplane.audit import RequestLog
-from kardinal.localplane.builtin import BUILTIN_KINDS, NAMESPACE
+from kardinal.localplane.builtin import BUILTIN_KINDS
 from kardinal.localplane.control import Control
 from kardinal.localplane.errors import DirectoryInUse, LocalPlaneError, PortUnusable
-from kardinal.localplane.handlers import Api, Information, Reading, Writing
+from kardinal.localplane.handlers import Api, Information, Questions, Reading, Writing
 from kardinal.localplane.kinds import Registry
-from kardinal.localplane.objects import Deletion, Objects, Selector, WriteOptions, parse_fields, parse_labels
+from kardinal.localplane.objects import Deletion, Objects, Selector, parse_fields, parse_labels
 from kardinal.localplane.security import (
     IDENTITIES,
     REVIEW_KINDS,
+    Access,
+    Accounts,
+    Authentication,
     Authority,
+    Reviews,
+    TokenRequests,
     Tokens,
+    bootstrap,
+    load_or_create_key,
     private_directory,
     write_kubeconfig,
 )
@@ -38,7 +46,6 @@ from kardinal.runtime.clock import Clock, SystemClock
 __all__ = ["LocalPlane", "holder"]
 
 ADDRESS = "127.0.0.1"
-NAMESPACES = ("default", "kube-system", "kardinal-system")
 SHUTDOWN_SECONDS = 2.0
 # Longer than the 90 s for which Go clients keep an idle connection: the client must be the one to let go.
 KEEPALIVE_SECONDS = 120.0
@@ -53,6 +60,7 @@ class _Opened:
     authority: Authority
     context: ssl.SSLContext
     tokens: Tokens
+    account_key: ec.EllipticCurvePrivateKey
 
 
 class LocalPlane:
@@ -64,23 +72,32 @@ class LocalPlane:
         self._store = opened.store
         self._registry = Registry((*BUILTIN_KINDS, *REVIEW_KINDS))
         deletion = Deletion(self._store, clock=clock)
-        self._control = Control(self._store, registry=self._registry, deletion=deletion, clock=clock)
-        self._objects = Objects(self._store, clock=clock)
+        self._clock = clock
+        objects = Objects(self._store, clock=clock)
+        self._control = Control(self._store, registry=self._registry, objects=objects, deletion=deletion, clock=clock)
         self._reading = Reading(self._store.committed, clock=clock)
         self.audit = RequestLog()
         self.port = 0
+        committed = self._store.committed
+        access = Access(committed)
+        accounts = Accounts(committed, key=opened.account_key, clock=clock)
+        authentication = Authentication(opened.tokens, accounts)
         api = Api(
             registry=self._registry,
-            tokens=opened.tokens,
+            authentication=authentication,
+            access=access,
             log=self.audit,
             information=Information(self._registry),
+            questions=Questions(
+                Reviews(access, authentication, clock=clock), TokenRequests(committed, accounts, clock=clock)
+            ),
             reading=self._reading,
             writing=Writing(
                 self._store,
-                self._objects,
+                objects,
                 deletion,
                 lists=self._reading.lists,
-                tokens=opened.tokens,
+                access=access,
                 clock=clock,
             ),
         )
@@ -157,10 +174,7 @@ class LocalPlane:
 
     async def _listen(self, port: int) -> None:
         self._control.start()
-        for name in NAMESPACES:
-            if self._store.get(NAMESPACE.storage, namespace="", name=name) is None:
-                document = {"metadata": {"name": name}}
-                self._objects.create(NAMESPACE, document, namespace="", options=WriteOptions(manager="kardinal"))
+        bootstrap(self._store, clock=self._clock)
         await self._store.settled()
         await self._runner.setup()
         site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
@@ -207,9 +221,10 @@ def _open(directory: Path, authority: Authority | None, *, durable: bool) -> _Op
         authority = authority or Authority.load_or_create(directory)
         context = authority.server_context(directory)
         tokens = Tokens.load_or_create(directory)
+        account_key = load_or_create_key(directory)
         store = Store.open(directory / "plane.db", durable=durable)
         undo.pop_all()
-        return _Opened(lock, store, authority, context, tokens)
+        return _Opened(lock, store, authority, context, tokens, account_key)
 
 
 def _acquire(directory: Path) -> FileIO:

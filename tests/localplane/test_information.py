@@ -54,16 +54,3 @@ async def test_openapi_v2_is_an_empty_document_that_old_clients_accept(http: Htt
     found = await http.get("/openapi/v2")
     assert found.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     assert found.body == b""
-
-
-async def test_reviews_are_answered_and_forgotten(http: Http) -> None:
-    allowed = await http.post(
-        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-        {"spec": {"resourceAttributes": {"verb": "create", "resource": "pods"}}},
-    )
-    assert (allowed.status, allowed.body["status"]["allowed"]) == (201, True)
-    myself = await http.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
-    assert myself.body["status"]["userInfo"]["username"] == "admin"
-    unknown = await http.post("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}})
-    assert unknown.body["status"] == {"authenticated": False}
-    assert (await http.get("/apis/authentication.k8s.io/v1/tokenreviews")).status == 405

@@ -29,11 +29,6 @@ asyncio.run(serve())
 """
 
 
-async def test_three_namespaces_are_there_from_the_start(plane: LocalPlane, http: Http) -> None:
-    assert set(plane.objects("namespaces")) == {("", "default"), ("", "kube-system"), ("", "kardinal-system")}
-    assert plane.audit.count(verbs={"create"}) == 0
-
-
 async def test_objects_are_told_with_their_revisions(plane: LocalPlane, http: Http) -> None:
     created = await http.post(CONFIG_MAPS, config_map("a", labels={"x": "y"}))
     await http.post(CONFIG_MAPS, config_map("b"))

@@ -9,5 +9,13 @@ events                                      the two spellings of an Event
 
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.builtin.metadata import OBJECT_META, with_metadata
+from kardinal.localplane.builtin.schemas import builtin_schema
 
-__all__ = ["BUILTIN_KINDS", "CUSTOM_RESOURCE_DEFINITION", "NAMESPACE", "OBJECT_META", "with_metadata"]
+__all__ = [
+    "BUILTIN_KINDS",
+    "CUSTOM_RESOURCE_DEFINITION",
+    "NAMESPACE",
+    "OBJECT_META",
+    "builtin_schema",
+    "with_metadata",
+]

@@ -14,13 +14,15 @@ from collections.abc import Iterable
 from itertools import islice
 
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal.localplane.control.accounts import ACCOUNTS, DEFAULT_ACCOUNT, Accounts
+from kardinal.localplane.control.aggregation import CLUSTER_ROLES, Aggregation
 from kardinal.localplane.control.collector import Collector
 from kardinal.localplane.control.definitions import Definitions
 from kardinal.localplane.control.expiry import Expiry
 from kardinal.localplane.control.namespaces import Namespaces
 from kardinal.localplane.errors import StorageFailed
 from kardinal.localplane.kinds import Registry
-from kardinal.localplane.objects import Deletion, is_terminating
+from kardinal.localplane.objects import Deletion, Objects, is_terminating
 from kardinal.localplane.storage import Change, Entry, Store
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
@@ -31,17 +33,20 @@ PORTION = 8
 FAILURE_PAUSE = 1.0
 """Seconds until another look at what could not be stored."""
 
+_WATCHED = frozenset({NAMESPACE.storage, CUSTOM_RESOURCE_DEFINITION.storage})
 _Key = tuple[str, str, str]  # storage, namespace, name
 
 
 class Control:
     """The housekeeping task of one plane."""
 
-    def __init__(self, store: Store, *, registry: Registry, deletion: Deletion, clock: Clock) -> None:
+    def __init__(self, store: Store, *, registry: Registry, objects: Objects, deletion: Deletion, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._registry = registry
         self._collector = Collector(store, registry=registry, deletion=deletion, look_at=self._push)
+        self._accounts = Accounts(store, registry=registry, objects=objects)
+        self._aggregation = Aggregation(store, registry=registry, objects=objects)
         self._namespaces = Namespaces(store, registry=registry, deletion=deletion)
         self._definitions = Definitions(store, registry=registry, deletion=deletion, clock=clock)
         self._expiry = Expiry(store, clock=clock)
@@ -64,6 +69,8 @@ class Control:
         for storage in self._store.resources():
             for entry in self._store.entries(storage):
                 self._consider(entry)
+        for role in self._aggregation.affected():
+            self._push(role)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="localplane-control")
 
     async def stop(self) -> None:
@@ -76,6 +83,9 @@ class Control:
         self._definitions.observe(change)
         self._expiry.observe(change)
         entry = change.entry
+        if entry.resource == CLUSTER_ROLES:
+            for role in self._aggregation.affected():
+                self._push(role)
         if change.type != "DELETED":
             self._consider(entry)
             return
@@ -84,12 +94,15 @@ class Control:
         for uid in entry.owners:
             if (owner := self._store.with_uid(uid)) is not None:
                 self._push(owner)
+        if entry.resource == ACCOUNTS and entry.name == DEFAULT_ACCOUNT:
+            namespace = self._store.get(NAMESPACE.storage, namespace="", name=entry.namespace)
+            if namespace is not None:
+                self._push(namespace)
         self._push_if_terminating(NAMESPACE.storage, entry.namespace)
         self._push_if_terminating(CUSTOM_RESOURCE_DEFINITION.storage, entry.resource)
 
     def _consider(self, entry: Entry) -> None:
-        is_definition = entry.resource == CUSTOM_RESOURCE_DEFINITION.storage
-        if entry.owners or is_definition or is_terminating(entry):
+        if entry.owners or entry.resource in _WATCHED or is_terminating(entry):
             self._push(entry)
 
     def _push_if_terminating(self, storage: str, name: str) -> None:
@@ -145,6 +158,9 @@ class Control:
         if entry is None:
             return
         if kind is NAMESPACE:
+            self._accounts.reconcile(entry)
             self._namespaces.reconcile(entry)
+        elif entry.resource == CLUSTER_ROLES:
+            self._aggregation.reconcile(entry)
         elif kind is CUSTOM_RESOURCE_DEFINITION:
             self._definitions.reconcile(entry)

@@ -1,7 +1,8 @@
 """The HTTP face of the plane: from a request to a handler, from an error to a `Status`.
 
-The order is authenticate, route, read the body, then act; everything after the body was read happens without `await`
-up to the commit. Every request ends in the log exactly once, also when its client has gone away meanwhile.
+The order is authenticate, authorize, route, read the body, then act; everything after the body was read happens without
+`await` up to the commit. Who may not ask is told so and nothing else, not even whether there is such a thing. Every
+request ends in the log exactly once, also when its client has gone away meanwhile.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from kardinal.localplane.errors import (
     UnsupportedProtobuf,
 )
 from kardinal.localplane.handlers.information import Information
+from kardinal.localplane.handlers.questions import Questions
 from kardinal.localplane.handlers.reading import Reading
 from kardinal.localplane.handlers.writing import Writing
 from kardinal.localplane.kinds import Registry
-from kardinal.localplane.security import Tokens, User
-from kardinal.localplane.wire import Exchange, json_response, resolve, verb_of
+from kardinal.localplane.security import HEALTH_PATHS, Access, Authentication, impersonate
+from kardinal.localplane.wire import Exchange, attributes_of, json_response, resolve, verb_of
 from kardinal.runtime.logging import get_logger
 
 __all__ = ["Api"]
 
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
-_PROBES = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 class Api:
@@ -38,16 +39,20 @@ class Api:
         self,
         *,
         registry: Registry,
-        tokens: Tokens,
+        authentication: Authentication,
+        access: Access,
         log: RequestLog,
         information: Information,
+        questions: Questions,
         reading: Reading,
         writing: Writing,
     ) -> None:
         self._registry = registry
-        self._tokens = tokens
+        self._authentication = authentication
+        self._access = access
         self._log = log
         self._information = information
+        self._questions = questions
         self._reading = reading
         self._writing = writing
         self._logger = get_logger("kardinal.localplane")
@@ -72,16 +77,18 @@ class Api:
 
     async def _answer(self, exchange: Exchange) -> web.StreamResponse:
         request = exchange.request
-        if request.path in _PROBES:
-            return web.Response(text="ok")
         self._require_loopback_name(request)
-        exchange.user = self._authenticate(request)
+        self._authorize(exchange)
+        if request.path in HEALTH_PATHS:
+            return web.Response(text="ok")
         if request.method in {"GET", "HEAD"} and (answer := self._information.answer(request)) is not None:
             exchange.verb = "get"
             return answer
         target = resolve(request.rel_url.raw_path, self._registry)
         exchange.target = target
         exchange.verb = verb_of(request.method, target, exchange.query)
+        if self._questions.concern(target):
+            return await self._questions.answer(exchange, target)
         match exchange.verb:
             case "get":
                 return self._reading.get(exchange, target)
@@ -91,12 +98,13 @@ class Api:
                 return await self._reading.watch(exchange, target)
         return await self._writing.answer(exchange, target)
 
-    def _authenticate(self, request: web.BaseRequest) -> User:
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        user = self._tokens.authenticate(token.strip()) if scheme.lower() == "bearer" else None
-        if user is None:
-            raise StatusError(401, "Unauthorized", "Unauthorized")
-        return user
+    def _authorize(self, exchange: Exchange) -> None:
+        """Who asks, in whose name, and whether they may; `exchange` knows it afterwards."""
+        request, path = exchange.request, exchange.request.rel_url.raw_path
+        exchange.user = self._authentication.of_request(request.headers.get("Authorization", ""), path=path)
+        exchange.asked = attributes_of(request.method, path, exchange.query)
+        exchange.user = impersonate(exchange.user, request.headers.items(), exchange.asked, access=self._access)
+        self._access.require(exchange.user, exchange.asked)
 
     def _require_loopback_name(self, request: web.BaseRequest) -> None:
         """Refuse names a web page could have made its browser resolve to this machine (DNS rebinding)."""

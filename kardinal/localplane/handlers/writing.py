@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -13,9 +14,9 @@ from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.handlers.reading import renderer_for, selector_for
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects import Deleted, Deletion, Lists, Objects, WriteOptions, Written, parse_options
+from kardinal.localplane.objects import Deleted, Deletion, Guard, Lists, Objects, WriteOptions, Written, parse_options
 from kardinal.localplane.patches import json_patch, merge_patch, strategic_merge
-from kardinal.localplane.security import Tokens, review
+from kardinal.localplane.security import Access, refuse_escalation
 from kardinal.localplane.statuses import bad_request
 from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import (
@@ -26,13 +27,13 @@ from kardinal.localplane.wire import (
     decode_json_or_yaml,
     flag,
     json_response,
+    manager_of,
     read_body,
 )
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Writing"]
 
-MANAGER_LENGTH = 128
 PORTION = 20
 APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
@@ -45,13 +46,20 @@ class Writing:
     """Answers requests that change objects."""
 
     def __init__(
-        self, store: Store, objects: Objects, deletion: Deletion, *, lists: Lists, tokens: Tokens, clock: Clock
+        self,
+        store: Store,
+        objects: Objects,
+        deletion: Deletion,
+        *,
+        lists: Lists,
+        access: Access,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._objects = objects
         self._deletion = deletion
         self._lists = lists
-        self._tokens = tokens
+        self._access = access
         self._clock = clock
 
     async def answer(self, exchange: Exchange, target: Target) -> web.Response:
@@ -76,15 +84,13 @@ class Writing:
 
     async def _create(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
         document = await decode_document(body, content_type(exchange.request))
-        if not target.kind.stored:
-            answer = review(target.kind, document, user=exchange.user, tokens=self._tokens)
-            return json_response(answer, status=201)
         namespace = target.namespace
         if target.kind.namespaced and not namespace:
             raise StatusError(
                 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
             )
-        written = self._objects.create(target.kind, document, namespace=namespace, options=_options(exchange))
+        options = self._options(exchange, target)
+        written = self._objects.create(target.kind, document, namespace=namespace, options=options)
         return self._written(exchange, target, written)
 
     async def _update(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
@@ -122,7 +128,7 @@ class Writing:
             name=target.name,
             subresource=target.subresource,
             force=flag(exchange.query, "force"),
-            options=_options(exchange),
+            options=self._options(exchange, target),
         )
         return self._written(exchange, target, written)
 
@@ -135,7 +141,7 @@ class Writing:
             name=target.name,
             modify=modify,
             subresource=target.subresource,
-            options=_options(exchange),
+            options=self._options(exchange, target),
             replace=replace,
         )
         return self._written(exchange, target, written)
@@ -165,6 +171,33 @@ class Writing:
         renderer = renderer_for(exchange, target, clock=self._clock)
         return json_response(b"".join([piece async for piece in renderer.list(entries, metadata={})]))
 
+    def _options(self, exchange: Exchange, target: Target) -> WriteOptions:
+        query = exchange.query
+        validation = query.get("fieldValidation") or "Warn"
+        if validation not in {"Strict", "Warn", "Ignore"}:
+            raise StatusError(
+                422,
+                "Invalid",
+                f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
+            )
+        return WriteOptions(
+            manager=manager_of(exchange),
+            dry_run=_is_dry_run(exchange),
+            validation=validation,
+            guard=self._guard(exchange, target),
+        )
+
+    def _guard(self, exchange: Exchange, target: Target) -> Guard:
+        """What is asked once it is known what would be stored."""
+
+        def check(document: JsonObject, old: JsonObject | None) -> None:
+            asked = exchange.asked
+            if old is None and asked.verb != "create":
+                self._access.require(exchange.user, replace(asked, verb="create"))
+            refuse_escalation(exchange.user, asked, target.kind, document, old=old, access=self._access)
+
+        return check
+
     def _written(self, exchange: Exchange, target: Target, written: Written) -> web.Response:
         body = renderer_for(exchange, target, clock=self._clock).object(written.entry)
         return json_response(body, status=201 if written.created else 200, warnings=written.warnings)
@@ -187,20 +220,6 @@ def _patcher(kind: Kind, media_type: str, patch: Any) -> Callable[[JsonObject], 
 
 async def _deletion_body(exchange: Exchange, body: bytes) -> JsonObject:
     return await decode_document(body, content_type(exchange.request)) if body.strip() else {}
-
-
-def _options(exchange: Exchange) -> WriteOptions:
-    query = exchange.query
-    validation = query.get("fieldValidation") or "Warn"
-    if validation not in {"Strict", "Warn", "Ignore"}:
-        raise StatusError(
-            422,
-            "Invalid",
-            f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
-        )
-    agent = exchange.request.headers.get("User-Agent", "").partition("/")[0]
-    manager = query.get("fieldManager") or agent or "unknown"
-    return WriteOptions(manager=manager[:MANAGER_LENGTH], dry_run=_is_dry_run(exchange), validation=validation)
 
 
 def _is_dry_run(exchange: Exchange) -> bool:

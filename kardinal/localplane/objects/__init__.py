@@ -3,7 +3,7 @@
     objects                            create, update, patch, apply
     deletion                           at once or in stages
     lists, selectors, revisions        reading many of them as they were
-    composition, metadata, admission   the rules a document has to follow: pure
+    composition, metadata, admission, roles   the rules a document has to follow: pure
 
 Knows nothing of HTTP.
 """
@@ -21,7 +21,7 @@ from kardinal.localplane.objects.deletion import (
     release,
 )
 from kardinal.localplane.objects.lists import Lists
-from kardinal.localplane.objects.objects import Objects, WriteOptions, Written
+from kardinal.localplane.objects.objects import Guard, Objects, WriteOptions, Written
 from kardinal.localplane.objects.revisions import parse_revision, revision_too_large
 from kardinal.localplane.objects.selectors import Selector, parse_fields, parse_labels
 
@@ -32,6 +32,7 @@ __all__ = [
     "Deleted",
     "Deletion",
     "DeletionOptions",
+    "Guard",
     "Lists",
     "Objects",
     "Selector",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind, crds
+from kardinal.localplane.objects import roles
 
 __all__ = ["NAMESPACE_FINALIZER", "admit"]
 
@@ -68,4 +69,8 @@ _ADMISSIONS: dict[tuple[str, str], Admission] = {
     ("", "Namespace"): _namespace,
     ("", "Secret"): _secret,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("rbac.authorization.k8s.io", "ClusterRole"): roles.role,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): roles.binding,
+    ("rbac.authorization.k8s.io", "Role"): roles.role,
+    ("rbac.authorization.k8s.io", "RoleBinding"): roles.binding,
 }

@@ -39,21 +39,27 @@ from kardinal.localplane.objects.deletion import is_held_by_content, is_terminat
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
 
-__all__ = ["Objects", "WriteOptions", "Written"]
+__all__ = ["Guard", "Objects", "WriteOptions", "Written"]
 
 OBJECT_LIMIT = 1536 * 1024
 NAME_ATTEMPTS = 8
 
 Modify = Callable[[JsonObject], JsonObject]
+Guard = Callable[[JsonObject, JsonObject | None], None]
+
+
+def _unguarded(document: JsonObject, old: JsonObject | None) -> None:
+    """The server's own writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The query parameters of a write."""
+    """How to write; `guard` sees what would be stored, and what is there now, and may refuse it."""
 
     manager: str = "unknown"
     dry_run: bool = False
     validation: str = "Warn"
+    guard: Guard = _unguarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +223,7 @@ class Objects:
             causes += outcome.causes
         warnings = _judge_unknown(kind, unknown, options=options)
         if not causes:
+            options.guard(document, old)
             causes = admit(kind, document, old=old)
         if causes:
             raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)

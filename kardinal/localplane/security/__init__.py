@@ -1,23 +1,47 @@
-"""Who may talk to the plane.
+"""Who may talk to the plane, and what they may do.
 
-authority     TLS
-identities    users, tokens, kubeconfigs
-reviews       questions about both, as Kubernetes asks them
-private       files of the owner alone
+    authority, private                                TLS, and files of the owner alone
+    identities, accounts, authentication, users       whose request it is
+    impersonation                                     and as whom it acts
+    attributes, rules, access, escalation             what may be done
+    reviews, token_requests                           questions about all this, as Kubernetes asks them
+    bootstrap                                         what every cluster starts with
+
+Knows nothing of HTTP.
 """
 
+from kardinal.localplane.security.access import Access
+from kardinal.localplane.security.accounts import Accounts, load_or_create_key
+from kardinal.localplane.security.attributes import Attributes
+from kardinal.localplane.security.authentication import HEALTH_PATHS, Authentication
 from kardinal.localplane.security.authority import Authority
-from kardinal.localplane.security.identities import IDENTITIES, Tokens, User, write_kubeconfig
+from kardinal.localplane.security.bootstrap import bootstrap
+from kardinal.localplane.security.escalation import refuse_escalation
+from kardinal.localplane.security.identities import IDENTITIES, Tokens, write_kubeconfig
+from kardinal.localplane.security.impersonation import impersonate
 from kardinal.localplane.security.private import private_directory
-from kardinal.localplane.security.reviews import REVIEW_KINDS, review
+from kardinal.localplane.security.reviews import REVIEW_KINDS, Reviews
+from kardinal.localplane.security.token_requests import TokenRequests
+from kardinal.localplane.security.users import ANONYMOUS, User
 
 __all__ = [
+    "ANONYMOUS",
+    "HEALTH_PATHS",
     "IDENTITIES",
     "REVIEW_KINDS",
+    "Access",
+    "Accounts",
+    "Attributes",
+    "Authentication",
     "Authority",
+    "Reviews",
+    "TokenRequests",
     "Tokens",
     "User",
+    "bootstrap",
+    "impersonate",
+    "load_or_create_key",
     "private_directory",
-    "review",
+    "refuse_escalation",
     "write_kubeconfig",
 ]

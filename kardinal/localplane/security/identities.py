@@ -1,8 +1,9 @@
-"""Who may talk to the plane, and how it proves who it is (local-plane.md 2.2 item 2, 5.1).
+"""The identities that have a kubeconfig, and how they prove who they are (local-plane.md 2.2 item 2, 5.1).
 
-Each identity has a random token of its own, so that the request log can tell who wrote what and the controllers share
-no secret. A kubeconfig is a file of its own; nobody's `~/.kube/config` is ever touched. What touches files belongs in
-a thread.
+The person who started the plane may do everything. A program is the ServiceAccount it would be in a cluster, with the
+rights that bindings give to that account and no others. Each has a random token of its own, so that the request log can
+tell who wrote what and the programs share no secret. A kubeconfig is a file of its own; nobody's `~/.kube/config` is
+ever touched. What touches files belongs in a thread.
 """
 
 from __future__ import annotations
@@ -10,25 +11,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from kardinal.localplane.security.authority import Authority
 from kardinal.localplane.security.private import write_private
+from kardinal.localplane.security.users import AUTHENTICATED, MASTERS, User
 
-__all__ = ["IDENTITIES", "Tokens", "User", "write_kubeconfig"]
+__all__ = ["IDENTITIES", "Tokens", "write_kubeconfig"]
 
 IDENTITIES = ("admin", "controller", "agent", "simulator")
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who a request comes from."""
-
-    name: str
-    groups: tuple[str, ...]
 
 
 class Tokens:
@@ -83,9 +76,7 @@ contexts:
 
 
 def _user(identity: str) -> User:
-    groups = ("system:masters",) if identity == "admin" else ("kardinal:components",)
-    name = identity if identity == "admin" else f"kardinal:{identity}"
-    return User(name, (*groups, "system:authenticated"))
+    return User(identity if identity == "admin" else f"kardinal:{identity}", (MASTERS, AUTHENTICATED))
 
 
 def _digest(token: str) -> bytes:

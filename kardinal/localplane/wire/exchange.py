@@ -9,14 +9,15 @@ from aiohttp import web
 
 from kardinal.localplane.audit import LoggedRequest, RequestLog
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.security import User
+from kardinal.localplane.security import ANONYMOUS, Attributes
 from kardinal.localplane.wire.routes import Target
 
-__all__ = ["JSON_HEADERS", "Exchange", "json_response"]
+__all__ = ["JSON_HEADERS", "Exchange", "json_response", "manager_of"]
 
 JSON_HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+_MANAGER_LENGTH = 128
 _AREAS = frozenset({"version", "api", "apis", "openapi", "healthz", "livez", "readyz"})
-_NOBODY = User("system:anonymous", ())
+_NOTHING = Attributes("")
 
 
 class Exchange:
@@ -25,7 +26,8 @@ class Exchange:
     def __init__(self, request: web.BaseRequest, *, log: RequestLog) -> None:
         self.request = request
         self.query: Mapping[str, str] = request.query
-        self.user = _NOBODY
+        self.user = ANONYMOUS
+        self.asked = _NOTHING
         self.verb = ""
         self.target: Target | None = None
         self._log: RequestLog | None = log
@@ -46,6 +48,12 @@ class Exchange:
                 code=code,
             )
         )
+
+
+def manager_of(exchange: Exchange) -> str:
+    """Who is said to write: what the request says, or the program that sent it."""
+    agent = exchange.request.headers.get("User-Agent", "").partition("/")[0]
+    return (exchange.query.get("fieldManager") or agent or "unknown")[:_MANAGER_LENGTH]
 
 
 def _area(path: str) -> str:

@@ -45,7 +45,8 @@ def resolve(path: str, registry: Registry) -> Target:
         case _:
             raise unknown_path()
     target = _in_version(registry, group, version, rest)
-    if target is None or target.subresource not in _subresources(target.kind):
+    is_known = target is not None and target.subresource in _subresources(target.kind)
+    if target is None or not is_known or (target.name and not target.kind.stored):
         raise unknown_path()
     return target
 
@@ -56,8 +57,8 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
     verb = of_object if target.name else of_collection
     if verb == "list" and flag(query, "watch"):
         verb = "watch"
-    creates_by_name = verb == "create" and target.name
-    if not verb or creates_by_name or (not target.kind.stored and verb != "create"):
+    creates_by_name = verb == "create" and bool(target.name)
+    if not verb or creates_by_name != (target.subresource == "token") or (not target.kind.stored and verb != "create"):
         raise StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     return verb
 
@@ -85,7 +86,7 @@ def _in_version(registry: Registry, group: str, version: str, rest: list[str]) -
             return Target(kind, namespace, name, subresource)
         case [plural, *names] if (kind := registry.find(group, version, plural)) is not None:
             name, subresource = _names(names)
-            if kind.namespaced and name:
+            if kind.namespaced and (name or not kind.stored):
                 return None
             return Target(kind, "", name, subresource)
     return None
@@ -103,4 +104,6 @@ def _names(names: list[str]) -> tuple[str, str]:
 
 
 def _subresources(kind: Kind) -> set[str]:
+    if kind.qualified == "serviceaccounts":
+        return {"", "token"}
     return {"", "status"} if kind.status else {""}
