@@ -6,8 +6,8 @@ import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kardinal.localplane.apply.fieldsets import paths
-from kardinal.localplane.apply.ssa import apply, track_update
+from kardinal.localplane.apply.fieldsets import FieldSet, paths
+from kardinal.localplane.apply.ssa import Writer, apply, track_update
 
 __all__ = ["LATER", "NOW", "SCHEMA", "applied", "owners", "thing", "times", "updated"]
 
@@ -38,6 +38,12 @@ SCHEMA: dict[str, Any] = {
                         },
                     },
                 },
+                "things": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["id"],
+                    "items": {"type": "object", "properties": {"id": STRING, "name": STRING}},
+                },
                 "selector": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": STRING},
                 "config": {"type": "object", "additionalProperties": STRING},
                 "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
@@ -61,22 +67,27 @@ def applied(
     live: Any, config: Any, *, by: str = "a", force: bool = False, subresource: str = "", now: datetime = NOW
 ) -> Any:
     before = copy.deepcopy((live, config))
-    result = apply(live, config, manager=by, force=force, subresource=subresource, schema=SCHEMA, now=now)
+    result = apply(live, config, by=_writer(by, subresource, now), force=force, schema=SCHEMA)
     assert (live, config) == before
     return result
 
 
 def updated(live: Any, new: Any, *, by: str = "u", subresource: str = "", now: datetime = NOW) -> Any:
     before = copy.deepcopy((live, new))
-    managed = track_update(live, new, manager=by, subresource=subresource, schema=SCHEMA, now=now)
+    managed = track_update(live, new, by=_writer(by, subresource, now), schema=SCHEMA)
     assert (live, new) == before
     return {**new, "metadata": {**new["metadata"], "managedFields": managed}}
 
 
+def _writer(manager: str, subresource: str, now: datetime) -> Writer:
+    ignored: FieldSet = {"f:metadata": {}, "f:spec": {}} if subresource else {"f:status": {}}
+    return Writer(manager, now, subresource, ignored)
+
+
 def owners(obj: Any) -> dict[tuple[str, str], list[str]]:
     return {
-        (entry["manager"], entry["operation"] + (":" + entry["subresource"] if "subresource" in entry else "")): paths(
-            entry["fieldsV1"]
+        (entry["manager"], entry["operation"] + (":" + entry["subresource"] if "subresource" in entry else "")): sorted(
+            paths(entry["fieldsV1"])
         )
         for entry in obj["metadata"]["managedFields"]
     }

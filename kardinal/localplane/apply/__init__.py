@@ -3,13 +3,17 @@
     ssa                   an apply, and the record of any other write
     managers              the entries of `metadata.managedFields`
     fieldsets             sets of field paths
-    shapes                which parts of an object are one value
-    changes, typed        two states compared and laid over one another; the fields a configuration speaks of
+    types, elements       which parts of an object are one value, and by what the elements of a list are known
+    typed                 the fields a configuration speaks of
+    compare, merge        two states compared, and laid over one another
+    prune                 what goes because it is applied no more
+    settled               claims made under another schema
     last_applied          from `kubectl apply` to `kubectl apply --server-side`
 
 Pure: an object goes in, an object comes out.
 """
 
-from kardinal.localplane.apply.ssa import apply, track_update
+from kardinal.localplane.apply.fieldsets import FieldSet
+from kardinal.localplane.apply.ssa import Writer, apply, track_update
 
-__all__ = ["apply", "track_update"]
+__all__ = ["FieldSet", "Writer", "apply", "track_update"]

@@ -12,12 +12,14 @@ Design: local-plane.md 2.2 (items 6, 7, 10) and 5.2 (ssa).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 __all__ = [
     "FieldSet",
+    "decoded",
     "difference",
     "intersection",
     "is_member",
@@ -26,9 +28,11 @@ __all__ = [
     "shown_step",
     "union",
     "with_self",
+    "without_tops",
 ]
 
 FieldSet = dict[str, Any]
+_KINDS = frozenset({"f:", "k:", "v:", "i:"})
 
 
 def is_member(node: FieldSet) -> bool:
@@ -103,22 +107,95 @@ def _normal(node: FieldSet) -> FieldSet | None:
     return {} if node.keys() == {"."} else node
 
 
+def decoded(fields: Any) -> FieldSet | None:
+    """A set as a client wrote it; itself when it is written as it should be, None when it cannot be read."""
+    if not isinstance(fields, dict):
+        return None
+    result: FieldSet = {}
+    clean = True
+    for step, node in fields.items():
+        if step == ".":
+            result[step] = {}
+            clean = clean and node == {}
+            continue
+        kind = step[:2]
+        if kind not in _KINDS:
+            if len(step) < 2 or step[1] != ":":
+                return None
+            # A later version may know what this is.
+            clean = False
+            continue
+        inner = decoded(node)
+        if inner is None or not _readable(kind, step[2:]):
+            return None
+        result[step] = {} if inner.keys() == {"."} else inner
+        clean = clean and result[step] is node
+    return fields if clean else result
+
+
+def _readable(kind: str, text: str) -> bool:
+    if kind == "f:":
+        return True
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(value, dict) if kind == "k:" else kind == "v:" or isinstance(value, int)
+
+
+def without_tops(fields: FieldSet, tops: FieldSet) -> FieldSet:
+    """The set without the members of `tops` and all that is below them."""
+    result: FieldSet = {}
+    for step, node in fields.items():
+        other = tops.get(step)
+        if other is None:
+            result[step] = node
+        elif not is_member(other):
+            rest = _normal(without_tops(node, other)) if node else node
+            if rest is not None:
+                result[step] = rest
+    return result
+
+
 def ordered(fields: FieldSet) -> FieldSet:
-    """The same set with its steps sorted, so that equal sets are equal bytes."""
-    return {step: ordered(fields[step]) if fields[step] else {} for step in sorted(fields)}
+    """The same set with its steps in order, so that equal sets are equal bytes."""
+    return {step: ordered(fields[step]) if fields[step] else {} for step in sorted(fields, key=_rank)}
 
 
 def paths(fields: FieldSet, prefix: str = "") -> list[str]:
-    """Every member as conflicts name it: `.spec.containers[name="app"].image`."""
-    found: list[str] = []
-    for step in sorted(fields):
-        if step == ".":
-            continue
-        node, path = fields[step], prefix + shown_step(step)
-        if is_member(node):
-            found.append(path)
-        found.extend(paths(node, path))
+    """Every member as conflicts name it, `.spec.containers[name="app"].image`: those of one level, then deeper."""
+    steps = [step for step in sorted(fields, key=_rank) if step != "."]
+    found = [prefix + shown_step(step) for step in steps if is_member(fields[step])]
+    for step in steps:
+        if fields[step]:
+            found += paths(fields[step], prefix + shown_step(step))
     return found
+
+
+@lru_cache(maxsize=4096)
+def _rank(step: str) -> tuple[Any, ...]:
+    """The place of a step among its siblings: fields by name, then elements by their keys or values."""
+    kind, _, text = step.partition(":")
+    match kind:
+        case "k":
+            return (2, *((name, _value_rank(value)) for name, value in orjson.loads(text).items()))
+        case "v":
+            return (3, _value_rank(orjson.loads(text)))
+        case "f":
+            return (1, text)
+    return (0, text)
+
+
+def _value_rank(value: Any) -> tuple[int, Any]:
+    """Numbers before strings before truth values, as the real server compares them."""
+    match value:
+        case bool():
+            return (2, value)
+        case int() | float():
+            return (0, value)
+        case str():
+            return (1, value)
+    return (3, orjson.dumps(value))
 
 
 def shown_step(step: str) -> str:

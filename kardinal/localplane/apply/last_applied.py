@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import orjson
 
-from kardinal.localplane.apply.changes import compare
+from kardinal.localplane.apply.compare import compare
 from kardinal.localplane.apply.fieldsets import FieldSet, difference
-from kardinal.localplane.apply.shapes import tracked
-from kardinal.localplane.apply.typed import NotTyped, field_set
+from kardinal.localplane.apply.typed import NotTyped, check, field_set
+from kardinal.localplane.apply.types import Type
 from kardinal.localplane.documents import JsonObject
 
 __all__ = ["applied_before", "synchronised"]
@@ -24,7 +24,7 @@ _MANAGER: Final = "kubectl"
 _ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def applied_before(live: JsonObject, *, manager: str, schema: JsonObject) -> FieldSet:
+def applied_before(live: JsonObject, *, manager: str, declared: Type) -> FieldSet:
     """The fields that kubectl set by client-side apply and that nobody changed since."""
     text = _annotation(live)
     if manager != _MANAGER or text is None:
@@ -36,10 +36,11 @@ def applied_before(live: JsonObject, *, manager: str, schema: JsonObject) -> Fie
     if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):
         return {}
     try:
-        fields = field_set(tracked(last), schema)
+        check(last, declared)
     except NotTyped:
         return {}
-    change = compare(tracked(last), tracked(live), schema)
+    change = compare(last, live, declared)
+    fields = field_set(last, declared)
     for changed in (change.modified, change.added, change.removed):
         fields = difference(fields, changed)
     return fields

@@ -1,8 +1,10 @@
 """Field managers: the entries of `metadata.managedFields`.
 
 A claim is one entry: a manager, the operation by which it speaks, the endpoint it spoke to, and the fields it owns. An
-applier is one voice per name and endpoint, whatever version it speaks; an updater is one per version too. A claim that
-is not changed is written back as it was read, so that unchanged objects stay equal byte by byte.
+applier is one voice per name and endpoint, whatever version it speaks; an updater is one per version too. Entries come
+from clients as well, who may rewrite them: what cannot be read in full is as if it had not been sent.
+
+A claim that is not changed is written back as it was read, so that unchanged objects stay equal byte by byte.
 Design: local-plane.md 2.2 (items 6 and 7).
 """
 
@@ -10,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-from kardinal.localplane.apply.fieldsets import FieldSet, difference, ordered
+from kardinal.localplane.apply.fieldsets import FieldSet, decoded, difference, ordered, union
 from kardinal.localplane.documents import JsonObject
 
-__all__ = ["Claim", "claims_from", "record"]
+__all__ = ["Claim", "capped", "claims_from", "claims_of_client", "record"]
+
+MOST_UPDATERS: Final = 10
+_OLD: Final = "ancient-changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,11 @@ class Claim:
             name = f"{name} with subresource {orjson.dumps(self.subresource).decode()}"
         return name if self.operation == "Apply" else f"{name} using {self.api_version}"
 
-    def same_voice(self, other: Claim) -> bool:
-        """Whether both entries are one manager's: appliers are the same in every version."""
-        return (
-            (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
-        ) and (self.operation == "Apply" or self.api_version == other.api_version)
+    @property
+    def voice(self) -> tuple[str, str, str, str]:
+        """Who speaks: appliers are the same in every version."""
+        version = "" if self.operation == "Apply" else self.api_version
+        return (self.manager, self.operation, version, self.subresource)
 
     def claims_nothing_new(self, before: Claim | None) -> bool:
         """Whether the entry would say what the one before said; an empty one says nothing."""
@@ -52,9 +57,16 @@ class Claim:
             return not self.fields
         return before.fields == self.fields and before.api_version == self.api_version
 
-    def without(self, fields: FieldSet) -> Claim:
-        rest = difference(self.fields, fields)
-        return self if rest == self.fields else replace(self, fields=rest, entry=None)
+    def without(self, *gone: FieldSet) -> Claim:
+        rest = self.fields
+        for fields in gone:
+            rest = difference(rest, fields)
+        return self.owning(rest)
+
+    def owning(self, fields: FieldSet) -> Claim:
+        """The claim with other fields; itself when they are the same."""
+        same = fields is self.fields or fields == self.fields
+        return self if same else replace(self, fields=fields, entry=None)
 
     def encoded(self) -> JsonObject:
         if self.entry is not None:
@@ -73,23 +85,35 @@ class Claim:
         return entry
 
 
-def claims_from(managed_fields: Any) -> list[Claim]:
-    """The entries that can be read; one that cannot claims nothing."""
-    return [
-        Claim(
-            manager=str(entry.get("manager", "")),
-            operation=entry["operation"],
-            api_version=str(entry.get("apiVersion", "")),
-            subresource=str(entry.get("subresource", "")),
-            fields=entry["fieldsV1"],
-            time=entry.get("time"),
-            entry=entry,
-        )
-        for entry in managed_fields or ()
-        if isinstance(entry, dict)
-        and entry.get("operation") in ("Apply", "Update")
-        and isinstance(entry.get("fieldsV1"), dict)
-    ]
+def claims_from(stored: list[JsonObject]) -> list[Claim]:
+    """The claims that this server wrote."""
+    return [_claim(entry, entry["fieldsV1"]) for entry in stored]
+
+
+def claims_of_client(given: Any) -> list[Claim]:
+    """The claims in a list of entries, the last of each voice; none when one of them cannot be read."""
+    claims = {}
+    for entry in given if isinstance(given, list) else ():
+        if not isinstance(entry, dict) or entry.get("operation") not in ("Apply", "Update"):
+            return []
+        fields = decoded(entry.get("fieldsV1") or {})
+        if not entry.get("apiVersion") or entry.get("fieldsType") != "FieldsV1" or fields is None:
+            return []
+        claim = _claim(entry, fields)
+        claims[claim.voice] = claim
+    return list(claims.values())
+
+
+def _claim(entry: JsonObject, fields: FieldSet) -> Claim:
+    return Claim(
+        manager=entry.get("manager", ""),
+        operation=entry["operation"],
+        api_version=entry["apiVersion"],
+        subresource=entry.get("subresource", ""),
+        fields=fields,
+        time=entry.get("time"),
+        entry=entry if fields is entry.get("fieldsV1") else None,
+    )
 
 
 def record(claims: Iterable[Claim]) -> list[JsonObject]:
@@ -99,3 +123,26 @@ def record(claims: Iterable[Claim]) -> list[JsonObject]:
         key=lambda claim: (claim.operation, claim.time or "", claim.manager, claim.api_version, claim.subresource)
     )
     return [claim.encoded() for claim in held]
+
+
+def capped(claims: list[Claim]) -> list[Claim]:
+    """At most ten updaters: the oldest of each version become one, which is nobody's voice any more."""
+    updaters = [claim for claim in claims if claim.operation == "Update" and claim.fields]
+    excess = len(updaters) - MOST_UPDATERS
+    if excess <= 0:
+        return claims
+    updaters.sort(key=lambda claim: (claim.time or "", claim.manager, claim.api_version, claim.subresource))
+    held = {claim.voice: claim for claim in claims}
+    first_of: dict[str, Claim] = {}
+    for claim in updaters:
+        if excess <= 0:
+            break
+        first = first_of.setdefault(claim.api_version, claim)
+        if first is claim:
+            continue
+        bucket = Claim(_OLD, "Update", claim.api_version, "", {})
+        old = held.get(bucket.voice) or held.pop(first.voice)
+        held.pop(claim.voice, None)
+        held[bucket.voice] = replace(bucket, fields=union(claim.fields, old.fields), time=claim.time)
+        excess -= 1
+    return list(held.values())

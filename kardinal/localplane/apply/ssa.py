@@ -3,7 +3,7 @@
 Every write leaves its mark in `metadata.managedFields`: an apply owns the fields its configuration names, any other
 write owns the fields it added or changed. An apply that would change a field of another manager conflicts, unless
 forced; a field that its manager stops applying is removed, unless somebody else owns it too. The main object and its
-status subresource are separate claims of one manager.
+status subresource are separate claims of one manager, and neither claims what the other endpoint alone may change.
 
 What controllers rely on: an apply that changes nothing gives back the live object itself, times included, so that it
 is no write. The trap: a merge can grow a list but never shrink it, so removal works from the previous claim alone;
@@ -12,128 +12,149 @@ without the claim of the last apply nothing is ever removed. Design: local-plane
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
-from kardinal.localplane.apply.changes import compare, merge, remove, with_containers
-from kardinal.localplane.apply.fieldsets import FieldSet, difference, intersection, paths, union
+from kardinal.localplane.apply.compare import Difference, compare, same
+from kardinal.localplane.apply.fieldsets import FieldSet, difference, intersection, paths, union, without_tops
 from kardinal.localplane.apply.last_applied import applied_before, synchronised
-from kardinal.localplane.apply.managers import Claim, claims_from, record
-from kardinal.localplane.apply.shapes import tracked, without_empty_metadata
-from kardinal.localplane.apply.typed import NotTyped, field_set
-from kardinal.localplane.builtin import with_metadata
+from kardinal.localplane.apply.managers import Claim, capped, claims_from, claims_of_client, record
+from kardinal.localplane.apply.merge import merge
+from kardinal.localplane.apply.prune import prune
+from kardinal.localplane.apply.settled import settled
+from kardinal.localplane.apply.typed import NotTyped, check, field_set
+from kardinal.localplane.apply.types import Type, type_of
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
 
-__all__ = ["apply", "track_update"]
+__all__ = ["Writer", "apply", "track_update"]
 
-_NOTHING: JsonObject = {"metadata": {}}
+_UNTRACKED: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_NOBODYS: Final[FieldSet] = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {".": {}, **{f"f:{name}": {} for name in _UNTRACKED}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, through which endpoint, when; `ignored` is what that endpoint leaves as it is."""
+
+    manager: str
+    now: datetime
+    subresource: str = ""
+    ignored: FieldSet = field(default_factory=dict)
+
+    def claim(self, operation: str, api_version: str, fields: FieldSet) -> Claim:
+        return Claim(self.manager, operation, api_version, self.subresource, fields, timestamp(self.now))
+
+    def heeded(self, change: Difference) -> Difference:
+        return change.without(self.ignored)
 
 
 def apply(
-    live: JsonObject | None,
-    applied: JsonObject,
-    *,
-    manager: str,
-    force: bool,
-    subresource: str,
-    schema: JsonObject | None,
-    now: datetime,
+    live: JsonObject | None, applied: JsonObject, *, by: Writer, force: bool, schema: JsonObject | None
 ) -> JsonObject:
     """The object after the apply; `live` itself when nothing changes."""
-    if applied.get("metadata", {}).get("managedFields") is not None:
-        raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
-    root = with_metadata(schema)
-    wanted = _wanted(applied, root)
-    mine = Claim(manager, "Apply", applied.get("apiVersion", ""), subresource, wanted, timestamp(now))
+    declared = type_of(schema)
+    _check(applied, declared)
+    named = field_set(applied, declared)
+    wanted = without_tops(named, by.ignored)
+    mine = by.claim("Apply", applied["apiVersion"], difference(wanted, _NOBODYS))
     if live is None:
-        return _recorded(without_empty_metadata(applied), [mine])
+        return _recorded(applied, [mine])
 
-    known = claims_from(live["metadata"].get("managedFields"))
-    claims = known or [_before_first_apply(live, root, now)]
-    last = next((claim for claim in claims if claim.same_voice(mine)), None)
+    known = _settled(claims_from(live["metadata"].get("managedFields") or []), declared)
+    claims = known or _before_first_apply(live, by, declared)
+    last = next((claim for claim in claims if claim.voice == mine.voice), None)
     others = [claim for claim in claims if claim is not last]
 
-    merged = merge(live, tracked(applied), root)
-    if last is not None and last.fields != wanted:
-        dropped = _dropped(last.fields, wanted, others, root)
-        if dropped:
-            merged = remove(merged, dropped, root)
-    merged = without_empty_metadata(merged)
-    change = compare(tracked(live), tracked(merged), root)
-    taken = union(change.modified, change.added)
-    if taken and not force:
-        allowed = applied_before(live, manager=manager, schema=root)
-        _refuse_conflicts(others, difference(taken, allowed))
+    merged = merge(live, applied, declared)
+    if last is not None and last.fields != mine.fields:
+        managed = [wanted, *(claim.fields for claim in others)]
+        merged = prune(merged, declared, last=last.fields, managed=managed)
+    change = by.heeded(compare(_tracked(live), _tracked(merged), declared))
+    if change.taken and not force:
+        allowed = applied_before(live, manager=by.manager, declared=declared)
+        _refuse_conflicts(others, change.taken, allowed)
     if change:
-        others = [claim.without(taken).without(change.removed) for claim in others]
-    elif known and mine.claims_nothing_new(last):
-        return synchronised(live, applied, manager=manager)
-    return synchronised(_recorded(merged, [*others, mine]), applied, manager=manager)
+        others = [claim.without(change.taken, change.removed) for claim in others]
+    if same(_tracked(merged), _tracked(live)):
+        if known and mine.claims_nothing_new(last):
+            return synchronised(live, applied, manager=by.manager)
+        # Nothing is written but the claim, so it is as old as it was: a new one has no time.
+        mine = replace(mine, time=last.time if last is not None else None)
+    return synchronised(_recorded(merged, [*others, mine]), applied, manager=by.manager)
 
 
 def track_update(
-    live: JsonObject | None,
-    new: JsonObject,
-    *,
-    manager: str,
-    subresource: str,
-    schema: JsonObject | None,
-    now: datetime,
+    live: JsonObject | None, new: JsonObject, *, by: Writer, schema: JsonObject | None
 ) -> list[JsonObject]:
     """The managedFields after a create, replace or patch that leaves the object as `new`."""
-    claims = _base(live, new, subresource)
+    claims = _base(live, new, by.subresource)
     if live is not None and not claims:
         # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
         return []
-    before = tracked(live) if live is not None else _NOTHING
-    change = compare(before, tracked(without_empty_metadata(new)), with_metadata(schema))
-    taken = union(change.modified, change.added)
-    if change:
-        claims = [claim.without(taken).without(change.removed) for claim in claims]
-    if taken:
-        mine = Claim(manager, "Update", new.get("apiVersion", ""), subresource, taken, timestamp(now))
-        earlier = next((claim for claim in claims if claim.same_voice(mine)), None)
+    declared = type_of(schema)
+    return record(capped(_updated(live or {}, new, _settled(claims, declared), by=by, declared=declared)))
+
+
+def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writer, declared: Type) -> list[Claim]:
+    """The claims after an update: who changes a field owns it alone."""
+    change = by.heeded(compare(_tracked(live), _tracked(new), declared))
+    if not change:
+        return claims
+    claims = [claim.without(change.taken, change.removed) for claim in claims]
+    fields = difference(change.taken, _NOBODYS)
+    if fields:
+        mine = by.claim("Update", new["apiVersion"], fields)
+        earlier = next((claim for claim in claims if claim.voice == mine.voice), None)
         if earlier is not None:
             claims.remove(earlier)
-            mine = replace(mine, fields=union(earlier.fields, taken))
+            mine = replace(mine, fields=union(earlier.fields, fields))
         claims.append(mine)
-    return record(claims)
+    return claims
 
 
-def _before_first_apply(live: JsonObject, root: JsonObject, now: datetime) -> Claim:
+def _before_first_apply(live: JsonObject, by: Writer, declared: Type) -> list[Claim]:
     """Who owns an object that nobody ever claimed."""
-    everything = compare(_NOTHING, tracked(live), root).added
-    return Claim("before-first-apply", "Update", live["apiVersion"], "", everything, timestamp(now))
+    return _updated({}, live, [], by=replace(by, manager="before-first-apply"), declared=declared)
 
 
 def _base(live: JsonObject | None, new: JsonObject, subresource: str) -> list[Claim]:
     """The claims a write starts from: on the main object a client may rewrite them or, with an empty list, reset."""
-    stored = claims_from(live["metadata"].get("managedFields")) if live is not None else []
+    stored = (live["metadata"].get("managedFields") if live is not None else None) or []
     given = new["metadata"].get("managedFields")
-    if subresource or given is None:
-        return stored
+    if subresource or given is None or given == stored:
+        return claims_from(stored)
     if given in ([], [{}]):
         return []
-    return claims_from(given) or stored
+    return claims_of_client(given) or claims_from(stored)
 
 
-def _dropped(last: FieldSet, wanted: FieldSet, others: list[Claim], root: JsonObject) -> FieldSet:
-    """What the manager applied before, applies no more, and shares with nobody."""
-    gone = with_containers(last, root)
-    for fields in (wanted, *(claim.fields for claim in others)):
-        if not gone:
-            break
-        gone = difference(gone, with_containers(fields, root))
-    # The identity in it is nobody's, so metadata itself never goes.
-    return difference(gone, {"f:metadata": {}})
+def _settled(claims: list[Claim], declared: Type) -> list[Claim]:
+    """The claims in the terms of today's schema: who owned parts of what has become one value owns the whole."""
+    return [claim.owning(settled(claim.fields, declared)) for claim in claims]
 
 
-def _refuse_conflicts(others: list[Claim], taken: FieldSet) -> None:
+def _refuse_conflicts(others: list[Claim], taken: FieldSet, allowed: FieldSet) -> None:
     causes = [
         Cause("FieldManagerConflict", path, f"conflict with {claim.shown}")
         for claim in others
-        for path in paths(intersection(claim.fields, taken))
+        for path in paths(difference(intersection(claim.fields, taken), allowed))
     ]
     if causes:
         raise ApplyConflict(causes)
@@ -143,17 +164,20 @@ def _recorded(obj: JsonObject, claims: list[Claim]) -> JsonObject:
     return {**obj, "metadata": {**obj.get("metadata", {}), "managedFields": record(claims)}}
 
 
-def _wanted(applied: JsonObject, root: JsonObject) -> FieldSet:
-    """The fields that the configuration names."""
+def _tracked(obj: JsonObject) -> JsonObject:
+    """The object without what the server alone sets."""
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTRACKED}
+    return {**obj, "metadata": metadata}
+
+
+def _check(applied: JsonObject, declared: Type) -> None:
+    metadata = applied.get("metadata") or {}
+    if metadata.get("managedFields") is not None:
+        raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
     try:
-        fields = field_set(tracked(applied), root)
+        check(applied, declared)
     except NotTyped as error:
-        metadata = applied.get("metadata", {})
-        place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        kind = f"{applied.get('apiVersion')}, Kind={applied.get('kind')}"
+        group, _, version = applied["apiVersion"].rpartition("/")
+        place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {group}/{version}, Kind={applied['kind']}"
         # The real server gives this code and no reason, although the fault is the client's.
-        raise ApplyError(500, "", f"failed to create typed patch object ({place}; {kind}): {error}") from error
-    if fields.get("f:metadata") == {}:
-        # Without labels or the like the configuration names nothing of the metadata but its existence.
-        del fields["f:metadata"]
-    return fields
+        raise ApplyError(500, "", f"failed to create typed patch object ({place}): {error}") from error

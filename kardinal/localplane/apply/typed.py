@@ -1,91 +1,158 @@
-"""The fields that an applied configuration speaks of.
+"""Whether a configuration fits its type, and the fields that it speaks of.
 
-Naming a field is claiming it, so a configuration must fit its schema: a field that the schema does not have, or an
-element without its key, could not be owned by anybody. Everything that is wrong is said at once.
-Design: local-plane.md 5.2 (ssa).
+Naming a field is claiming it, so a configuration must fit: a field that the schema does not have, or an element
+without its key, could not be owned by anybody. Everything that is wrong is said at once. Live objects are not asked:
+what was stored once was judged by its schema, and may have an element twice. Design: local-plane.md 5.2 (ssa).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
+from kardinal.localplane.apply.elements import NoElement, element
 from kardinal.localplane.apply.fieldsets import FieldSet, shown_step, with_self
-from kardinal.localplane.apply.shapes import ANY, child_schema, element, is_atomic_list, is_atomic_map, key_of
-from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.apply.types import Form, Type
 
-__all__ = ["NotTyped", "field_set"]
-
-_IDENTITY = ("apiVersion", "kind", "metadata")
+__all__ = ["NotTyped", "check", "field_set"]
 
 
 class NotTyped(ValueError):
-    """A configuration has a field or an element that its schema does not know."""
+    """A value does not fit its type."""
 
 
-def field_set(value: JsonObject, schema: JsonObject) -> FieldSet:
-    """The fields that an applied configuration speaks of; refuses what its schema does not know."""
-    problems: list[str] = []
-    fields = _fields_of(value, schema, "", problems)
+def check(value: Any, declared: Type) -> None:
+    """Refuse a configuration that does not fit."""
+    problems = _problems(value, declared, "")
     if problems:
         raise NotTyped(problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *sorted(problems)]))
-    return fields
 
 
-def _fields_of(value: JsonObject, schema: JsonObject, path: str, problems: list[str]) -> FieldSet:
-    properties = schema.get("properties", ANY)
+def _problems(value: Any, declared: Type, path: str) -> list[str]:
+    if value is None:
+        return []
+    match declared.form(value):
+        case Form.SCALAR:
+            problem = _scalar_problem(value, declared.scalar)
+            return [_placed(path, problem)] if problem else []
+        case Form.MAP:
+            if value.__class__ is not dict:
+                return [_placed(path, f"expected map, got {_shown(value)}")]
+            return _map_problems(value, declared, path)
+    if value.__class__ is not list:
+        return [_placed(path, f"expected list, got {_shown(value)}")]
+    return _list_problems(value, declared, path)
+
+
+def _map_problems(value: dict[str, Any], declared: Type, path: str) -> list[str]:
+    problems = []
+    for key, item in value.items():
+        child = declared.fields.get(key) or declared.element
+        place = f"{path}.{key}"
+        problems += [_placed(place, "field not declared in schema")] if child is None else _problems(item, child, place)
+    return problems
+
+
+def _list_problems(value: list[Any], declared: Type, path: str) -> list[str]:
+    problems: list[str] = []
+    seen = set()
+    for index, item in enumerate(value):
+        place = f"[{index}]"
+        if not declared.atomic_list:
+            try:
+                step = element(item, declared)
+            except NoElement as error:
+                return [*problems, _placed(path, f"element {index}: {error}")]
+            place = shown_step(step)
+            if step in seen:
+                problems.append(_placed(path, f"duplicate entries for key {place}"))
+            seen.add(step)
+        problems += _problems(item, declared.elements, path + place)
+    return problems
+
+
+def _scalar_problem(value: Any, scalar: str) -> str:
+    found = value.__class__
+    match scalar:
+        case "numeric" if found not in (int, float):
+            return f"expected numeric (int or float), got {_GO_TYPES.get(found, 'map[string]interface {}')}"
+        case "string" if found is not str:
+            return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+        case "boolean" if found is not bool:
+            return f"expected boolean, got {_shown(value)}"
+        case "untyped" if found in (dict, list):
+            return f"expected any scalar, got {_shown(value)}"
+    return ""
+
+
+_GO_TYPES = {str: "string", bool: "bool", list: "[]interface {}"}
+
+
+def _placed(path: str, problem: str) -> str:
+    return f"{path}: {problem}" if path else problem
+
+
+def _shown(value: Any) -> str:
+    """A value as Go's structured-merge-diff prints it."""
+    if value.__class__ is dict:
+        return "{" + "; ".join(f"{key}={_shown(value[key])}" for key in sorted(value)) + "}"
+    if value.__class__ is list:
+        return "[" + ",".join(_shown(item) for item in value) + "]"
+    return orjson.dumps(value).decode()
+
+
+def _go_syntax(value: Any) -> str:
+    """A value as Go's %#v prints it."""
+    match value:
+        case bool() | int() | float():
+            return orjson.dumps(value).decode()
+        case list():
+            return "[]interface {}{" + ", ".join(_go_syntax(item) for item in value) + "}"
+        case dict():
+            entries = (f"{_go_syntax(key)}:{_go_syntax(value[key])}" for key in sorted(value))
+            return "map[string]interface {}{" + ", ".join(entries) + "}"
+        case None:
+            return "interface {}(nil)"
+    return orjson.dumps(value).decode()
+
+
+def field_set(value: Any, declared: Type) -> FieldSet:
+    """The fields that an object speaks of."""
+    return (_fields_of(value, declared) if value.__class__ is dict else None) or {}
+
+
+def _fields_of(value: dict[str, Any], declared: Type) -> FieldSet | None:
+    """None when nothing in it is a member."""
     fields: FieldSet = {}
     for key, item in value.items():
-        child = properties.get(key)
-        if child is not None:
-            node = _set_of(item, child, f"{path}.{key}", problems)
-            if node is not None:
-                fields[f"f:{key}"] = node
-        elif _allows(schema, key):
+        child = declared.fields.get(key)
+        node = _node(item, child or declared.child(key))
+        if child is None or item is None or item == {}:
             # An entry of a map belongs to whoever names it; a declared field is only the way to its content.
-            fields[f"f:{key}"] = with_self(_set_of(item, child_schema(schema, key), f"{path}.{key}", problems))
-        else:
-            problems.append(f"{path}.{key}: field not declared in schema")
-    return fields
-
-
-def _set_of(value: Any, schema: JsonObject, path: str, problems: list[str]) -> FieldSet | None:
-    """None for a keyed list without elements, and for what holds nothing else: naming it owns nothing."""
-    if value.__class__ is dict:
-        if not value or is_atomic_map(schema):
-            return {}
-        return _fields_of(value, schema, path, problems) or None
-    if value.__class__ is not list or is_atomic_list(schema):
-        return {}
-    fields: FieldSet = {}
-    items = schema.get("items", ANY)
-    for index, item in enumerate(value):
-        problem = _unidentified(item, schema)
-        if problem is not None:
-            problems.append(f"{path}: element {index}: {problem}")
-            continue
-        step = element(item, schema)
-        if step in fields:
-            problems.append(f"{path}: duplicate entries for key {shown_step(step)}")
-        fields[step] = with_self(_set_of(item, items, f"{path}{shown_step(step)}", problems))
+            node = with_self(node)
+        if node is not None:
+            fields[f"f:{key}"] = node
     return fields or None
 
 
-def _allows(schema: JsonObject, key: str) -> bool:
-    """Whether a field that is not declared may stand here."""
-    return bool(
-        schema.get("additionalProperties")
-        or schema.get("x-kubernetes-preserve-unknown-fields")
-        or "properties" not in schema
-        or (schema.get("x-kubernetes-embedded-resource") and key in _IDENTITY)
-    )
+def _node(value: Any, declared: Type) -> FieldSet | None:
+    match declared.form(value):
+        case Form.MAP:
+            if declared.atomic_map:
+                return {}
+            return _fields_of(value, declared) if value.__class__ is dict else None
+        case Form.SCALAR:
+            return {}
+    if declared.atomic_list:
+        return {}
+    return _elements_of(value, declared) if value.__class__ is list else None
 
 
-def _unidentified(item: Any, schema: JsonObject) -> str | None:
-    """Why an element of a keyed list has no identity."""
-    keys = schema.get("x-kubernetes-list-map-keys", ())
-    if keys and item.__class__ is not dict:
-        return "associative list with keys may not have non-map elements"
-    for key in keys:
-        if key_of(item, key, schema) is None:
-            return f'associative list with keys has an element that omits key field "{key}"'
-    return None
+def _elements_of(value: list[Any], declared: Type) -> FieldSet | None:
+    fields: FieldSet = {}
+    for item in value:
+        step = element(item, declared)
+        # Of an element that is there twice nobody owns parts.
+        fields[step] = {} if step in fields else with_self(_node(item, declared.elements))
+    return fields or None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import orjson
 
 from kardinal.localplane import statuses
+from kardinal.localplane.apply import FieldSet
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
@@ -16,15 +17,18 @@ from kardinal.localplane.objects.revisions import parse_precondition
 
 __all__ = [
     "check_preconditions",
-    "claimed",
+    "check_type",
     "content",
     "identify",
+    "ignored_fields",
     "refuse_new_finalizers",
     "restricted",
     "same",
     "stored_form",
     "viewed",
 ]
+
+_DEPLOYMENT = ("apps", "Deployment")
 
 
 def viewed(kind: Kind, document: JsonObject) -> JsonObject:
@@ -88,13 +92,18 @@ def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, r
         )
 
 
+def check_type(kind: Kind, configuration: JsonObject) -> None:
+    """An applied configuration has to say what it is."""
+    api_version, found = str(configuration.get("apiVersion") or ""), str(configuration.get("kind") or "")
+    if (api_version, found) != (kind.api_version, kind.kind):
+        group, _, version = api_version.rpartition("/")
+        raise statuses.bad_request(f"invalid object type: {group}/{version}, Kind={found}")
+
+
 def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresource: str) -> JsonObject:
     """Keep of the document only what its endpoint may change."""
     if subresource == "status":
-        changed = dict(live)
-        changed["metadata"] = dict(live["metadata"])
-        if "managedFields" in document["metadata"]:
-            changed["metadata"]["managedFields"] = document["metadata"]["managedFields"]
+        changed = {**live, "metadata": _metadata_beside_status(kind, document["metadata"], live=live["metadata"])}
         changed.pop("status", None)
         if "status" in document:
             changed["status"] = document["status"]
@@ -106,14 +115,27 @@ def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresourc
     return document
 
 
-def claimed(kind: Kind, configuration: JsonObject, *, subresource: str) -> JsonObject:
-    """The part of an applied configuration that its endpoint lets the manager own."""
-    if subresource == "status":
-        metadata = configuration["metadata"]
-        identity = {key: metadata[key] for key in ("name", "namespace", "managedFields") if key in metadata}
-        reported = {"status": configuration["status"]} if "status" in configuration else {}
-        return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity, **reported}
-    return {key: value for key, value in configuration.items() if key != "status" or not kind.status}
+def _metadata_beside_status(kind: Kind, metadata: JsonObject, *, live: JsonObject) -> JsonObject:
+    """Through /status a built-in kind lets its metadata be changed, save a Deployment its labels; a custom one not."""
+    kept = dict(metadata)
+    if kind.custom:
+        kept = {key: value for key, value in live.items() if key != "managedFields"}
+        if "managedFields" in metadata:
+            kept["managedFields"] = metadata["managedFields"]
+    elif (kind.group, kind.kind) == _DEPLOYMENT:
+        kept.pop("labels", None)
+        if "labels" in live:
+            kept["labels"] = live["labels"]
+    return kept
+
+
+def ignored_fields(kind: Kind, *, subresource: str) -> FieldSet:
+    """What no write through this endpoint can claim, because the endpoint leaves it as it is."""
+    if subresource != "status":
+        return {"f:status": {}} if kind.status else {}
+    if kind.custom:
+        return {"f:metadata": {}, "f:spec": {}}
+    return {"f:spec": {}, "f:metadata": {"f:labels": {}}} if (kind.group, kind.kind) == _DEPLOYMENT else {"f:spec": {}}
 
 
 def refuse_new_finalizers(kind: Kind, document: JsonObject, *, live: JsonObject) -> None:

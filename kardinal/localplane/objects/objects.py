@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import orjson
 
 from kardinal.localplane import statuses
-from kardinal.localplane.apply import apply, track_update
+from kardinal.localplane.apply import Writer, apply, track_update
 from kardinal.localplane.builtin import NAMESPACE
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
@@ -26,9 +26,10 @@ from kardinal.localplane.objects import metadata as rules
 from kardinal.localplane.objects.admission import admit
 from kardinal.localplane.objects.composition import (
     check_preconditions,
-    claimed,
+    check_type,
     content,
     identify,
+    ignored_fields,
     refuse_new_finalizers,
     restricted,
     same,
@@ -138,25 +139,19 @@ class Objects:
         options: WriteOptions,
     ) -> Written:
         """Server-side apply; creates what does not exist."""
-        metadata = identify(kind, configuration, namespace=namespace, name=name)
+        check_type(kind, configuration)
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
         if entry is None and subresource:
             raise statuses.not_found(kind, name)
         live = None if entry is None else viewed(kind, entry.decode())
-        if live is not None:
-            check_preconditions(kind, metadata, live=live["metadata"], replace=False)
-        document = apply(
-            live,
-            claimed(kind, configuration, subresource=subresource),
-            manager=options.manager,
-            force=force,
-            subresource=subresource,
-            schema=kind.schema,
-            now=self._clock.now(),
-        )
+        writer = self._writer(kind, subresource=subresource, options=options)
+        document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
+        document = document | {"metadata": dict(document["metadata"])}
+        metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
             return self._create(kind, document, namespace=namespace, options=options, applied=True)
-        document = document | {"metadata": dict(document["metadata"])}
+        check_preconditions(kind, metadata, live=live["metadata"], replace=False)
+        document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=True)
 
     def _change(
@@ -178,7 +173,7 @@ class Objects:
         if same(document, live):
             return Written(entry, warnings)
         metadata = document["metadata"]
-        if kind.generation and content(kind, document) != content(kind, live):
+        if kind.generation and subresource != "status" and content(kind, document) != content(kind, live):
             metadata["generation"] = live["metadata"].get("generation", 0) + 1
         if "deletionTimestamp" in metadata:
             refuse_new_finalizers(kind, document, live=live)
@@ -199,16 +194,14 @@ class Objects:
         """Record who owns what, which an apply has done; where nobody owns anything, nothing is recorded."""
         metadata = document["metadata"]
         if not applied:
-            metadata["managedFields"] = track_update(
-                live,
-                document,
-                manager=options.manager,
-                subresource=subresource,
-                schema=kind.schema,
-                now=self._clock.now(),
-            )
+            writer = self._writer(kind, subresource=subresource, options=options)
+            metadata["managedFields"] = track_update(live, document, by=writer, schema=kind.schema)
         if not metadata.get("managedFields"):
             metadata.pop("managedFields", None)
+
+    def _writer(self, kind: Kind, *, subresource: str, options: WriteOptions) -> Writer:
+        ignored = ignored_fields(kind, subresource=subresource)
+        return Writer(options.manager, self._clock.now(), subresource, ignored)
 
     def _checked(
         self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions
@@ -234,7 +227,6 @@ class Objects:
         if len(orjson.dumps(stored)) > OBJECT_LIMIT:
             raise statuses.too_large(OBJECT_LIMIT)
         if options.dry_run:
-            stored["metadata"].setdefault("resourceVersion", "")
             return make_entry(kind.storage, stored)
         return self._store.put(kind.storage, stored)
 
