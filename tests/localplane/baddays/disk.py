@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kardinal.localplane.errors import StorageFull
+from kardinal.localplane.storage.committers import GroupCommitter
 from kardinal.localplane.storage.database import Database
 from kardinal.localplane.storage.entries import Change
 
@@ -52,28 +53,37 @@ class Gate:
         self.refused = ""
         self._open = threading.Event()
         self._open.set()
-        self._loop = asyncio.get_running_loop()
-        self._reached = asyncio.Event()
-        write = Database.write
+        self._waiting = 0
+        self._news = asyncio.Event()
+        write, settled = Database.write, GroupCommitter.settled
 
         def passed(database: Database, changes: Sequence[Change]) -> None:
-            self._loop.call_soon_threadsafe(self._reached.set)
             self._open.wait()
             if any(change.entry.name == self.refused for change in changes):
                 raise StorageFull("no space left")
             self.commits.append(len(changes))
             write(database, changes)
 
+        async def waited(committer: GroupCommitter) -> None:
+            self._waiting += 1
+            self._news.set()
+            try:
+                await settled(committer)
+            finally:
+                self._waiting -= 1
+
         monkeypatch.setattr(Database, "write", passed)
+        monkeypatch.setattr(GroupCommitter, "settled", waited)
 
     def close(self) -> None:
         """Hold what comes from now on."""
-        self._reached.clear()
         self._open.clear()
 
     def open(self) -> None:
         self._open.set()
 
-    async def reached(self) -> None:
-        """Until something is being held."""
-        await self._reached.wait()
+    async def waiting(self, number: int) -> None:
+        """Until so many answers are held back."""
+        while self._waiting < number:
+            self._news.clear()
+            await self._news.wait()
