@@ -6,7 +6,7 @@ callers, so that they come from where the server's own decisions come from.
 
 from __future__ import annotations
 
-from kardinal.localplane.apply import track_update
+from kardinal.localplane.apply import Writer, track_update
 from kardinal.localplane.builtin import builtin_schema
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
@@ -81,7 +81,7 @@ class Reviews:
                 status = self._access_of(_person(spec), spec)
         metadata = {"namespace": namespace} if namespace else {}
         review: JsonObject = described | {"metadata": metadata, "spec": spec}
-        tracked = track_update(None, review, manager=manager, subresource="", schema=kind.schema, now=self._clock.now())
+        tracked = track_update(None, review, by=Writer(manager, self._clock.now()), schema=kind.schema)
         if tracked:
             review["metadata"]["managedFields"] = tracked
         return review | {"status": status}

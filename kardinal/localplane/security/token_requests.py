@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kardinal.localplane.apply import track_update
+from kardinal.localplane.apply import Writer, track_update
 from kardinal.localplane.builtin import builtin_schema
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
@@ -63,10 +63,8 @@ class TokenRequests:
         tracked = track_update(
             None,
             request,
-            manager=manager,
-            subresource="token",
+            by=Writer(manager, now, "token"),
             schema=builtin_schema(_GROUP, "v1", "TokenRequest"),
-            now=now,
         )
         if tracked:
             request["metadata"]["managedFields"] = tracked
