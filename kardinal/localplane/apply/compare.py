@@ -115,7 +115,8 @@ def _compare(old: Any, new: Any, declared: Type, step: str, difference: Differen
 
 def _compare_as(form: Form, values: tuple[Any, Any], declared: Type, step: str, difference: Difference) -> None:
     kind = dict if form is Form.MAP else list
-    old, new = (one if one.__class__ is kind else kind() for one in values)
+    sides: list[Any] = [one if one.__class__ is kind else kind() for one in values]
+    old, new = sides
     atomic = declared.atomic_map if form is Form.MAP else declared.atomic_list
     inner = Difference()
     if form is Form.SCALAR or atomic or not (old or new):

@@ -1,79 +1,60 @@
-"""The patch types that need no schema: JSON patch (RFC 6902) and merge patch (RFC 7386).
+"""Merge patch (RFC 7386), as the real server reads it.
 
-Server-side apply lives in `apply`, strategic merge in `strategic`. What a caller can rely on: arguments are never
-changed, because the live object is shared with the store and its readers; the result may share subtrees with both.
-The trap is in the codes: the real server answers 400 to a patch it cannot read, and 422 - not 409 - to a JSON patch
-whose `test` fails or whose path is missing. Design: local-plane.md 2.3 and the captures of a real server.
+What a caller can rely on: arguments are never changed, because the live object is shared with the store and its
+readers; the result may share subtrees with both. Null removes a key, objects merge, everything else replaces. What
+replaces something else than an object loses its nulls too, also inside lists. Design: local-plane.md 2.3.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import jsonpatch
-from jsonpointer import JsonPointerException
-
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import PatchError
 
-__all__ = ["json_patch", "merge_patch"]
-
-MAX_OPERATIONS = 10_000  # the real server's limit for one JSON patch
+__all__ = ["merge_patch", "unreadable"]
 
 
-def json_patch(obj: JsonObject, operations: list[Any]) -> JsonObject:
-    """Apply RFC 6902 operations in order, all or none."""
-    if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
-        raise PatchError(400, "BadRequest", "a JSON patch is a list of operations, each an object with op and path")
-    if len(operations) > MAX_OPERATIONS:
-        raise PatchError(
-            413,
-            "RequestEntityTooLarge",
-            f"the allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}",
-        )
-    # No error keeps its cause: the library's words quote the values, which may be secret.
-    unreadable = PatchError(
-        400, "BadRequest", "the JSON patch has an operation without a valid op, path, from or value"
-    )
-    try:
-        parsed = jsonpatch.JsonPatch(operations)
-    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, AttributeError):
-        raise unreadable from None
-    try:
-        result = parsed.apply(obj)
-    except jsonpatch.InvalidJsonPatch:
-        raise unreadable from None
-    except jsonpatch.JsonPatchTestFailed:
-        raise PatchError(422, "Invalid", f"the JSON patch did not apply: {_tested(operations)} failed") from None
-    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError, ValueError):
-        raise PatchError(
-            422, "Invalid", "the JSON patch did not apply: it names a path that the object does not have"
-        ) from None
-    if not isinstance(result, dict):
-        raise PatchError(422, "Invalid", "the JSON patch did not apply: its result is not an object")
-    return result
-
-
-def merge_patch(obj: JsonObject, patch: JsonObject) -> JsonObject:
-    """RFC 7386: null removes a key, objects merge, everything else replaces."""
+def merge_patch(obj: JsonObject, patch: Any) -> JsonObject:
+    if patch is None:
+        raise PatchError(400, "BadRequest", "Invalid JSON Patch")
     if not isinstance(patch, dict):
-        raise PatchError(400, "BadRequest", "a merge patch is an object")
+        raise unreadable(patch, "value of type map[string]interface {}")
     return _merge(obj, patch)
 
 
-def _merge(target: Any, patch: JsonObject) -> JsonObject:
-    merged = dict(target) if isinstance(target, dict) else {}
+def unreadable(value: Any, wanted: str) -> PatchError:
+    """A patch that has another form than it should."""
+    return PatchError(
+        400, "BadRequest", f"error decoding patch: json: cannot unmarshal {_name(value)} into Go {wanted}"
+    )
+
+
+def _name(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+    return "object" if isinstance(value, dict) else "array"
+
+
+def _merge(target: JsonObject, patch: JsonObject) -> JsonObject:
+    merged = dict(target)
     for key, value in patch.items():
+        live = merged.get(key)
         if value is None:
             merged.pop(key, None)
-        elif isinstance(value, dict):
-            merged[key] = _merge(merged.get(key), value)
+        elif isinstance(live, dict):
+            merged[key] = _merge(live, value) if isinstance(value, dict) else value
         else:
-            merged[key] = value
+            merged[key] = _without_nulls(value)
     return merged
 
 
-def _tested(operations: list[Any]) -> str:
-    """The paths under test, without their values: a value may be a secret."""
-    paths = [str(operation.get("path")) for operation in operations if operation.get("op") == "test"]
-    return "the test of " + " or ".join(paths)
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
