@@ -94,7 +94,8 @@ async def _running(
     at = Layout(directory, *_free_ports(3))
     await asyncio.to_thread(write_certificates, directory)
     at.kubeconfig.write_text(_kubeconfig(at))
-    at.file("audit.yaml").write_bytes((HACK / "kube" / "audit.yaml").read_bytes())
+    for name in ("audit.yaml", "authentication.yaml"):
+        at.file(name).write_bytes((HACK / "kube" / name).read_bytes())
     # Tests put the store back between two of them, behind the API server's back.
     at.file("store-url").write_text(at.store_url)
     async with AsyncExitStack() as stack:
