@@ -31,6 +31,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for name, value in report.user_properties
         if name == "exchanges" and report.when == "call"
     ]
+    for report in terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", []):
+        for name, value in report.user_properties:
+            if name == "fuzz" and report.when == "call":
+                terminalreporter.write_line(f"fuzz: {value}")
     if ran:
         done = "recorded" if config.getoption("record") else "compared"
         terminalreporter.write_line(
