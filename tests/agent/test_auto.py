@@ -58,8 +58,8 @@ async def test_a_promotion_costs_three_status_writes_and_one_event(world: World,
     await place(world, order(repository))
     await reached(world, "Verified")
     await world.settle()
-    assert world.plane.audit.count(verbs=WRITES, resource="promotionsteps.kardinal.io", user="kardinal:agent") == 3
-    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == 4
+    assert world.audit.count(verbs=WRITES, resource="promotionsteps.kardinal.io", user=world.user("agent")) == 3
+    assert world.audit.count(verbs=WRITES, user=world.user("agent")) == 4
 
 
 async def test_a_verified_promotion_is_left_alone(world: World, repository: GitRepository) -> None:
@@ -68,15 +68,15 @@ async def test_a_verified_promotion_is_left_alone(world: World, repository: GitR
     await place(world, order(repository))
     await reached(world, "Verified")
     await world.settle()
-    requests, fetches = world.plane.audit.count(user="kardinal:agent"), agent.repositories.fetches
+    requests, fetches = world.audit.count(user=world.user("agent")), agent.repositories.fetches
     await deploy(world, available=False)
     await world.live(timedelta(hours=1))
     assert (await state(world))["state"] == "Verified"
     assert agent.repositories.fetches == fetches
-    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == 4
+    assert world.audit.count(verbs=WRITES, user=world.user("agent")) == 4
     # The watches are begun again every few minutes; nothing else is asked.
-    began = world.plane.audit.count(verbs=("list", "watch"), user="kardinal:agent")
-    assert world.plane.audit.count(user="kardinal:agent") - requests <= began
+    began = world.audit.count(verbs=("list", "watch"), user=world.user("agent"))
+    assert world.audit.count(user=world.user("agent")) - requests <= began
 
 
 async def test_nothing_to_change_is_success_without_a_commit(world: World, repository: GitRepository) -> None:
@@ -129,13 +129,13 @@ async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
     await start_agent(world)
     await place(world, order(repository))
     await reached(world, "HealthChecking")
-    before = world.plane.audit.count(verbs=WRITES, user="kardinal:agent")
+    before = world.audit.count(verbs=WRITES, user=world.user("agent"))
     for tag in ("a", "b", "c"):
         await deploy(world, image=f"{IMAGE}:{tag}")
         await world.settle()
-    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == before
+    assert world.audit.count(verbs=WRITES, user=world.user("agent")) == before
     await world.live(timedelta(seconds=10))
-    assert world.plane.audit.count(verbs=WRITES, user="kardinal:agent") == before + 1
+    assert world.audit.count(verbs=WRITES, user=world.user("agent")) == before + 1
     assert f"has {IMAGE}:c" in (await state(world))["message"]
 
 

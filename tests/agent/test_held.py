@@ -69,9 +69,9 @@ async def test_what_holds_costs_nothing_while_it_holds(world: World, repository:
     await place(world, order(repository))
     await until_held(world)
     await world.settle()
-    requests = world.plane.audit.writes
+    requests = world.audit.writes
     await world.live(timedelta(hours=2))
-    assert world.plane.audit.writes == requests
+    assert world.audit.writes == requests
 
 
 async def test_a_freeze_holds_the_verdict_and_health_is_looked_at_again_afterwards(

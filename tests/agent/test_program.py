@@ -33,7 +33,7 @@ async def agent_process(world: World, *arguments: str) -> AsyncIterator[Process]
         "-c",
         "from kardinal_agent.main import main; main()",
         "--shard=east",
-        f"--control-plane-kubeconfig={world.plane.kubeconfig_for('agent')}",
+        f"--control-plane-kubeconfig={world.server.kubeconfig_for('agent')}",
         f"--git-cache-dir={world.new_directory('agent-git')}",
         "--metrics-bind-address=127.0.0.1:0",
         "--health-probe-bind-address=127.0.0.1:0",

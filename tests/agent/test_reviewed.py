@@ -93,9 +93,9 @@ async def test_nothing_is_written_while_a_review_takes_its_time(world: World, re
     await place(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await world.settle()
-    requests = sum(world.plane.audit.counts.values())
+    requests = sum(world.audit.counts.values())
     await world.live(timedelta(seconds=30))
-    assert sum(world.plane.audit.counts.values()) == requests
+    assert sum(world.audit.counts.values()) == requests
 
 
 async def test_closed_without_a_merge_ends_the_promotion(

@@ -29,7 +29,7 @@ def _writes(world: World) -> Iterator[list[str]]:
             where = f"{request.resource}/{request.subresource}".rstrip("/")
             seen.append(f"{request.user}: {request.verb} {where} {request.name}")
 
-    subscription = world.plane.audit.subscribe(note)
+    subscription = world.audit.subscribe(note)
     try:
         yield seen
     finally:

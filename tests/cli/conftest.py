@@ -62,4 +62,4 @@ class Cli:
 def cli(world: World) -> Cli:
     home = world.directory / "home"
     home.mkdir()
-    return Cli(world.plane.kubeconfig, home)
+    return Cli(world.server.kubeconfig, home)

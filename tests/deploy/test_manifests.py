@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kardinal.localplane import LocalPlane
+from tests.support.server import ApiServer
 from tests.support.strict import apply_strictly
 
 JsonObject = dict[str, Any]
@@ -25,8 +25,8 @@ MANIFESTS: list[JsonObject] = [
 PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in MANIFESTS if obj["kind"] == "Deployment"}
 
 
-async def test_every_manifest_is_applied_without_an_unknown_field(plane: LocalPlane) -> None:
-    await apply_strictly(plane, MANIFESTS)
+async def test_every_manifest_is_applied_without_an_unknown_field(api_server: ApiServer) -> None:
+    await apply_strictly(api_server.kubeconfig, MANIFESTS)
 
 
 @pytest.mark.parametrize("program", PODS)

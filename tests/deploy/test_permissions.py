@@ -59,7 +59,7 @@ async def used(world: World, repository: GitRepository) -> AsyncIterator[dict[st
         if request.user in asked:
             asked[request.user].update(needed_by(request))
 
-    subscription = world.plane.audit.subscribe(note)
+    subscription = world.audit.subscribe(note)
     await walk(world, repository)
     yield asked
     subscription.close()

@@ -27,14 +27,14 @@ EXAMPLES = {path.name: documents(path.read_bytes()) for path in (ROOT / "example
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES))
 async def test_an_example_is_accepted_without_an_unknown_field(world: World, example: str) -> None:
-    await apply_strictly(world.plane, EXAMPLES[example])
+    await apply_strictly(world.server.kubeconfig, EXAMPLES[example])
 
 
 async def test_what_init_makes_of_the_example_file_is_accepted(world: World) -> None:
     kardinal = Path(sys.executable).with_name("kardinal")
     options = (
         "--kubeconfig",
-        str(world.plane.kubeconfig),
+        str(world.server.kubeconfig),
         "-f",
         str(INIT_FILE),
         "-o",
@@ -47,7 +47,7 @@ async def test_what_init_makes_of_the_example_file_is_accepted(world: World) -> 
     assert process.returncode == 0, err.decode()
     made = documents(out)
     assert {obj["kind"] for obj in made} >= {"Pipeline"}
-    await apply_strictly(world.plane, made)
+    await apply_strictly(world.server.kubeconfig, made)
 
 
 def test_the_reference_of_the_command_line_is_current() -> None:

@@ -11,7 +11,8 @@ from kardinal.runtime import Clock, Manager
 from kardinal_controller.graph import graph_controller
 from tests.support.world import World
 
-USER = "kardinal:controller"
+IDENTITY = "simulator"
+"""The nodes here are mostly ConfigMaps, which a controller may not touch and the stand-in for a GitOps tool may."""
 
 
 class GraphEngine:
@@ -33,7 +34,7 @@ class GraphEngine:
 
 
 async def start_engine(world: World) -> GraphEngine:
-    return await world.run(lambda client: GraphEngine(client, clock=world.clock), identity="controller")
+    return await world.run(lambda client: GraphEngine(client, clock=world.clock), identity=IDENTITY)
 
 
 def graph(*nodes: JsonObject, name: str = "g", owner: JsonObject | None = None) -> JsonObject:
@@ -57,10 +58,10 @@ class Writes:
     def __init__(self, world: World) -> None:
         self._seen: list[str] = []
         self._world = world
-        world.plane.audit.subscribe(self._note)
+        world.audit.subscribe(self._note)
 
     def _note(self, request: Any) -> None:
-        if request.user == USER and request.verb in ("create", "update", "patch", "delete"):
+        if request.user == self._world.user(IDENTITY) and request.verb in ("create", "update", "patch", "delete"):
             what = request.resource.partition(".")[0] + (f"/{request.subresource}" if request.subresource else "")
             self._seen.append(f"{request.verb} {what}/{request.name}".rstrip("/"))
 

@@ -54,7 +54,7 @@ def config_map(name: str) -> dict[str, object]:
 
 
 async def start_marker(world: World) -> Marker:
-    return await world.run(lambda client: Marker(client, world), identity="controller")
+    return await world.run(lambda client: Marker(client, world), identity="simulator")
 
 
 async def test_a_world_serves_the_custom_resources(world: World) -> None:

@@ -32,7 +32,7 @@ async def exists(world: World, name: str) -> bool:
 
 
 def writes(world: World) -> int:
-    return world.plane.audit.count(verbs=["patch"], resource="policygates.kardinal.io", user="kardinal:controller")
+    return world.audit.count(verbs=["patch"], resource="policygates.kardinal.io", user=world.user("controller"))
 
 
 async def begin(world: World, *gates: JsonObject, **fields: Any) -> None:
@@ -207,9 +207,9 @@ async def test_a_template_says_once_whether_it_is_valid(
     assert [(entry["type"], entry["reason"]) for entry in status["conditions"]] == [("Valid", reason)]
     assert "ready" not in status
     assert len(await world.events(reason)) == (reason != "Valid")
-    before = world.plane.audit.writes
+    before = world.audit.writes
     await world.live(timedelta(hours=1))
-    assert world.plane.audit.writes == before
+    assert world.audit.writes == before
 
 
 async def test_a_warning_goes_when_a_pipeline_gets_the_environment(world: World, controller: Controller) -> None:

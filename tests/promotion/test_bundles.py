@@ -144,13 +144,13 @@ async def test_quick_steps_are_written_together(world: World, running: Controlle
     await world.apply(bundle("app-1"))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     await world.settle()
-    before = world.plane.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user="kardinal:controller")
+    before = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
     await hands.step("app-1-dev", state="Promoting")
     await hands.step("app-1-dev", state="HealthChecking")
     await hands.verify("app-1-dev", "app-1-staging", "app-1-prod")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.live(timedelta(minutes=1))
-    after = world.plane.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user="kardinal:controller")
+    after = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
     assert after - before == 1
 
 
@@ -174,9 +174,9 @@ async def test_each_turn_is_told_once_and_an_idle_hour_writes_nothing(
         ("Promoting", "Normal"),
         ("Verified", "Normal"),
     ]
-    writes = world.plane.audit.writes
+    writes = world.audit.writes
     await world.live(timedelta(hours=1))
-    assert world.plane.audit.writes == writes
+    assert world.audit.writes == writes
 
 
 async def test_a_controller_that_restarts_goes_on_where_the_other_stopped(world: World, hands: Hands) -> None:
@@ -185,11 +185,11 @@ async def test_a_controller_that_restarts_goes_on_where_the_other_stopped(world:
     await hands.verify("app-1-dev")
     await world.settle()
     await world.stop(first)
-    writes = world.plane.audit.count(verbs=["create"], resource="graphs.experimental.kro.run")
+    writes = world.audit.count(verbs=["create"], resource="graphs.experimental.kro.run")
     await start_controller(world, standalone=False)
     await hands.verify("app-1-staging", "app-1-prod")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    assert world.plane.audit.count(verbs=["create"], resource="graphs.experimental.kro.run") == writes
+    assert world.audit.count(verbs=["create"], resource="graphs.experimental.kro.run") == writes
 
 
 @pytest.mark.parametrize(("annotation", "source"), [({}, "kubectl"), ({"kardinal.io/source": "webhook"}, "webhook")])

@@ -28,7 +28,7 @@ async def test_a_bundle_walks_through_all_environments_by_real_commits(world: Wo
     await start_simulator(world, delay=timedelta(0))
     await world.apply(pipeline(repository, provider="git"), gate("always", "true", namespace="platform-policies"))
     await world.settle()
-    before = world.plane.audit.count(verbs=["create", "patch", "update", "delete"], user="kardinal:controller")
+    before = world.audit.count(verbs=["create", "patch", "update", "delete"], user=world.user("controller"))
     await world.apply(bundle("app-1"))
     done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.settle()
@@ -36,7 +36,7 @@ async def test_a_bundle_walks_through_all_environments_by_real_commits(world: Wo
     for name in ("dev", "staging", "prod"):
         assert len(repository.promotions(name)) == 1
         assert done["status"]["environments"][name]["commit"] == repository.promotions(name)[0].sha
-    after = world.plane.audit.count(verbs=["create", "patch", "update", "delete"], user="kardinal:controller")
+    after = world.audit.count(verbs=["create", "patch", "update", "delete"], user=world.user("controller"))
     # Events, gates and revisions included: at most ten for each of the three environments.
     assert after - before <= 30
 
@@ -104,7 +104,7 @@ async def test_the_process_serves_and_ends_cleanly_on_a_signal(world: World, tmp
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     arguments = [
-        f"--kubeconfig={world.plane.kubeconfig_for('controller')}",
+        f"--kubeconfig={world.server.kubeconfig_for('controller')}",
         f"--health-probe-bind-address=127.0.0.1:{port}",
         "--api-bind-address=127.0.0.1:0",
         "--metrics-bind-address=127.0.0.1:0",

@@ -75,4 +75,4 @@ def hold_to_permissions(world: World, user: str) -> None:
             pytest.fail(f"deploy/ does not allow {user}: {sorted(denied)}", pytrace=False)
 
     world.cleanup.callback(report)
-    world.cleanup.callback(world.plane.audit.subscribe(check).close)
+    world.cleanup.callback(world.audit.subscribe(check).close)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
 from kardinal.git import GitRunner, Repositories
-from kardinal.localplane.simulator import BuiltInRenderer, Simulator
+from kardinal.kube import Client
+from kardinal.localplane.simulator import BuiltInRenderer, Renderer, Simulator
+from kardinal.localplane.simulator.gitops import GitOps
+from kardinal.runtime import Clock, Manager
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_controller.program import Controller, ControllerOptions
 from tests.support.permissions import hold_to_permissions
@@ -44,19 +48,49 @@ async def start_agent(world: World, **options: Any) -> Agent:
     return await world.run(lambda client: Agent(chosen, client, clock=world.clock), identity="agent")
 
 
-async def start_simulator(world: World, *, delay: timedelta = timedelta(seconds=1)) -> Simulator:
-    """The stand-in for a GitOps tool and a kubelet, with the renderer that needs no other program."""
+class GitOpsTool:
+    """What applies the rendered directories of a repository, in a cluster that runs what it is given."""
+
+    def __init__(
+        self, client: Client, repositories: Repositories, *, runner: GitRunner, clock: Clock, renderer: Renderer
+    ) -> None:
+        self.runner = runner
+        self.manager = Manager(client, clock=clock, name="gitops")
+        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer)
+
+    async def start(self) -> None:
+        await self.manager.start()
+
+    async def stop(self) -> None:
+        self._gitops.close()
+        await self.manager.stop()
+
+
+async def start_simulator(
+    world: World,
+    *,
+    delay: timedelta = timedelta(seconds=1),
+    find: Callable[[GitRunner], Awaitable[Renderer]] | None = None,
+) -> GitOpsTool | Simulator:
+    """The stand-in for a GitOps tool, and for a kubelet where there is no node; a rollout takes `delay` there.
+
+    `find` finds a renderer; otherwise it is the one that needs no other program.
+    """
     async with AsyncExitStack() as needs:
         runner = GitRunner(workers=2)
         needs.callback(runner.close)
         directory = world.new_directory("simulator-git")
         repositories = Repositories(directory, runner=runner, clock=world.clock, allow_local=True)
         needs.push_async_callback(repositories.close)
-        renderer = BuiltInRenderer()
-        return await world.run(
-            lambda client: Simulator(
-                client, repositories, runner=runner, clock=world.clock, delay=delay, renderer=renderer
-            ),
-            identity="simulator",
-            needs=needs.pop_all(),
-        )
+        tools: dict[str, Any] = {
+            "runner": runner,
+            "clock": world.clock,
+            "renderer": await find(runner) if find else BuiltInRenderer(),
+        }
+
+        def build(client: Client) -> GitOpsTool | Simulator:
+            if world.server.runs_workloads:
+                return GitOpsTool(client, repositories, **tools)
+            return Simulator(client, repositories, delay=delay, **tools)
+
+        return await world.run(build, identity="simulator", needs=needs.pop_all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -10,7 +11,6 @@ import yaml
 
 from kardinal.api import ResourceType
 from kardinal.kube import load_connection
-from kardinal.localplane import LocalPlane
 from tests.support.world import KINDS
 
 __all__ = ["apply_strictly"]
@@ -28,12 +28,15 @@ SERVED = KINDS | {
 }
 
 
-async def apply_strictly(plane: LocalPlane, objects: Iterable[JsonObject]) -> None:
+async def apply_strictly(kubeconfig: Path, objects: Iterable[JsonObject]) -> None:
     """Apply `objects` in their order; the first one that is refused fails the test with the server's words."""
-    access = await (await load_connection(plane.kubeconfig)).access()
-    headers = {"Authorization": access.authorization or "", "Content-Type": "application/apply-patch+yaml"}
+    connection = await load_connection(kubeconfig)
+    access = await connection.access()
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    if access.authorization:
+        headers["Authorization"] = access.authorization
     query = {"fieldManager": "test", "fieldValidation": "Strict"}
-    async with aiohttp.ClientSession(plane.url, headers=headers) as session:
+    async with aiohttp.ClientSession(connection.server, headers=headers) as session:
         for obj in objects:
             resource = SERVED[obj["apiVersion"], obj["kind"]]
             path = resource.path(namespace=obj["metadata"].get("namespace"), name=obj["metadata"]["name"])

@@ -18,6 +18,8 @@ from hack.kube.launcher import control_plane
 
 __all__ = ["Target"]
 
+DEFINITIONS = Path(__file__).parents[2] / "crds"
+
 _ACKNOWLEDGED = "KARDINAL_CONTRACT_I_KNOW"
 
 
@@ -36,6 +38,7 @@ class Target(StrEnum):
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kardinal")
     group.addoption("--target", type=Target, choices=list(Target), default=Target.PLANE, help="which API server")
+    group.addoption("--soak", action="store_true", help="hours instead of seconds, where a test is about many times")
     group.addoption("--record", action="store_true", help="store what the real server answers in tests/contract")
 
 
@@ -60,10 +63,24 @@ def target(pytestconfig: pytest.Config) -> Target:
 
 
 @pytest.fixture(scope="session")
+def soak(pytestconfig: pytest.Config) -> bool:
+    """Whether tests about many times (kills, hostile requests) do as many as somebody who has hours would."""
+    wanted: bool = pytestconfig.getoption("soak")
+    return wanted
+
+
+@pytest.fixture(scope="session")
 def real_kubeconfig(target: Target) -> Iterator[Path]:
     """The administrator's kubeconfig of this worker's real server."""
     if target is Target.KUBECONFIG:
         yield Path(os.environ["KUBECONFIG"])
         return
-    with control_plane() as kubeconfig:
+    with control_plane(nodes=True, definitions=DEFINITIONS) as kubeconfig:
         yield kubeconfig
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _launched(request: pytest.FixtureRequest, target: Target) -> None:
+    """Start what outlives a test before the first one, which would be told that it leaks otherwise."""
+    if target.real:
+        request.getfixturevalue("real_kubeconfig")

@@ -1,8 +1,8 @@
 """One world per test: an API server with the CRDs, the programs that are asked for, and time that stands still.
 
-Nothing in a world is a stand-in: the local plane answers over HTTPS, the programs are the composition that runs in a
-cluster, each with an identity of its own, and repositories are bare Git repositories. What is special is the clock,
-which all of them share, and that everything is stopped in the end.
+Nothing in a world is a stand-in: an API server answers over HTTPS, the local plane or a real one (`--target`), the
+programs are the composition that runs in a cluster, each with an identity of its own, and repositories are bare Git
+repositories. What is special is the clock, which all of the programs share, and that everything is stopped in the end.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ from kardinal.cli.local import until_served
 from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
 from kardinal.localplane import LocalPlane
+from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Manager
 from tests.support import settle
 from tests.support.clock import VirtualClock
 from tests.support.objects import namespace
+from tests.support.real import RealServer
+from tests.support.server import ApiServer, PlaneServer
+from tests.support.target import Target
 
 __all__ = ["World"]
 
@@ -67,8 +71,8 @@ class World:
 
     client: Client
 
-    def __init__(self, *, plane: LocalPlane, clock: VirtualClock, directory: Path) -> None:
-        self.plane = plane
+    def __init__(self, *, server: ApiServer, clock: VirtualClock, directory: Path) -> None:
+        self.server = server
         self.clock = clock
         self.directory = directory
         self.cleanup = AsyncExitStack()
@@ -76,11 +80,11 @@ class World:
         self._clients: list[Client] = []
         self._threads = settle.CountingExecutor()
         self._directories = itertools.count(1)
-        self._caught_up: tuple[int, float] | None = None
+        self._caught_up: object = None
 
     @classmethod
-    async def create(cls, plane: LocalPlane, *, clock: VirtualClock, directory: Path) -> World:
-        world = cls(plane=plane, clock=clock, directory=directory)
+    async def create(cls, server: ApiServer, *, clock: VirtualClock, directory: Path) -> World:
+        world = cls(server=server, clock=clock, directory=directory)
         asyncio.get_running_loop().set_default_executor(world._threads)
         world.client = await world.connect("admin")
         return world
@@ -176,7 +180,8 @@ class World:
             client = await self._connect(stack, identity)
             program = build(client)
             stack.push_async_callback(program.stop)
-            await program.start()
+            async with asyncio.timeout(settle.REAL_SECONDS):
+                await program.start()
             stack.callback(self._running.pop, program)
             self._running[program] = stack.pop_all()
         return program
@@ -199,32 +204,40 @@ class World:
         await self.cleanup.aclose()
 
     async def _connect(self, stack: AsyncExitStack, identity: str) -> Client:
-        connection = await load_connection(self.plane.kubeconfig_for(identity))
+        connection = await load_connection(self.server.kubeconfig_for(identity))
         client = await stack.enter_async_context(Client(connection, user_agent=f"kardinal-test/{identity}"))
         self._clients.append(client)
         stack.callback(self._clients.remove, client)
         return client
 
+    def user(self, identity: str) -> str:
+        """The name of an identity in the log of requests."""
+        return self.server.user(identity)
+
+    @property
+    def audit(self) -> RequestLog:
+        """What was asked of the server."""
+        return self.server.audit
+
     # What `settle` asks.
 
     def pulse(self) -> int:
-        return self.plane.audit.count()
+        return self.audit.count()
 
     def unrest(self) -> list[str]:
         if busy := self._busy():
             return busy
-        # Without a request and without time nothing can change what was compared already.
-        moment = (self.pulse(), self.clock.monotonic())
+        moment = self.server.moment()
         if moment == self._caught_up:
-            return []
-        behind = [line for program in self._running for line in _informers_behind(program, self.plane)]
+            return []  # What was compared then is still so.
+        behind = self.server.unrest()
+        behind += [line for program in self._running for line in _informers_behind(program, self.server)]
         self._caught_up = None if behind else moment
         return behind
 
     def _busy(self) -> list[str]:
         return [
             *(f"{client.in_flight} requests under way" for client in self._clients if client.in_flight),
-            *(["the API server is working"] if not self.plane.idle else []),
             *("a thread is at work" for _ in self._threads.pending),
             *(line for program in self._running for line in _activity(program)),
         ]
@@ -252,17 +265,12 @@ def _activity(program: Program) -> Iterator[str]:
         yield f"{name}: Git is at work"
 
 
-def _informers_behind(program: Program, plane: LocalPlane) -> Iterator[str]:
+def _informers_behind(program: Program, server: ApiServer) -> Iterator[str]:
     for informer in program.manager.informers:
         if informer.backing_off:
             continue  # It waits for its timer, not for the server.
-        served = plane.objects(_qualified(informer.resource), informer.namespace, informer.labels, informer.fields)
-        for line in settle.difference(informer.revisions, served):
+        for line in settle.difference(informer.revisions, server.served(informer)):
             yield f"{type(program).__name__}: the informer of {informer.resource.plural}: {line}"
-
-
-def _qualified(resource: ResourceType) -> str:
-    return f"{resource.plural}.{resource.group}".removesuffix(".")
 
 
 def _summary(obj: JsonObject) -> str:
@@ -273,16 +281,43 @@ def _summary(obj: JsonObject) -> str:
 _LONG_FIELDS = {"evidence", "environments", "outputs"}
 
 
+@pytest.fixture(scope="session")
+def real_server(
+    request: pytest.FixtureRequest, target: Target, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RealServer | None]:
+    """This worker's real API server, if it has one."""
+    if not target.real:
+        yield None
+        return
+    server = RealServer(request.getfixturevalue("real_kubeconfig"), tmp_path_factory.mktemp("identities"))
+    yield server
+    server.close()
+
+
 @pytest.fixture
-async def world(
-    plane: LocalPlane, clock: VirtualClock, tmp_path: Path, definitions: list[JsonObject]
-) -> AsyncIterator[World]:
-    """A world with the CRDs and the namespaces default and platform-policies; its programs are started by the test."""
-    world = await World.create(plane, clock=clock, directory=tmp_path)
-    await asyncio.gather(
-        *(world.client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
-        world.client.create(NAMESPACE, namespace("platform-policies")),
-    )
-    await until_served(world.client, {definition["metadata"]["name"] for definition in definitions})
+async def prepared_plane(plane: LocalPlane, definitions: list[JsonObject]) -> LocalPlane:
+    """An API server that kardinal could be started on."""
+    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-test") as client:
+        await asyncio.gather(
+            *(client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
+            client.create(NAMESPACE, namespace("platform-policies")),
+        )
+        await until_served(client, {definition["metadata"]["name"] for definition in definitions})
+    return plane
+
+
+@pytest.fixture
+def api_server(request: pytest.FixtureRequest, real_server: RealServer | None, clock: VirtualClock) -> ApiServer:
+    """An API server with the CRDs and the namespaces default and platform-policies, as new."""
+    if real_server is None:
+        return PlaneServer(request.getfixturevalue("prepared_plane"), clock)
+    real_server.reset()
+    return real_server
+
+
+@pytest.fixture
+async def world(api_server: ApiServer, clock: VirtualClock, tmp_path: Path) -> AsyncIterator[World]:
+    """A world on such a server; its programs are started by the test."""
+    world = await World.create(api_server, clock=clock, directory=tmp_path)
     yield world
     await world.close()

@@ -1,0 +1,63 @@
+"""Requests to a real API server between and beside those of a test, which the test's request log does not hold."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import orjson
+import yaml
+
+from kardinal.api import ResourceType
+
+__all__ = ["Administrator"]
+
+JsonObject = dict[str, Any]
+
+_SECONDS = 30.0
+_APPLY = "application/apply-patch+yaml"
+
+
+class Administrator:
+    """A blocking connection with an administrator's client certificate, as the launcher's kubeconfig has one."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        document = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        self.url: str = cluster["server"]
+        self.authority = Path(cluster["certificate-authority"])
+        context = ssl.create_default_context(cafile=str(self.authority))
+        context.load_cert_chain(user["client-certificate"], user["client-key"])
+        self._connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context, timeout=_SECONDS)
+
+    def get(self, path: str) -> JsonObject:
+        return self._ask("GET", path, None)
+
+    def items(self, resource: ResourceType, namespace: str | None = None) -> list[JsonObject]:
+        return cast("list[JsonObject]", self.get(resource.path(namespace=namespace))["items"])
+
+    def apply(self, resource: ResourceType, document: JsonObject) -> None:
+        metadata = document["metadata"]
+        path = resource.path(namespace=metadata.get("namespace"), name=metadata["name"])
+        self._ask("PATCH", f"{path}?fieldManager=test&force=true", document, content_type=_APPLY)
+
+    def post(self, path: str, body: JsonObject) -> JsonObject:
+        return self._ask("POST", path, body)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _ask(
+        self, method: str, path: str, body: JsonObject | None, *, content_type: str = "application/json"
+    ) -> JsonObject:
+        headers = {"User-Agent": "settle", "Content-Type": content_type, "Accept": "application/json"}
+        self._connection.request(method, path, None if body is None else orjson.dumps(body), headers)
+        with self._connection.getresponse() as answer:
+            content = answer.read()
+            if answer.status >= 300:
+                raise RuntimeError(f"{method} {path}: {answer.status} {content.decode()}")
+        found: JsonObject = orjson.loads(content)
+        return found
