@@ -65,7 +65,7 @@ class PortUnusable(LocalPlaneError):
 
 
 class StatusError(LocalPlaneError):
-    """A refusal with everything a `Status` body carries."""
+    """A refusal with everything a `Status` body carries; some of the real server's carry empty details."""
 
     def __init__(
         self,
@@ -74,14 +74,18 @@ class StatusError(LocalPlaneError):
         message: str,
         *,
         details: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
         retry_after: int | None = None,
+        warnings: Iterable[str] = (),
     ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = dict(details or {})
+        self.details = None if details is None else dict(details)
+        self.metadata = dict(metadata or {})
         self.retry_after = retry_after
+        self.warnings = tuple(warnings)
 
 
 class StorageFailed(StatusError):

@@ -20,9 +20,12 @@ __all__ = [
     "failure",
     "forbidden",
     "invalid",
+    "invalid_options",
+    "method_not_allowed",
     "not_found",
     "success",
     "too_large",
+    "unsupported_media_type",
 ]
 
 
@@ -31,18 +34,16 @@ def failure(error: StatusError) -> JsonObject:
     status: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
+        "metadata": error.metadata,
         "status": "Failure",
         "message": error.message,
         "code": error.code,
     }
     if error.reason:
         status["reason"] = error.reason
-    details = dict(error.details)
-    if error.retry_after is not None:
-        details["retryAfterSeconds"] = error.retry_after
-    if details:
-        status["details"] = details
+    if error.details is not None or error.retry_after is not None:
+        waiting = {} if error.retry_after is None else {"retryAfterSeconds": error.retry_after}
+        status["details"] = {**(error.details or {}), **waiting}
     return status
 
 
@@ -88,17 +89,37 @@ def bad_request(message: str) -> StatusError:
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 with one cause per field; names the kind, not the resource, as the real server does."""
-    listed = [f"{cause.field}: {cause.message}" for cause in causes]
-    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-    title = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    details = {"name": name, "group": kind.group, "kind": kind.kind} | _causes(causes)
-    return StatusError(
-        422, "Invalid", f'{title} "{name}" is invalid: {text}', details={k: v for k, v in details.items() if v}
-    )
+    return _invalid(kind.group, kind.kind, name, causes)
+
+
+def invalid_options(options: str, causes: Sequence[Cause]) -> StatusError:
+    """422 for the parameters of a request: `options` is ListOptions, CreateOptions or the like."""
+    return _invalid("meta.k8s.io", options, "", causes)
+
+
+def method_not_allowed() -> StatusError:
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, details={})
+
+
+def unsupported_media_type(*supported: str) -> StatusError:
+    """415, naming what the body may be instead."""
+    message = "the body of the request was in an unknown format - accepted media types include: "
+    return StatusError(415, "UnsupportedMediaType", message + ", ".join(supported))
 
 
 def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    title = f"{kind}.{group}" if group else kind
+    details = {"name": name, "group": group, "kind": kind} | _causes(causes)
+    return StatusError(
+        422, "Invalid", f'{title} "{name}" is invalid: {text}', details={k: v for k, v in details.items() if v}
+    )
 
 
 def _details(kind: Kind, name: str) -> JsonObject:

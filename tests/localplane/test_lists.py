@@ -72,11 +72,6 @@ async def test_fields_select_by_name_and_namespace(http: Http) -> None:
     assert names(everywhere.body) == []
 
 
-async def test_a_field_that_cannot_be_selected_is_refused(http: Http) -> None:
-    refused = await http.get(CONFIG_MAPS, fieldSelector="data.key=value")
-    assert (refused.status, refused.body["message"]) == (400, 'field label not supported: "data.key"')
-
-
 async def test_a_list_in_pieces_is_one_list(http: Http) -> None:
     await fill(http)
     first = await http.get(CONFIG_MAPS, limit=2)
@@ -90,16 +85,6 @@ async def test_a_list_in_pieces_is_one_list(http: Http) -> None:
     assert "continue" not in third.body["metadata"]
 
 
-async def test_pieces_that_are_no_longer_kept_are_expired(http: Http) -> None:
-    await fill(http)
-    token = (await http.get(CONFIG_MAPS, limit=2)).body["metadata"]["continue"]
-    for number in range(70):
-        await http.post(CONFIG_MAPS, config_map(f"x{number}"))
-        await http.get(CONFIG_MAPS, limit=2)
-    expired = await http.get(CONFIG_MAPS, limit=2, **{"continue": token})
-    assert (expired.status, expired.body["reason"]) == (410, "Expired")
-
-
 async def test_a_continue_token_that_nobody_gave_is_refused(http: Http) -> None:
     assert (await http.get(CONFIG_MAPS, limit=2, **{"continue": "abc"})).status == 400
 
@@ -109,16 +94,6 @@ async def test_a_revision_that_does_not_exist_yet_times_out(http: Http) -> None:
     assert (late.status, late.body["reason"]) == (504, "Timeout")
     assert late.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
     assert late.headers["Retry-After"] == "1"
-
-
-async def test_an_exact_revision_of_the_past_is_expired(http: Http) -> None:
-    revision = (await http.get(CONFIG_MAPS)).revision
-    await fill(http, count=1)
-    exact = await http.get(CONFIG_MAPS, resourceVersion=revision, resourceVersionMatch="Exact")
-    assert exact.status == 410
-    assert (await http.get(CONFIG_MAPS, resourceVersion=revision, resourceVersionMatch="NotOlderThan")).status == 200
-    assert (await http.get(CONFIG_MAPS, resourceVersion="0")).status == 200
-    assert (await http.get(CONFIG_MAPS, resourceVersionMatch="Exact")).status == 422
 
 
 async def test_metadata_alone_can_be_listed(http: Http, widgets: str) -> None:

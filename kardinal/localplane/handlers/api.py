@@ -7,6 +7,8 @@ request ends in the log exactly once, also when its client has gone away meanwhi
 
 from __future__ import annotations
 
+import contextlib
+
 from aiohttp import web
 
 from kardinal.localplane import statuses
@@ -24,7 +26,16 @@ from kardinal.localplane.handlers.reading import Reading
 from kardinal.localplane.handlers.writing import Writing
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.security import HEALTH_PATHS, Access, Authentication, impersonate
-from kardinal.localplane.wire import Exchange, attributes_of, json_response, resolve, verb_of
+from kardinal.localplane.wire import (
+    Exchange,
+    NoSuchPath,
+    attributes_of,
+    finish,
+    json_response,
+    negotiate,
+    resolve,
+    verb_of,
+)
 from kardinal.runtime.logging import get_logger
 
 __all__ = ["Api"]
@@ -59,10 +70,15 @@ class Api:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         exchange = Exchange(request, log=self._log)
+        response: web.StreamResponse
         try:
             response = await self._answer(exchange)
+        except NoSuchPath:
+            response = web.Response(text="404 page not found\n", status=404)
         except LocalPlaneError as error:
-            response = _refusal(_as_status(error))
+            refusal = _as_status(error)
+            exchange.warnings.extend(refusal.warnings)
+            response = _refusal(refusal)
         except ConnectionError:
             # The client left in the middle of an answer; there is nobody to tell.
             exchange.record(499)
@@ -73,11 +89,15 @@ class Api:
             self._logger.exception("request failed", method=request.method, path=request.path)
             response = _refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))
         exchange.record(response.status)
-        return response
+        return await finish(response, exchange) if isinstance(response, web.Response) else response
 
     async def _answer(self, exchange: Exchange) -> web.StreamResponse:
         request = exchange.request
         self._require_loopback_name(request)
+        accepted = request.headers.get("Accept", "")
+        with contextlib.suppress(StatusError):
+            # A refusal comes in the encoding that was asked for, if there is one.
+            exchange.representation = negotiate(accepted)
         self._authorize(exchange)
         if request.path in HEALTH_PATHS:
             return web.Response(text="ok")
@@ -87,11 +107,15 @@ class Api:
         target = resolve(request.rel_url.raw_path, self._registry)
         exchange.target = target
         exchange.verb = verb_of(request.method, target, exchange.query)
+        listing, watching = exchange.verb == "list", exchange.verb == "watch"
+        routed = not target.kind.custom
+        exchange.representation = negotiate(accepted, routed=routed, listing=listing, watching=watching)
+        exchange.warnings.append(target.kind.deprecation)
         if self._questions.concern(target):
             return await self._questions.answer(exchange, target)
         match exchange.verb:
             case "get":
-                return self._reading.get(exchange, target)
+                return await self._reading.get(exchange, target)
             case "list":
                 return await self._reading.list(exchange, target)
             case "watch":

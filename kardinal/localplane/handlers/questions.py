@@ -34,7 +34,7 @@ class Questions:
 
     async def answer(self, exchange: Exchange, target: Target) -> web.Response:
         body = await read_body(exchange.request)
-        document = await decode_document(body, content_type(exchange.request))
+        document = (await decode_document(body, content_type(exchange.request), kind=target.kind)).document
         manager, namespace = manager_of(exchange), target.namespace
         if target.kind.stored:
             answer = self._token_requests.answer(

@@ -10,120 +10,119 @@ Its deadlines are those of the network, in real time: a test that stops its cloc
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import orjson
 
-from kardinal.localplane.errors import Cause, StatusError
+from kardinal.localplane.errors import StatusError
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects import Lists, Selector, parse_revision, revision_too_large
-from kardinal.localplane.statuses import bad_request, failure, invalid
+from kardinal.localplane.objects import ListOptions, Lists, Selector, parse_revision
+from kardinal.localplane.statuses import failure
 from kardinal.localplane.storage import Change, Committed, Entry, Subscription, make_entry
-from kardinal.localplane.wire import Renderer, flag
+from kardinal.localplane.wire import Renderer
 
-__all__ = ["Watch", "WatchRequest", "parse_watch"]
+__all__ = ["Watch"]
 
 BOOKMARK_SECONDS = 60.0
 PORTION = 200
 SHORTEST_WATCH = 1800.0  # without timeoutSeconds, a random time between this and twice this, as on a real server
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRequest:
-    """The parameters of one watch."""
-
-    selector: Selector
-    revision: int | None
-    initial_events: bool
-    bookmarks: bool
-    seconds: float
-
-
-def parse_watch(kind: Kind, selector: Selector, query: Mapping[str, str]) -> WatchRequest:
-    initial_events, match = flag(query, "sendInitialEvents"), query.get("resourceVersionMatch", "")
-    problem = ""
-    if "sendInitialEvents" in query and match != "NotOlderThan":
-        problem = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-    elif match and "sendInitialEvents" not in query:
-        problem = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-    if problem:
-        raise invalid(kind, "", [Cause("FieldValueForbidden", "resourceVersionMatch", f"Forbidden: {problem}")])
-    timeout = query.get("timeoutSeconds", "") or "0"
-    if not timeout.isascii() or not timeout.isdigit():
-        raise bad_request(f"timeoutSeconds: {timeout!r} is not a number")
-    return WatchRequest(
-        selector=selector,
-        revision=parse_revision(query.get("resourceVersion", "")),
-        initial_events=initial_events,
-        bookmarks=flag(query, "allowWatchBookmarks"),
-        seconds=float(timeout) or SHORTEST_WATCH * (1 + random.SystemRandom().random()),
-    )
-
-
 class Watch:
     """One watch of one client."""
 
     def __init__(
-        self, store: Committed, lists: Lists, *, kind: Kind, request: WatchRequest, renderer: Renderer
+        self,
+        store: Committed,
+        lists: Lists,
+        *,
+        kind: Kind,
+        selector: Selector,
+        options: ListOptions,
+        renderer: Renderer,
+        on_overflow: Callable[[], None],
     ) -> None:
         self._store = store
         self._lists = lists
         self._kind = kind
-        self._request = request
+        self._selector = selector
+        self._options = options
         self._renderer = renderer
+        self._on_overflow = on_overflow
         self._headers = True
-        # Position, opening and subscription are taken in one stretch: no commit falls between them.
-        self._start = store.revision
-        self._refusal: StatusError | None = None
-        self._opening: list[Change] = []
-        try:
-            self._opening = self._changes_so_far()
-        except StatusError as error:
-            self._refusal = error
-        self.subscription: Subscription = store.history.subscribe(kind.storage)
+        self._from = parse_revision(options.revision)
+        self._position = 0
+        self._subscription: Subscription | None = None
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Complete event lines until the watch ends."""
-        if self._refusal is not None:
-            yield _line("ERROR", orjson.dumps(failure(self._refusal)))
+        # A time that is over before it begins is over at once; none at all is a long one.
+        seconds = self._options.seconds or SHORTEST_WATCH * (1 + random.SystemRandom().random())
+        ends = asyncio.get_running_loop().time() + seconds
+        try:
+            async with asyncio.timeout_at(ends):
+                opening = await self._begin()
+        except TimeoutError:
             return
-        for start in range(0, len(self._opening), PORTION):
-            if lines := self._render(self._opening[start : start + PORTION]):
+        except StatusError as refusal:
+            yield _line("ERROR", orjson.dumps(failure(refusal)))
+            return
+        with contextlib.suppress(StatusError):  # an object that cannot be had in the form that was asked for
+            for portion in _portions(opening):
+                if lines := self._render(portion):
+                    yield lines
+                await asyncio.sleep(0)
+            opening.clear()
+            if self._options.initial_events and self._options.bookmarks:
+                yield self._bookmark(self._position, initial_events_end=True)
+            async for lines in self._following(ends=ends):
                 yield lines
-        self._opening.clear()
-        if self._request.initial_events and self._request.bookmarks:
-            yield self._bookmark(self._start, initial_events_end=True)
-        loop = asyncio.get_running_loop()
-        ends, bookmark_at = loop.time() + self._request.seconds, loop.time() + BOOKMARK_SECONDS
-        while (now := loop.time()) < ends:
+
+    def close(self) -> None:
+        if self._subscription is not None:
+            self._subscription.close()
+
+    async def _begin(self) -> list[Change]:
+        """Subscribe, and give everything that is known so far."""
+        if self._options.initial_events and self._from is not None:
+            await self._lists.freshness.reach(self._from)
+        # From here on in one stretch: no commit falls between what is known, the position and what comes after.
+        changes: list[Change] = []
+        if self._options.initial_events:
+            changes = [Change("ADDED", entry, None) for entry in self._lists.candidates(self._kind, self._selector)]
+        elif self._from is not None:
+            changes = self._store.history.since(self._kind.storage, revision=self._from)
+        self._position = self._store.revision
+        self._subscription = self._store.history.subscribe(self._kind.storage)
+        self._subscription.on_close(self._closed)
+        return changes
+
+    def _closed(self) -> None:
+        # A reader that is too slow does not take what is written to it either: only closing the connection reaches it.
+        if self._subscription is not None and self._subscription.overflowed:
+            self._on_overflow()
+
+    async def _following(self, *, ends: float) -> AsyncIterator[bytes]:
+        loop, subscription = asyncio.get_running_loop(), self._subscription
+        bookmark_at = loop.time() + BOOKMARK_SECONDS
+        while subscription is not None and (now := loop.time()) < ends:
             if now >= bookmark_at:
                 bookmark_at = now + BOOKMARK_SECONDS
                 # A bookmark promises that everything before it was sent.
-                if self._request.bookmarks and not self.subscription.waiting:
+                if self._options.bookmarks and not subscription.waiting:
                     yield self._bookmark(self._store.revision, initial_events_end=False)
             try:
                 async with asyncio.timeout_at(min(ends, bookmark_at)):
-                    changes = await self.subscription.take()
+                    changes = await subscription.take()
             except TimeoutError:
                 continue
             if not changes:
                 return
-            if lines := self._render(changes):
-                yield lines
-
-    def close(self) -> None:
-        self.subscription.close()
-
-    def _changes_so_far(self) -> list[Change]:
-        """Everything that is known when the watch begins."""
-        request = self._request
-        if request.revision is not None and not request.initial_events:
-            return self._store.history.since(self._kind.storage, revision=request.revision)
-        if request.revision is not None and request.revision > self._start:
-            raise revision_too_large(request.revision, current=self._start)
-        return [Change("ADDED", entry, None) for entry in self._lists.select(self._kind, request.selector)]
+            for portion in _portions(changes):
+                if lines := self._render(portion):
+                    yield lines
 
     def _bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
         return _line("BOOKMARK", self._renderer.bookmark(revision, initial_events_end=initial_events_end))
@@ -132,8 +131,10 @@ class Watch:
         return b"".join(self._change(change) for change in changes)
 
     def _change(self, change: Change) -> bytes:
-        selector, entry, previous = self._request.selector, change.entry, change.previous
-        if selector.everything and (not selector.namespace or entry.namespace == selector.namespace):
+        selector, entry, previous = self._selector, change.entry, change.previous
+        if selector.namespace and entry.namespace != selector.namespace:
+            return b""
+        if selector.everything:
             return self._event(change.type, entry)
         was = previous is not None and selector.matches(previous)
         if change.type == "DELETED":
@@ -151,6 +152,10 @@ class Watch:
         line = _line(kind, self._renderer.object(entry, headers=self._headers))
         self._headers = False
         return line
+
+
+def _portions(changes: list[Change]) -> Iterable[list[Change]]:
+    return (changes[start : start + PORTION] for start in range(0, len(changes), PORTION))
 
 
 def _line(kind: str, document: bytes) -> bytes:

@@ -24,7 +24,8 @@ from kardinal.localplane.wire import (
     Target,
     content_type,
     decode_document,
-    decode_json_or_yaml,
+    decode_options,
+    decode_patch,
     flag,
     json_response,
     manager_of,
@@ -83,31 +84,23 @@ class Writing:
         return await self._delete_collection(exchange, target, body)
 
     async def _create(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
-        document = await decode_document(body, content_type(exchange.request))
-        namespace = target.namespace
-        if target.kind.namespaced and not namespace:
-            raise StatusError(
-                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-            )
-        options = self._options(exchange, target)
+        document = (await decode_document(body, content_type(exchange.request), kind=target.kind)).document
+        namespace, options = target.namespace, self._options(exchange, target)
         written = self._objects.create(target.kind, document, namespace=namespace, options=options)
         return self._written(exchange, target, written)
 
     async def _update(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
-        document = await decode_document(body, content_type(exchange.request))
+        document = (await decode_document(body, content_type(exchange.request), kind=target.kind)).document
         return self._modify(exchange, target, lambda live: document, replace=True)
 
     async def _patch(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
         media_type = content_type(exchange.request)
         kind = target.kind
         if media_type not in _PATCH_TYPES or (media_type == _STRATEGIC_PATCH and kind.custom):
-            supported = ", ".join(one for one in _PATCH_TYPES if one != _STRATEGIC_PATCH or not kind.custom)
-            raise StatusError(
-                415,
-                "UnsupportedMediaType",
-                "the body of the request was in an unknown format - accepted media types include: " + supported,
-            )
-        patch = await decode_json_or_yaml(body)
+            if kind.custom:
+                raise statuses.unsupported_media_type(_JSON_PATCH, _MERGE_PATCH, APPLY)
+            raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+        patch = await decode_patch(body)
         if media_type == APPLY:
             return self._apply(exchange, target, patch)
         return self._modify(exchange, target, _patcher(kind, media_type, patch), replace=False)
@@ -199,8 +192,9 @@ class Writing:
         return check
 
     def _written(self, exchange: Exchange, target: Target, written: Written) -> web.Response:
+        exchange.warnings.extend(written.warnings)
         body = renderer_for(exchange, target, clock=self._clock).object(written.entry)
-        return json_response(body, status=201 if written.created else 200, warnings=written.warnings)
+        return json_response(body, status=201 if written.created else 200)
 
     def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted) -> web.Response:
         entry = deleted.entry
@@ -219,7 +213,7 @@ def _patcher(kind: Kind, media_type: str, patch: Any) -> Callable[[JsonObject], 
 
 
 async def _deletion_body(exchange: Exchange, body: bytes) -> JsonObject:
-    return await decode_document(body, content_type(exchange.request)) if body.strip() else {}
+    return await decode_options(body, content_type(exchange.request)) if body.strip() else {}
 
 
 def _is_dry_run(exchange: Exchange) -> bool:

@@ -93,12 +93,21 @@ def kinds_of(document: JsonObject) -> list[Kind]:
             generation=True,
             unconditional_update=False,
             view=None if version.get("storage") else _version_view(f"{spec['group']}/{version['name']}", stored),
+            selectable_fields=tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ()),
+            deprecation=_deprecation(spec, version),
             column_definitions=tuple(version.get("additionalPrinterColumns", ())),
             schema=version.get("schema", {}).get("openAPIV3Schema"),
         )
         for version in spec["versions"]
         if version.get("served")
     ]
+
+
+def _deprecation(spec: JsonObject, version: JsonObject) -> str:
+    if not version.get("deprecated"):
+        return ""
+    named = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
+    return str(version.get("deprecationWarning") or f"{named} is deprecated")
 
 
 def is_established(document: JsonObject) -> bool:

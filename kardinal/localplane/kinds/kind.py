@@ -35,6 +35,8 @@ class Kind:
     `unconditional_update`: a PUT may come without a resourceVersion.
     `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
     `stored`: False for reviews, which are answered and forgotten.
+    `selectable_fields`: what its objects may be selected by, besides name and namespace.
+    `deprecation`: what everybody is told who uses this version.
     """
 
     group: str
@@ -53,6 +55,8 @@ class Kind:
     unconditional_update: bool = True
     shared_storage: str = ""
     stored: bool = True
+    selectable_fields: tuple[str, ...] = ()
+    deprecation: str = ""
     view: View | None = field(default=None, compare=False, repr=False)
     schema: JsonObject | None = field(default=None, compare=False, repr=False)
     column_definitions: tuple[JsonObject, ...] = field(default=(), compare=False, repr=False)

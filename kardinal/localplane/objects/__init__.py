@@ -2,8 +2,10 @@
 
     objects                            create, update, patch, apply
     deletion                           at once or in stages
-    lists, selectors, revisions        reading many of them as they were
-    composition, metadata, admission, roles   the rules a document has to follow: pure
+    lists, continuing, freshness       reading many of them as they were
+    selectors, list_options, revisions what a request asks for
+    composition, metadata, admission,
+    roles                              the rules a document has to follow: pure
 
 Knows nothing of HTTP.
 """
@@ -20,10 +22,13 @@ from kardinal.localplane.objects.deletion import (
     parse_options,
     release,
 )
+from kardinal.localplane.objects.field_selectors import parse_fields
+from kardinal.localplane.objects.label_selectors import parse_labels
+from kardinal.localplane.objects.list_options import ListOptions, parse_list_options, truth
 from kardinal.localplane.objects.lists import Lists
 from kardinal.localplane.objects.objects import Guard, Objects, WriteOptions, Written
-from kardinal.localplane.objects.revisions import parse_revision, revision_too_large
-from kardinal.localplane.objects.selectors import Selector, parse_fields, parse_labels
+from kardinal.localplane.objects.revisions import parse_revision
+from kardinal.localplane.objects.selectors import Selector
 
 __all__ = [
     "FOREGROUND",
@@ -33,6 +38,7 @@ __all__ = [
     "Deletion",
     "DeletionOptions",
     "Guard",
+    "ListOptions",
     "Lists",
     "Objects",
     "Selector",
@@ -41,9 +47,10 @@ __all__ = [
     "is_terminating",
     "parse_fields",
     "parse_labels",
+    "parse_list_options",
     "parse_options",
     "parse_revision",
     "release",
-    "revision_too_large",
+    "truth",
     "viewed",
 ]

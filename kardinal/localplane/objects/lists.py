@@ -1,31 +1,34 @@
-"""Lists, whole or in pieces, at a revision.
+"""Lists, whole or in pieces, now or at a revision of the past.
 
-Entries are immutable, so the rest of a list that a client reads in pieces is kept as it was when the first piece was
-cut: every piece comes from the same revision. Kept lists are few and forgotten oldest first; whose rest is gone hears
-410 and begins again, as with a real server that has compacted its history.
+The state at an earlier revision is the state of now with the changes since then undone; the history has them, with what
+was there before. So nothing is kept between two pieces of one list, however many clients read lists in pieces, and a
+list is consistent for as long as the history reaches back. After that a client hears 410: as with a real server that
+has compacted its history.
+
+Trap: matching may take the fields of every object apart, so it pauses for others now and then; the entries and their
+revision are taken in one stretch before.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections import OrderedDict
-from collections.abc import Mapping
+import asyncio
+from bisect import bisect_left
 from dataclasses import dataclass
 
-import orjson
-
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.errors import Cause, StatusError
+from kardinal.localplane.errors import StatusError
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects.revisions import parse_list_revision, revision_too_large
+from kardinal.localplane.objects.continuing import LATEST, Position, expired
+from kardinal.localplane.objects.freshness import Freshness
+from kardinal.localplane.objects.list_options import EXACT, ListOptions
+from kardinal.localplane.objects.revisions import parse_list_revision
 from kardinal.localplane.objects.selectors import Selector
-from kardinal.localplane.statuses import bad_request, invalid
+from kardinal.localplane.statuses import bad_request
 from kardinal.localplane.storage import Committed, Entry
 
 __all__ = ["Chunk", "Lists"]
 
-KEPT_LISTS = 64
+PORTION = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,107 +44,99 @@ class Lists:
 
     def __init__(self, store: Committed) -> None:
         self._store = store
-        self._kept: OrderedDict[tuple[str, Selector, int], list[Entry]] = OrderedDict()
+        self.freshness = Freshness(store)
 
-    def read(self, kind: Kind, selector: Selector, query: Mapping[str, str]) -> Chunk:
-        token = query.get("continue", "")
-        match = query.get("resourceVersionMatch", "")
-        revision = parse_list_revision(query.get("resourceVersion", ""))
-        _check_parameters(kind, query, match=match, token=token, revision=revision)
-        limit = _limit(query)
-        start, revision_read = "", self._store.revision
-        if token:
-            revision_read, start = _parse_token(token)
-            entries = self._kept_list(kind, selector, revision=revision_read)
+    async def read(self, kind: Kind, selector: Selector, options: ListOptions) -> Chunk:
+        # What is asked for as it happens to be is given whole: the real server has it at hand.
+        limit = 0 if options.revision == "0" else max(options.limit, 0)
+        start = ""
+        if options.token:
+            position = Position.parse(options.token)
+            if options.revision not in {"", "0"}:
+                raise bad_request("specifying resource version is not allowed when using continue")
+            candidates, revision = await self._rest(kind, selector, position)
+            start = position.key
         else:
-            self._require_revision(revision, match=match)
-            entries = self.select(kind, selector)
-        remaining = [entry for entry in entries if _key(entry) > start] if start else entries
-        metadata: JsonObject = {"resourceVersion": str(revision_read)}
-        if 0 < limit < len(remaining):
-            chosen, left = remaining[:limit], len(remaining) - limit
-            metadata["continue"] = _token(revision_read, _key(chosen[-1]))
+            candidates, revision = await self._beginning(kind, selector, options)
+        first = bisect_left(candidates, start, key=lambda entry: _key(entry, selector)) if start else 0
+        chosen, next_one = await _matching(candidates, selector, first=first, limit=limit)
+        metadata: JsonObject = {"resourceVersion": str(revision)}
+        if next_one < len(candidates):
+            metadata["continue"] = Position(revision, f"{_key(chosen[-1], selector)}\0").token()
             if selector.everything:
-                metadata["remainingItemCount"] = left
-            self._keep(kind, selector, revision=revision_read, entries=entries)
-            return Chunk(chosen, metadata)
-        return Chunk(remaining, metadata)
+                metadata["remainingItemCount"] = len(candidates) - next_one
+        return Chunk(chosen, metadata)
 
     def select(self, kind: Kind, selector: Selector) -> list[Entry]:
         """The objects that match now, in the order of their keys."""
+        candidates = self.candidates(kind, selector)
+        return candidates if selector.everything else [entry for entry in candidates if selector.matches(entry)]
+
+    def candidates(self, kind: Kind, selector: Selector) -> list[Entry]:
+        """Those that have to be looked at: one where a name is given."""
         name = selector.fields.wanted("metadata.name")
         namespace = selector.namespace or selector.fields.wanted("metadata.namespace") or ""
         if name is not None and (namespace or not kind.namespaced):
             entry = self._store.get(kind.storage, namespace=namespace, name=name)
-            candidates = [] if entry is None else [entry]
-        else:
-            candidates = self._store.entries(kind.storage, namespace=namespace)
-        return candidates if selector.everything else [entry for entry in candidates if selector.matches(entry)]
+            return [] if entry is None else [entry]
+        return self._store.entries(kind.storage, namespace=namespace)
 
-    def _require_revision(self, revision: int | None, *, match: str) -> None:
+    async def _beginning(self, kind: Kind, selector: Selector, options: ListOptions) -> tuple[list[Entry], int]:
+        revision = parse_list_revision(options.revision)
         if revision is None:
-            return
-        if revision > self._store.revision:
-            raise revision_too_large(revision, current=self._store.revision)
-        if match == "Exact" and revision != self._store.revision:
-            raise StatusError(410, "Expired", "The resourceVersion for the provided list is too old.")
+            return self.candidates(kind, selector), self._store.revision
+        await self.freshness.reach(revision)
+        # Without a word on how it is meant, a revision is a lower bound, but exact for the first of several pieces.
+        if options.match != EXACT and (options.match or options.limit <= 0):
+            return self.candidates(kind, selector), self._store.revision
+        try:
+            return self._past(kind, selector, revision=revision), revision
+        except StatusError:
+            raise StatusError(410, "Expired", "The resourceVersion for the provided list is too old.") from None
 
-    def _keep(self, kind: Kind, selector: Selector, *, revision: int, entries: list[Entry]) -> None:
-        key = (kind.storage, selector, revision)
-        self._kept[key] = entries
-        self._kept.move_to_end(key)
-        if len(self._kept) > KEPT_LISTS:
-            self._kept.popitem(last=False)
+    async def _rest(self, kind: Kind, selector: Selector, position: Position) -> tuple[list[Entry], int]:
+        if position.revision <= LATEST:
+            return self.candidates(kind, selector), self._store.revision
+        await self.freshness.reach(position.revision)
+        try:
+            return self._past(kind, selector, revision=position.revision), position.revision
+        except StatusError:
+            raise expired(position) from None
 
-    def _kept_list(self, kind: Kind, selector: Selector, *, revision: int) -> list[Entry]:
-        entries = self._kept.get((kind.storage, selector, revision))
-        if entries is None:
-            raise StatusError(
-                410,
-                "Expired",
-                "The provided continue parameter is too old to display a consistent list result. You must start a new "
-                "list without the continue parameter.",
-            )
-        return entries
-
-
-def _check_parameters(kind: Kind, query: Mapping[str, str], *, match: str, token: str, revision: int | None) -> None:
-    problem = ""
-    if query.get("sendInitialEvents"):
-        problem = "sendInitialEvents is forbidden for list"
-    elif match and match not in {"Exact", "NotOlderThan"}:
-        problem = f'resourceVersionMatch: Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"'
-    elif match and not query.get("resourceVersion"):
-        problem = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-    elif match and token:
-        problem = "resourceVersionMatch is forbidden when continue is provided"
-    elif match == "Exact" and revision is None:
-        problem = 'resourceVersionMatch is forbidden: "Exact" for resourceVersion "0"'
-    if problem:
-        raise invalid(kind, "", [Cause("FieldValueForbidden", "resourceVersionMatch", f"Forbidden: {problem}")])
-    if token and revision is not None:
-        raise bad_request("specifying resource version is not allowed when using continue")
+    def _past(self, kind: Kind, selector: Selector, *, revision: int) -> list[Entry]:
+        """The objects of `kind` as they were; 410 when the history does not reach back so far."""
+        changes = self._store.history.since(kind.storage, revision=revision)
+        if not changes:
+            return self.candidates(kind, selector)
+        entries = self._store.entries(kind.storage, namespace=selector.namespace)
+        found = {(entry.namespace, entry.name): entry for entry in entries}
+        for change in reversed(changes):
+            key = (change.entry.namespace, change.entry.name)
+            if selector.namespace not in {"", change.entry.namespace}:
+                continue
+            if change.previous is None:
+                found.pop(key, None)
+            else:
+                found[key] = change.previous
+        return sorted(found.values(), key=lambda entry: f"{entry.namespace}/{entry.name}")
 
 
-def _limit(query: Mapping[str, str]) -> int:
-    text = query.get("limit", "") or "0"
-    if not text.isascii() or not text.isdigit():
-        raise bad_request(f"limit: {text!r} is not a number")
-    return int(text)
+async def _matching(candidates: list[Entry], selector: Selector, *, first: int, limit: int) -> tuple[list[Entry], int]:
+    """At most `limit` entries that match, and where the next piece has to look."""
+    if selector.everything:
+        end = first + limit if limit else len(candidates)
+        return candidates[first:end], min(end, len(candidates))
+    chosen: list[Entry] = []
+    for index in range(first, len(candidates)):
+        if selector.matches(candidates[index]):
+            chosen.append(candidates[index])
+            if len(chosen) == limit:
+                return chosen, index + 1
+        if index % PORTION == 0:
+            await asyncio.sleep(0)
+    return chosen, len(candidates)
 
 
-def _key(entry: Entry) -> str:
-    return f"{entry.namespace}/{entry.name}"
-
-
-def _token(revision: int, start: str) -> str:
-    document = {"v": "meta.k8s.io/v1", "rv": revision, "start": start}
-    return base64.urlsafe_b64encode(orjson.dumps(document)).decode().rstrip("=")
-
-
-def _parse_token(token: str) -> tuple[int, str]:
-    try:
-        document = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        return int(document["rv"]), str(document["start"])
-    except (binascii.Error, ValueError, KeyError, TypeError):
-        raise bad_request(f"invalid continue token: {token!r}") from None
+def _key(entry: Entry, selector: Selector) -> str:
+    """The key of an entry within what is listed."""
+    return entry.name if selector.namespace or not entry.namespace else f"{entry.namespace}/{entry.name}"

@@ -2,33 +2,43 @@
 
 exchange                                one request and its answer
 routes, attributes                      what a path and a verb mean: to us, and to the rules of a role
-bodies, protobuf, protobuf_tables       how objects come in
-negotiation, rendering                  how they go out
+bodies, json_text, yaml_text, protobuf  what comes in
+negotiation, rendering                  in which form something goes out
+answers, warnings                       how it goes out
 """
 
+from kardinal.localplane.wire.answers import finish, send
 from kardinal.localplane.wire.attributes import attributes_of
-from kardinal.localplane.wire.bodies import content_type, decode_document, decode_json_or_yaml, read_body
+from kardinal.localplane.wire.bodies import Body, content_type, decode_document, decode_options, decode_patch, read_body
 from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response, manager_of
-from kardinal.localplane.wire.negotiation import accepts_aggregated_discovery, negotiate
+from kardinal.localplane.wire.negotiation import Representation, accepts_aggregated_discovery, negotiate
 from kardinal.localplane.wire.rendering import Renderer
-from kardinal.localplane.wire.routes import Target, flag, resolve, unknown_path, verb_of
+from kardinal.localplane.wire.routes import NoSuchPath, Target, flag, resolve, unknown_path, verb_of
+from kardinal.localplane.wire.warnings import warning_headers
 
 __all__ = [
     "JSON_HEADERS",
+    "Body",
     "Exchange",
+    "NoSuchPath",
     "Renderer",
+    "Representation",
     "Target",
     "accepts_aggregated_discovery",
     "attributes_of",
     "content_type",
     "decode_document",
-    "decode_json_or_yaml",
+    "decode_options",
+    "decode_patch",
+    "finish",
     "flag",
     "json_response",
     "manager_of",
     "negotiate",
     "read_body",
     "resolve",
+    "send",
     "unknown_path",
     "verb_of",
+    "warning_headers",
 ]

@@ -1,40 +1,45 @@
-"""Request bodies: how large they may be and how they are decoded.
+"""Request bodies: how large they may be, how long they may take, and how they are decoded.
 
-JSON is tried first whatever the content type says of YAML: kubectl sends JSON under `apply-patch+yaml`. Protobuf is
-decoded because Go clients send it for built-in kinds and do not fall back when it is refused (local-plane.md 2.2 item
-1).
+A body is JSON, YAML or protobuf, whatever its content type says and nothing else. Protobuf is decoded because Go
+clients send it for built-in kinds and do not fall back when it is refused (local-plane.md 2.2 item 1). What is refused
+is refused in the words of the real server: they name the parser's complaint and quote the beginning of the body.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import orjson
-import yaml
 from aiohttp import web
 
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.errors import StatusError
-from kardinal.localplane.statuses import bad_request, too_large
-from kardinal.localplane.wire import protobuf
+from kardinal.localplane.errors import StatusError, UnsupportedProtobuf
+from kardinal.localplane.kinds import Kind
+from kardinal.localplane.statuses import bad_request, too_large, unsupported_media_type
+from kardinal.localplane.wire.json_text import MalformedJson, NumberOutOfRange, decode_json, duplicate_fields
+from kardinal.localplane.wire.negotiation import JSON, PROTOBUF, YAML
+from kardinal.localplane.wire.protobuf import decode
+from kardinal.localplane.wire.yaml_text import MalformedYaml, decode_yaml
 
-__all__ = ["BODY_LIMIT", "content_type", "decode_document", "decode_json_or_yaml", "read_body"]
+__all__ = ["BODY_LIMIT", "Body", "content_type", "decode_document", "decode_options", "decode_patch", "read_body"]
 
 BODY_LIMIT = 3 * 1024 * 1024
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-_DOCUMENT_TYPES = ("application/json", "application/yaml", PROTOBUF)
+BODY_SECONDS = 60.0
+_QUOTED_BYTES = 30
+_MEDIA_TYPE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z/-]+)\s*(;\s*[^\s=;]+=(\"[^\"]*\"|[^\s;\"]*)\s*)*;?\s*")
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_GO_NAMES = {list: "array", str: "string", bool: "bool", int: "number", float: "number", dict: "object"}
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: a date is a string."""
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A decoded body, and what strict validation has against its text."""
 
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
+    document: JsonObject
+    strict: tuple[str, ...] = ()
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -42,41 +47,98 @@ async def read_body(request: web.BaseRequest) -> bytes:
     if (request.content_length or 0) > BODY_LIMIT:
         raise too_large(BODY_LIMIT)
     body = bytearray()
-    while chunk := await request.content.readany():
-        body += chunk
-        if len(body) > BODY_LIMIT:
-            raise too_large(BODY_LIMIT)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while chunk := await request.content.readany():
+                body += chunk
+                if len(body) > BODY_LIMIT:
+                    raise too_large(BODY_LIMIT)
+    except TimeoutError:
+        raise StatusError(408, "Timeout", "the body of the request did not arrive in time") from None
     return bytes(body)
 
 
 def content_type(request: web.BaseRequest) -> str:
-    """The media type without its parameters; an absent one means JSON."""
-    value: str = request.headers.get("Content-Type", "")
-    return value.partition(";")[0].strip().lower() or "application/json"
+    """The media type without its parameters; an absent one means JSON, one that cannot be read is none."""
+    value: str = request.headers.get("Content-Type", "").strip()
+    match = _MEDIA_TYPE.fullmatch(value)
+    return (match[1].lower() if match else ";") if value else JSON
 
 
-async def decode_document(body: bytes, media_type: str) -> JsonObject:
-    """The object in a body of one of the document types."""
-    if media_type not in _DOCUMENT_TYPES:
-        raise StatusError(
-            415,
-            "UnsupportedMediaType",
-            "the body of the request was in an unknown format - accepted media types include: "
-            + ", ".join(_DOCUMENT_TYPES),
-        )
-    document = protobuf.decode(body) if media_type == PROTOBUF else await decode_json_or_yaml(body)
-    if not isinstance(document, dict):
-        raise bad_request("the body of the request must be an object")
+async def decode_document(body: bytes, media_type: str, *, kind: Kind) -> Body:
+    """The object of `kind` in a body of one of the document types."""
+    return await _decode(body, media_type, name=kind.kind, described=kind)
+
+
+async def decode_options(body: bytes, media_type: str) -> JsonObject:
+    """The options in the body of a deletion."""
+    return (await _decode(body, media_type, name="DeleteOptions", described=None)).document
+
+
+async def decode_patch(body: bytes) -> Any:
+    """A patch: kubectl sends JSON whatever the content type says of YAML."""
+    try:
+        return decode_json(body)
+    except NumberOutOfRange as error:
+        raise bad_request(str(error)) from None
+    except MalformedJson as error:
+        if re.match(rb"\s*[{\[]", body) and b"\n" not in body.strip():
+            raise bad_request(f"error decoding patch: {error}") from None
+    try:
+        document, _ = await asyncio.to_thread(decode_yaml, body)
+    except MalformedYaml as error:
+        raise bad_request(f"error decoding YAML: {error}") from None
     return document
 
 
-async def decode_json_or_yaml(body: bytes) -> Any:
+async def _decode(body: bytes, media_type: str, *, name: str, described: Kind | None) -> Body:
+    strict: Sequence[str] = ()
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        if re.match(rb"\s*[{\[]", body) and b"\n" not in body.strip():
-            raise bad_request(f"the body of the request is not valid JSON: {error}") from None
-    try:
-        return await asyncio.to_thread(yaml.load, body, _Loader)
-    except yaml.YAMLError as error:
-        raise bad_request(f"the body of the request is neither JSON nor YAML: {error}") from None
+        if media_type == PROTOBUF:
+            return Body(decode(body))
+        if media_type == JSON:
+            document = decode_json(body)
+            strict = [f'duplicate field "{path}"' for path in duplicate_fields(body.strip(), document)]
+        elif media_type == YAML:
+            document, told = await asyncio.to_thread(decode_yaml, body)
+            strict = [told] if told else []
+        else:
+            raise unsupported_media_type(JSON, YAML, PROTOBUF)
+    except MalformedJson as error:
+        raise _unrecognized(body, name, f"couldn't get version/kind; json parse error: {error}") from None
+    except NumberOutOfRange as error:
+        version = described.version if described is not None else "v1"
+        raise bad_request(f'{name} in version "{version}" cannot be handled as a {name}: {error}') from None
+    except (MalformedYaml, UnsupportedProtobuf) as error:
+        if isinstance(error, UnsupportedProtobuf) and error.unknown_field:
+            raise
+        raise _unrecognized(body, name, str(error)) from None
+    if problem := _type_problem(document, custom=described is not None and described.custom, body=body):
+        raise _unrecognized(body, name, problem)
+    return Body({} if document is None else document, tuple(strict))
+
+
+def _type_problem(document: Any, *, custom: bool, body: bytes) -> str:
+    """Why the body does not say what it is; of built-in kinds, it need not."""
+    problem = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    if document is not None and not isinstance(document, dict):
+        return f"{problem} {_GO_NAMES[type(document)]} into Go value of type {_TYPE_META}"
+    fields = document or {}
+    for field in ("apiVersion", "kind"):
+        if not isinstance(fields.get(field) or "", str):
+            return f"{problem} {_GO_NAMES[type(fields[field])]} into Go struct field .{field} of type string"
+    for field, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if custom and not fields.get(field):
+            return f"Object '{title}' is missing in '{body.decode(errors='replace')}'"
+    return ""
+
+
+def _unrecognized(body: bytes, name: str, problem: str) -> StatusError:
+    return bad_request(f"the object provided is unrecognized (must be of type {name}): {problem} ({_summary(body)})")
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    beginning, rest = body[:_QUOTED_BYTES], " ..." if len(body) > _QUOTED_BYTES else ""
+    return (beginning.decode(errors="replace") if body.startswith(b"{") else beginning.hex()) + rest

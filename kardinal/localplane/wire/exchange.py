@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import orjson
 from aiohttp import web
@@ -10,6 +10,7 @@ from aiohttp import web
 from kardinal.localplane.audit import LoggedRequest, RequestLog
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.security import ANONYMOUS, Attributes
+from kardinal.localplane.wire.negotiation import Representation
 from kardinal.localplane.wire.routes import Target
 
 __all__ = ["JSON_HEADERS", "Exchange", "json_response", "manager_of"]
@@ -21,7 +22,10 @@ _NOTHING = Attributes("")
 
 
 class Exchange:
-    """What becomes known of a request on its way; it is logged once, by whoever answers first."""
+    """What becomes known of a request on its way; it is logged once, by whoever answers first.
+
+    `warnings` go with the answer whatever it will be: kubectl prints them.
+    """
 
     def __init__(self, request: web.BaseRequest, *, log: RequestLog) -> None:
         self.request = request
@@ -30,6 +34,8 @@ class Exchange:
         self.asked = _NOTHING
         self.verb = ""
         self.target: Target | None = None
+        self.representation = Representation()
+        self.warnings: list[str] = []
         self._log: RequestLog | None = log
 
     def record(self, code: int) -> None:
@@ -63,16 +69,8 @@ def _area(path: str) -> str:
 
 
 def json_response(
-    document: JsonObject | bytes,
-    *,
-    status: int = 200,
-    warnings: Sequence[str] = (),
-    headers: Mapping[str, str] | None = None,
+    document: JsonObject | bytes, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """An answer in JSON; warnings travel in headers, where kubectl prints them from."""
+    """An answer in JSON."""
     body = document if isinstance(document, bytes) else orjson.dumps(document)
-    response = web.Response(body=body, status=status, headers={**JSON_HEADERS, **(headers or {})})
-    for warning in warnings:
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\r", " ").replace("\n", " ")
-        response.headers.add("Warning", f'299 - "{quoted}"')
-    return response
+    return web.Response(body=body, status=status, headers={**JSON_HEADERS, **(headers or {})})

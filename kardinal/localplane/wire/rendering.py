@@ -14,6 +14,7 @@ from datetime import datetime
 import orjson
 
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import StatusError
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects import viewed
 from kardinal.localplane.storage import Entry
@@ -22,7 +23,8 @@ from kardinal.localplane.wire.negotiation import Form, Representation
 
 __all__ = ["Renderer"]
 
-PORTION = 200
+# Objects are copied; what has to be taken apart comes in smaller portions.
+PORTIONS = {Form.OBJECT: 250, Form.METADATA_LIST: 100, Form.TABLE: 50}
 
 
 class Renderer:
@@ -43,6 +45,10 @@ class Renderer:
                 return orjson.dumps(self._table([entry], metadata=metadata, headers=headers))
             case Form.METADATA:
                 return orjson.dumps(self._partial(entry))
+            case Form.METADATA_LIST:
+                if self._kind.custom:
+                    raise StatusError(500, "", "content is not a list")
+                raise self._not_acceptable(f"is not a list (*{self._go_package}.{self._kind.kind})")
         return self._plain(entry)
 
     def bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
@@ -54,7 +60,7 @@ class Renderer:
         match self._representation.form:
             case Form.TABLE:
                 document = self._empty_table(metadata)
-            case Form.METADATA:
+            case Form.METADATA | Form.METADATA_LIST:
                 document = self._partial_type("PartialObjectMetadata") | {"metadata": metadata}
             case Form.OBJECT:
                 document = {"apiVersion": self._kind.api_version, "kind": self._kind.kind, "metadata": metadata}
@@ -62,27 +68,51 @@ class Renderer:
 
     async def list(self, entries: Sequence[Entry], *, metadata: JsonObject) -> AsyncIterator[bytes]:
         """A list in portions."""
-        if self._representation.form is Form.TABLE:
-            whole = self._empty_table(metadata)
-            for start in range(0, len(entries), PORTION):
-                rows = self._table(entries[start : start + PORTION], metadata=metadata, headers=False)["rows"]
-                whole["rows"].extend(rows)
-                await asyncio.sleep(0)
-            yield orjson.dumps(whole)
-            return
-        if self._representation.form is Form.METADATA:
-            head = self._partial_type("PartialObjectMetadataList")
-        else:
-            head = {"apiVersion": self._kind.api_version, "kind": self._kind.list_kind}
-        yield orjson.dumps(head | {"metadata": metadata})[:-1] + b',"items":['
-        for start in range(0, len(entries), PORTION):
-            items = b",".join(self._item(entry) for entry in entries[start : start + PORTION])
+        form = self._representation.form
+        if form is Form.METADATA:
+            name = "UnstructuredList" if self._kind.custom else self._kind.list_kind
+            raise self._not_acceptable(f"is a list (*{self._go_package}.{name})")
+        yield self._head(metadata)
+        portion = PORTIONS[form]
+        for start in range(0, len(entries), portion):
+            chosen = entries[start : start + portion]
+            items = self._rows(chosen) if form is Form.TABLE else b",".join(map(self._item, chosen))
             yield items if start == 0 else b"," + items
             await asyncio.sleep(0)
         yield b"]}"
 
+    def _head(self, metadata: JsonObject) -> bytes:
+        """A list up to its first item."""
+        match self._representation.form:
+            case Form.TABLE:
+                whole = self._empty_table(metadata)
+                del whole["rows"]
+                return orjson.dumps(whole)[:-1] + b',"rows":['
+            case Form.METADATA_LIST:
+                head = self._partial_type("PartialObjectMetadataList")
+            case _:
+                head = {"apiVersion": self._kind.api_version, "kind": self._kind.list_kind}
+                # Whoever lists objects without knowing their type always says that there is nothing to continue.
+                metadata = {"continue": "", **metadata} if self._kind.custom else metadata
+        return orjson.dumps(head | {"metadata": metadata})[:-1] + b',"items":['
+
+    def _rows(self, entries: Sequence[Entry]) -> bytes:
+        return orjson.dumps(self._table(entries, metadata={}, headers=False)["rows"])[1:-1]
+
+    @property
+    def _go_package(self) -> str:
+        """Where the real server has the type, which it names in its refusals."""
+        if self._kind.custom:
+            return "unstructured"
+        group = self._kind.group.partition(".")[0]
+        return "core" if group in {"", "events"} else group
+
+    def _not_acceptable(self, found: str) -> StatusError:
+        wanted = self._representation.form.value
+        return StatusError(406, "NotAcceptable", f"you requested {wanted}, but the requested object {found}")
+
     def _item(self, entry: Entry) -> bytes:
-        if self._representation.form is Form.METADATA:
+        if self._representation.form is Form.METADATA_LIST:
             return orjson.dumps(self._partial(entry))
         raw = self._plain(entry)
         # Items of built-in lists carry neither apiVersion nor kind on a real server, those of custom kinds do.

@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from kardinal.localplane.errors import StatusError
+from kardinal.localplane.errors import LocalPlaneError, StatusError
 from kardinal.localplane.kinds import Kind, Registry
-from kardinal.localplane.statuses import bad_request
+from kardinal.localplane.objects import truth
+from kardinal.localplane.statuses import bad_request, method_not_allowed, not_found
 
-__all__ = ["Target", "flag", "resolve", "unknown_path", "verb_of"]
+__all__ = ["NoSuchPath", "Target", "flag", "resolve", "unknown_path", "verb_of"]
 
 _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _FALSE = {"0", "f", "F", "FALSE", "false", "False", ""}
 _VERBS = {
     "GET": ("list", "get"),
-    "HEAD": ("list", "get"),
     "POST": ("create", "create"),
-    "PUT": ("", "update"),
-    "PATCH": ("", "patch"),
+    "PUT": ("update", "update"),
+    "PATCH": ("patch", "patch"),
     "DELETE": ("deletecollection", "delete"),
 }
+
+
+class NoSuchPath(LocalPlaneError):
+    """Nothing that this server knows begins like this path; it says so in plain text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Target:
 
 
 def resolve(path: str, registry: Registry) -> Target:
-    """What a resource path speaks of; 404 when this server has nothing there."""
+    """What a resource path speaks of; refused when this server has nothing there."""
     parts = [unquote(part) for part in path.strip("/").split("/")]
     match parts:
         case ["api", version, *rest]:
@@ -43,23 +47,51 @@ def resolve(path: str, registry: Registry) -> Target:
         case ["apis", group, version, *rest]:
             pass
         case _:
-            raise unknown_path()
-    target = _in_version(registry, group, version, rest)
-    is_known = target is not None and target.subresource in _subresources(target.kind)
-    if target is None or not is_known or (target.name and not target.kind.stored):
+            raise NoSuchPath(path)
+    if any("/" in part for part in parts):
         raise unknown_path()
+    target = _in_version(registry, group, version, rest)
+    if target is None:
+        # The router of a built-in group knows what it has not; nobody is there to speak for the others.
+        raise unknown_path() if _is_builtin(registry, group) else NoSuchPath(path)
+    if target.name and not target.kind.stored:
+        raise unknown_path()
+    if target.subresource not in _subresources(target.kind):
+        raise not_found(target.kind, target.name) if target.kind.custom else unknown_path()
     return target
 
 
 def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
     """The verb, as audit and access reviews name it; 405 when the target knows no such thing."""
+    kind = target.kind
+    if method == "HEAD" and kind.custom:
+        method = "GET"
     of_collection, of_object = _VERBS.get(method, ("", ""))
     verb = of_object if target.name else of_collection
-    if verb == "list" and flag(query, "watch"):
+    if verb == "list" and truth(query.get("watch")):
         verb = "watch"
+    if kind.custom:
+        return _allowed_of_custom(verb, target)
+    nameless = verb in {"update", "patch"} and not target.name
+    everywhere = kind.namespaced and not target.namespace and verb in {"create", "deletecollection"}
     creates_by_name = verb == "create" and bool(target.name)
-    if not verb or creates_by_name != (target.subresource == "token") or (not target.kind.stored and verb != "create"):
-        raise StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    misplaced = creates_by_name != (target.subresource == "token")
+    if not verb or nameless or everywhere or misplaced or (not kind.stored and verb != "create"):
+        raise method_not_allowed()
+    return verb
+
+
+def _allowed_of_custom(verb: str, target: Target) -> str:
+    """The same for what no router has judged before."""
+    kind = target.kind
+    if not verb or (target.subresource and verb not in {"get", "update", "patch"}):
+        message = f'{verb} is not supported on resources of kind "{kind.qualified}"'
+        details = {"group": kind.group, "kind": kind.plural}
+        raise StatusError(405, "MethodNotAllowed", message, details=details)
+    if verb in {"update", "patch"} and not target.name:
+        raise bad_request("name must be provided")
+    if verb == "create" and kind.namespaced and not target.namespace:
+        raise NoSuchPath(kind.qualified)
     return verb
 
 
@@ -74,7 +106,11 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def unknown_path() -> StatusError:
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def _is_builtin(registry: Registry, group: str) -> bool:
+    return any(kind.group == group and not kind.custom for kind in registry.kinds())
 
 
 def _in_version(registry: Registry, group: str, version: str, rest: list[str]) -> Target | None:
