@@ -24,6 +24,7 @@ class Scope:
         self._wanted = False
         self._made = False
         self._definitions: list[str] = []
+        self._paths: list[str] = []
 
     @property
     def names(self) -> dict[str, str]:
@@ -38,6 +39,10 @@ class Scope:
         """Remember a definition to delete."""
         self._definitions.append(name)
 
+    def made(self, path: str) -> None:
+        """Remember an object outside the namespace to delete."""
+        self._paths.append(path)
+
     async def prepare(self, api: Api) -> None:
         """Make the namespace when somebody has asked for its name."""
         if self._wanted and not self._made:
@@ -47,6 +52,8 @@ class Scope:
 
     async def tidy(self, api: Api) -> None:
         """Delete what was made, without waiting for the end of it."""
+        for path in self._paths:
+            await api.delete(path)
         for name in self._definitions:
             await api.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
         if self._made:

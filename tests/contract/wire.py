@@ -197,7 +197,7 @@ class Api:
         loose: bool = False,
     ) -> tuple[aiohttp.ClientResponse, Exchange]:
         """Send a request and return with the head of its answer."""
-        await self.scope.prepare(self.silent)
+        await self.scope.prepare(replace(self.silent, headers=(), token=None))
         url = URL(path, encoded=True).update_query({key: str(value) for key, value in query.items()})
         content = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
         exchange = self.tape.start(f"{method} {url}", body=content, loose=loose)
