@@ -27,8 +27,11 @@ from kardinal.localplane.handlers.writing import Writing
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.security import HEALTH_PATHS, Access, Authentication, impersonate
 from kardinal.localplane.wire import (
+    Chaos,
+    Disconnected,
     Exchange,
     NoSuchPath,
+    Target,
     attributes_of,
     finish,
     json_response,
@@ -57,6 +60,7 @@ class Api:
         questions: Questions,
         reading: Reading,
         writing: Writing,
+        chaos: Chaos | None = None,
     ) -> None:
         self._registry = registry
         self._authentication = authentication
@@ -66,6 +70,7 @@ class Api:
         self._questions = questions
         self._reading = reading
         self._writing = writing
+        self._chaos = chaos
         self._logger = get_logger("kardinal.localplane")
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -75,6 +80,11 @@ class Api:
             response = await self._answer(exchange)
         except NoSuchPath:
             response = web.Response(text="404 page not found\n", status=404)
+        except Disconnected:
+            exchange.record(499)
+            if request.transport is not None:
+                request.transport.abort()
+            raise ConnectionResetError from None
         except LocalPlaneError as error:
             refusal = _as_status(error)
             exchange.warnings.extend(refusal.warnings)
@@ -111,6 +121,13 @@ class Api:
         routed = not target.kind.custom
         exchange.representation = negotiate(accepted, routed=routed, listing=listing, watching=watching)
         exchange.warnings.append(target.kind.deprecation)
+        answer_lost = self._chaos is not None and self._chaos.before(exchange, target)
+        response = await self._act(exchange, target)
+        if answer_lost:
+            raise Disconnected
+        return response
+
+    async def _act(self, exchange: Exchange, target: Target) -> web.StreamResponse:
         if self._questions.concern(target):
             return await self._questions.answer(exchange, target)
         match exchange.verb:

@@ -16,7 +16,16 @@ from kardinal.localplane.objects import (
     parse_revision,
 )
 from kardinal.localplane.storage import Committed
-from kardinal.localplane.wire import JSON_HEADERS, Exchange, Renderer, Target, json_response, send, warning_headers
+from kardinal.localplane.wire import (
+    JSON_HEADERS,
+    Chaos,
+    Exchange,
+    Renderer,
+    Target,
+    json_response,
+    send,
+    warning_headers,
+)
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Reading", "renderer_for", "selector_for"]
@@ -25,9 +34,10 @@ __all__ = ["Reading", "renderer_for", "selector_for"]
 class Reading:
     """Answers requests that change nothing."""
 
-    def __init__(self, store: Committed, *, clock: Clock) -> None:
+    def __init__(self, store: Committed, *, clock: Clock, chaos: Chaos | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._chaos = chaos
         self.lists = Lists(store)
 
     async def get(self, exchange: Exchange, target: Target) -> web.Response:
@@ -57,7 +67,10 @@ class Reading:
                 response.headers.add("Warning", value)
             await response.prepare(exchange.request)
             exchange.record(200)
-            async for lines in watch.lines():
+            events = watch.lines()
+            if self._chaos is not None:
+                events = self._chaos.disturbed(events, exchange, target)
+            async for lines in events:
                 await response.write(lines)
             return response
         finally:

@@ -20,7 +20,7 @@ from kardinal.localplane import statuses
 from kardinal.localplane.apply import Writer, apply, track_update
 from kardinal.localplane.builtin import NAMESPACE
 from kardinal.localplane.documents import JsonObject, timestamp
-from kardinal.localplane.errors import Cause
+from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects import metadata as rules
 from kardinal.localplane.objects.admission import admit
@@ -224,10 +224,11 @@ class Objects:
 
     def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
         stored = stored_form(kind, document)
-        if len(orjson.dumps(stored)) > OBJECT_LIMIT:
-            raise statuses.too_large(OBJECT_LIMIT)
         if options.dry_run:
             return make_entry(kind.storage, stored)
+        if len(orjson.dumps(stored)) > OBJECT_LIMIT:
+            # The real server has this from its store, and passes it on without a reason.
+            raise StatusError(500, "", "etcdserver: request is too large")
         return self._store.put(kind.storage, stored)
 
     def _finish(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:

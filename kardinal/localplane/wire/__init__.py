@@ -5,11 +5,13 @@ routes, attributes                      what a path and a verb mean: to us, and 
 bodies, json_text, yaml_text, protobuf  what comes in
 negotiation, rendering                  in which form something goes out
 answers, warnings                       how it goes out
+chaos                                   what may happen to it on the way
 """
 
 from kardinal.localplane.wire.answers import finish, send
 from kardinal.localplane.wire.attributes import attributes_of
 from kardinal.localplane.wire.bodies import Body, content_type, decode_document, decode_options, decode_patch, read_body
+from kardinal.localplane.wire.chaos import Chaos, Disconnected
 from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response, manager_of
 from kardinal.localplane.wire.negotiation import Representation, accepts_aggregated_discovery, negotiate
 from kardinal.localplane.wire.rendering import Renderer
@@ -19,6 +21,8 @@ from kardinal.localplane.wire.warnings import warning_headers
 __all__ = [
     "JSON_HEADERS",
     "Body",
+    "Chaos",
+    "Disconnected",
     "Exchange",
     "NoSuchPath",
     "Renderer",
