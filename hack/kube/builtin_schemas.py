@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from kardinal.localplane.builtin import BUILTIN_KINDS
-from kardinal.localplane.builtin.schemas import schema_name
+from kardinal.localplane.builtin.definitions import schema_name
 from kardinal.localplane.security import REVIEW_KINDS
 
 __all__ = ["OUTPUT", "schemas", "write"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,18 +27,7 @@ MODULES = ("api", "apiextensions-apiserver", "apimachinery")
 SECONDS = 60
 SCALARS = {"string", "bool", "int32", "int64", "double", "bytes"}
 GO_SCALARS = {"string", "bool", "int32", "int64", "float64", "int"}
-# Types whose JSON is not the object that their fields would make.
-LEAVES = frozenset(
-    {
-        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
-        "io.k8s.apimachinery.pkg.api.resource.Quantity",
-        "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
-        "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
-        "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
-        "io.k8s.apimachinery.pkg.runtime.RawExtension",
-        "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
-    }
-)
+
 
 _MESSAGE = re.compile(r"^message (\w+) \{(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PROTO_FIELD = re.compile(
@@ -73,12 +62,11 @@ def tables() -> dict[str, str]:
             for source in sorted(proto.parent.glob("*.go")):
                 if not source.name.startswith(("generated.", "zz_")):
                     structs |= {f"{package}.{name}": body for name, body in _STRUCT.findall(source.read_text())}
-    roots = [name for name in builtin_schemas.schemas() if name in protos]
     rows: dict[str, str] = {}
-    waiting = roots
+    waiting = list(builtin_schemas.schemas())
     while waiting:
         name = waiting.pop()
-        if name in rows or name in LEAVES:
+        if name in rows:
             continue
         fields = list(_fields(name, protos[name], structs.get(name, "")))
         rows[name] = "; ".join(fields)
@@ -95,7 +83,7 @@ def _modules() -> Iterator[Path]:
 
 def _schema_name(package: str) -> str:
     """The package of a message as OpenAPI spells it."""
-    return "io.k8s." + package.removeprefix("k8s.io.")
+    return "io.k8s." + package.removeprefix("k8s.io.").replace("_", "-")
 
 
 def _absolute(reference: str, inside: str) -> str:

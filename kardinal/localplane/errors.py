@@ -11,6 +11,7 @@
     ├── PatchError            a patch that cannot be read or applied
     ├── ApplyError            a server-side apply that makes no sense
     ├── ApplyConflict         fields owned by another manager
+    ├── Unreadable            a document that is no object of its kind
     └── UnsupportedProtobuf   a protobuf body we cannot decode
 
 Only `StatusError` crosses into HTTP; `handlers.api` maps the others to it in one place.
@@ -35,6 +36,7 @@ __all__ = [
     "StatusError",
     "StorageFailed",
     "StorageFull",
+    "Unreadable",
     "UnsupportedProtobuf",
 ]
 
@@ -134,6 +136,10 @@ class ApplyConflict(LocalPlaneError):
             fields.setdefault(cause.message.replace("conflict", "conflicts", 1), []).append(cause.field)
         parts = ("\n".join([f"{told}:", *(f"- {field}" for field in fields[told])]) for told in sorted(fields))
         super().__init__("\n".join(parts))
+
+
+class Unreadable(LocalPlaneError):
+    """A document that is no object of its kind, in the words of the real server."""
 
 
 class UnsupportedProtobuf(LocalPlaneError):

@@ -21,6 +21,7 @@ __all__ = [
     "forbidden",
     "invalid",
     "invalid_options",
+    "invalid_request",
     "method_not_allowed",
     "not_found",
     "success",
@@ -106,6 +107,11 @@ def unsupported_media_type(*supported: str) -> StatusError:
     """415, naming what the body may be instead."""
     message = "the body of the request was in an unknown format - accepted media types include: "
     return StatusError(415, "UnsupportedMediaType", message + ", ".join(supported))
+
+
+def invalid_request(cause: Cause) -> StatusError:
+    """422 for something that is no object, such as a patch; it names neither kind nor name."""
+    return StatusError(422, "Invalid", f' "" is invalid: {cause.field}: {cause.message}', details=_causes([cause]))
 
 
 def too_large(limit: int) -> StatusError:

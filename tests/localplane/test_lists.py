@@ -31,7 +31,7 @@ async def test_items_come_in_the_order_of_their_keys(http: Http) -> None:
 
 
 async def test_only_items_of_custom_kinds_say_their_kind(http: Http, widgets: str) -> None:
-    await http.post(CONFIG_MAPS, config_map("a"))
+    await http.post(CONFIG_MAPS, config_map("a") | {"data": {"a": "1"}})
     await http.post(widgets, widget("a"))
     assert set((await http.get(CONFIG_MAPS)).body["items"][0]) == {"metadata", "data"}
     (item,) = (await http.get(widgets)).body["items"]

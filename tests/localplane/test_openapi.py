@@ -8,40 +8,21 @@ from typing import Any
 import pytest
 
 from kardinal.api.crds import definitions
-from kardinal.localplane.builtin.schemas import builtin_schema
+from kardinal.localplane.builtin import BUILTIN_KINDS
 from kardinal.localplane.handlers.openapi import document
 from kardinal.localplane.kinds.crds import kinds_of
 from kardinal.localplane.kinds.kind import Kind
 
-STATELESS = Kind("batch", "v1", "Job", "jobs", "job", "JobList")
-DEPLOYMENT = Kind(
-    "apps",
-    "v1",
-    "Deployment",
-    "deployments",
-    "deployment",
-    "DeploymentList",
-    status=True,
-    schema=builtin_schema("apps", "v1", "Deployment"),
-)
-NAMESPACE = Kind(
-    "",
-    "v1",
-    "Namespace",
-    "namespaces",
-    "namespace",
-    "NamespaceList",
-    namespaced=False,
-    status=True,
-    schema=builtin_schema("", "v1", "Namespace"),
-)
+SHAPELESS = Kind("example.com", "v1", "Job", "jobs", "job", "JobList", custom=True)
+BUILTIN = {kind.kind: kind for kind in BUILTIN_KINDS}
+DEPLOYMENT, NAMESPACE = BUILTIN["Deployment"], BUILTIN["Namespace"]
 CUSTOM = [kind for definition in definitions() for kind in kinds_of(definition) if kind.group == "kardinal.io"]
 
 DOCUMENTS = {
     "apps": document("apps", "v1", [DEPLOYMENT]),
     "core": document("", "v1", [NAMESPACE]),
     "kardinal": document("kardinal.io", "v1alpha1", CUSTOM),
-    "batch": document("batch", "v1", [STATELESS]),
+    "example": document("example.com", "v1", [SHAPELESS]),
 }
 
 
@@ -108,7 +89,7 @@ def test_paths_follow_scope_and_subresources() -> None:
         "/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
         "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status",
     }
-    assert not any(path.endswith("/status") for path in DOCUMENTS["batch"]["paths"])
+    assert not any(path.endswith("/status") for path in DOCUMENTS["example"]["paths"])
     for path, operations in DOCUMENTS["kardinal"]["paths"].items():
         assert operations["get"]["x-kubernetes-group-version-kind"]["group"] == "kardinal.io", path
 
@@ -125,18 +106,22 @@ def test_a_schema_keeps_its_fields_and_gets_an_identity() -> None:
 
 
 def test_a_pod_template_keeps_the_merge_keys_and_refers_to_metadata() -> None:
-    template = schema_of(DOCUMENTS["apps"], "Deployment")["properties"]["spec"]["properties"]["template"]["properties"]
-    assert "allOf" in template["metadata"]
-    containers = template["spec"]["properties"]["containers"]
+    schemas = DOCUMENTS["apps"]["components"]["schemas"]
+    template = schemas["io.k8s.api.core.v1.PodTemplateSpec"]["properties"]
+    assert template["metadata"] == {
+        "default": {},
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],
+    }
+    containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
     assert containers["x-kubernetes-list-map-keys"] == ["name"]
-    limits = containers["items"]["properties"]["resources"]["properties"]["limits"]
-    assert limits["additionalProperties"]["allOf"] == [
-        {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString"}
-    ]
+    limits = schemas["io.k8s.api.core.v1.ResourceRequirements"]["properties"]["limits"]
+    assert limits["additionalProperties"] == {
+        "$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"
+    }
 
 
 def test_a_kind_without_a_schema_preserves_everything() -> None:
-    job = schema_of(DOCUMENTS["batch"], "Job")
+    job = schema_of(DOCUMENTS["example"], "Job")
     assert job["x-kubernetes-preserve-unknown-fields"] is True
-    assert "io.k8s.api.batch.v1.Job" in DOCUMENTS["batch"]["components"]["schemas"]
+    assert "com.example.v1.Job" in DOCUMENTS["example"]["components"]["schemas"]

@@ -1,21 +1,30 @@
 """The kinds that are served without a CRD.
 
-kinds                                       the list of them
-schemas                                     their schemas by group, version and kind
-metadata, containers, pods, workloads       what those share
-builders                                    the words they are written in
-events                                      the two spellings of an Event
+kinds                           the list of them
+typed                           one kind: its schema, how a document becomes its object, what is refused
+definitions, schemas.jsonl      what the real server's OpenAPI says of their types (generated)
+types, types.txt                what Go and protobuf know of the same types (generated)
+decoding                        a document as a value of its type; moments and quantities read themselves
+defaults, preparation           what the server fills in, on every decoding and on every write
+validation                      what it refuses
+events                          the two spellings of an Event
 """
 
+from kardinal.localplane.builtin.definitions import components, object_meta, schema_name, with_metadata
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
-from kardinal.localplane.builtin.metadata import OBJECT_META, with_metadata
-from kardinal.localplane.builtin.schemas import builtin_schema
+from kardinal.localplane.builtin.preparation import NAMESPACE_FINALIZER
+from kardinal.localplane.builtin.types import Field, Struct, struct
 
 __all__ = [
     "BUILTIN_KINDS",
     "CUSTOM_RESOURCE_DEFINITION",
     "NAMESPACE",
-    "OBJECT_META",
-    "builtin_schema",
+    "NAMESPACE_FINALIZER",
+    "Field",
+    "Struct",
+    "components",
+    "object_meta",
+    "schema_name",
+    "struct",
     "with_metadata",
 ]

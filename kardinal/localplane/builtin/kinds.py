@@ -1,14 +1,18 @@
 """The built-in kinds this server serves.
 
 Those that kardinal itself reads and writes, and those that a rendered environment directory or `deploy/` may hold.
-Nothing runs behind them: a Deployment is a record until somebody reports a status for it.
+Nothing runs behind them: a Deployment is a record until somebody reports a status for it, a ResourceQuota limits
+nothing. What differs from kind to kind on a real server (who counts generations, what a write to the status leaves
+alone) is said here, row by row.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kardinal.localplane.builtin.events import EVENTS_VIEW
-from kardinal.localplane.builtin.schemas import builtin_schema
-from kardinal.localplane.kinds import Kind, View
+from kardinal.localplane.builtin.typed import BuiltinType
+from kardinal.localplane.kinds import Kind
 
 __all__ = ["BUILTIN_KINDS", "CUSTOM_RESOURCE_DEFINITION", "NAMESPACE"]
 
@@ -17,17 +21,12 @@ def _kind(
     group: str,
     kind: str,
     plural: str,
-    *,
+    *short_names: str,
     version: str = "v1",
     namespaced: bool = True,
-    short_names: tuple[str, ...] = (),
     categories: tuple[str, ...] = (),
-    status: bool = False,
     generation: bool = False,
-    annotated_generation: bool = False,
     unconditional_update: bool = True,
-    shared_storage: str = "",
-    view: View | None = None,
 ) -> Kind:
     return Kind(
         group,
@@ -39,69 +38,108 @@ def _kind(
         namespaced=namespaced,
         short_names=short_names,
         categories=categories,
-        status=status,
         generation=generation,
-        annotated_generation=annotated_generation,
         unconditional_update=unconditional_update,
-        shared_storage=shared_storage,
-        view=view,
-        schema=builtin_schema(group, version, kind),
+        typed=BuiltinType(group, version, kind),
     )
 
 
-def _workload(group: str, kind: str, plural: str, *short_names: str, version: str = "v1") -> Kind:
+def _with_status(kind: Kind, *keeps: str) -> Kind:
+    """The kind with a status endpoint, which leaves some fields of metadata alone."""
+    return replace(kind, status=True, status_keeps=frozenset(keeps))
+
+
+def _workload(group: str, kind: str, plural: str, *short_names: str) -> Kind:
+    return _with_status(_kind(group, kind, plural, *short_names, categories=("all",), generation=True))
+
+
+def _policy(kind: str, plural: str) -> Kind:
     return _kind(
-        group,
+        "admissionregistration.k8s.io",
         kind,
         plural,
-        version=version,
-        short_names=short_names,
-        categories=("all",),
-        status=True,
+        namespaced=False,
+        categories=("api-extensions",),
         generation=True,
-        annotated_generation=kind == "Deployment",
+        unconditional_update=False,
     )
 
 
-NAMESPACE = _kind("", "Namespace", "namespaces", namespaced=False, short_names=("ns",), status=True)
-CUSTOM_RESOURCE_DEFINITION = _kind(
-    "apiextensions.k8s.io",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    namespaced=False,
-    short_names=("crd", "crds"),
-    categories=("api-extensions",),
+NAMESPACE = _with_status(_kind("", "Namespace", "namespaces", "ns", namespaced=False))
+CUSTOM_RESOURCE_DEFINITION = replace(
+    _kind(
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        "crd",
+        "crds",
+        namespaced=False,
+        categories=("api-extensions",),
+        generation=True,
+        unconditional_update=False,
+    ),
     status=True,
-    generation=True,
-    unconditional_update=False,
 )
-
+_EVENT = _kind("events.k8s.io", "Event", "events", "ev")
 _RBAC = "rbac.authorization.k8s.io"
+_NETWORKING = "networking.k8s.io"
 
 BUILTIN_KINDS: tuple[Kind, ...] = (
     NAMESPACE,
-    _kind("", "ConfigMap", "configmaps", short_names=("cm",)),
+    _kind("", "ConfigMap", "configmaps", "cm"),
     _kind("", "Secret", "secrets"),
-    _kind("", "ServiceAccount", "serviceaccounts", short_names=("sa",)),
-    _kind("", "Event", "events", short_names=("ev",)),
-    _kind("", "Service", "services", short_names=("svc",), categories=("all",), status=True),
-    _kind("", "Pod", "pods", short_names=("po",), categories=("all",), status=True, generation=True),
-    _kind("", "PersistentVolumeClaim", "persistentvolumeclaims", short_names=("pvc",), status=True),
-    _kind("events.k8s.io", "Event", "events", short_names=("ev",), shared_storage="events", view=EVENTS_VIEW),
+    _kind("", "ServiceAccount", "serviceaccounts", "sa"),
+    _kind("", "Event", "events", "ev"),
+    _with_status(_kind("", "Service", "services", "svc", categories=("all",))),
+    _kind("", "Endpoints", "endpoints", "ep"),
+    _with_status(_kind("", "Pod", "pods", "po", categories=("all",), generation=True), "ownerReferences"),
+    _with_status(_kind("", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc")),
+    _with_status(_kind("", "PersistentVolume", "persistentvolumes", "pv", namespaced=False)),
+    _with_status(_kind("", "ResourceQuota", "resourcequotas", "quota")),
+    _kind("", "LimitRange", "limitranges", "limits"),
+    replace(_EVENT, shared_storage="events", view=EVENTS_VIEW),
     _kind("coordination.k8s.io", "Lease", "leases", unconditional_update=False),
-    _workload("apps", "Deployment", "deployments", "deploy"),
+    replace(
+        _workload("apps", "Deployment", "deployments", "deploy"),
+        annotated_generation=True,
+        status_keeps=frozenset({"labels"}),
+    ),
     _workload("apps", "ReplicaSet", "replicasets", "rs"),
     _workload("apps", "StatefulSet", "statefulsets", "sts"),
     _workload("apps", "DaemonSet", "daemonsets", "ds"),
+    _kind("apps", "ControllerRevision", "controllerrevisions"),
     _workload("batch", "Job", "jobs"),
     _workload("batch", "CronJob", "cronjobs", "cj"),
-    _workload("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", version="v2"),
-    _kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", short_names=("pdb",), status=True, generation=True),
-    _kind("networking.k8s.io", "Ingress", "ingresses", short_names=("ing",), status=True, generation=True),
-    _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies", short_names=("netpol",), generation=True),
+    _with_status(
+        _kind(
+            "autoscaling",
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+            "hpa",
+            version="v2",
+            categories=("all",),
+        )
+    ),
+    _with_status(
+        _kind(
+            "policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", generation=True, unconditional_update=False
+        )
+    ),
+    _with_status(_kind(_NETWORKING, "Ingress", "ingresses", "ing", generation=True)),
+    _kind(_NETWORKING, "IngressClass", "ingressclasses", namespaced=False, generation=True),
+    _kind(_NETWORKING, "NetworkPolicy", "networkpolicies", "netpol", generation=True),
+    _kind("discovery.k8s.io", "EndpointSlice", "endpointslices", generation=True),
+    _kind("scheduling.k8s.io", "PriorityClass", "priorityclasses", "pc", namespaced=False, generation=True),
+    _kind("storage.k8s.io", "StorageClass", "storageclasses", "sc", namespaced=False),
     _kind(_RBAC, "Role", "roles"),
     _kind(_RBAC, "RoleBinding", "rolebindings"),
     _kind(_RBAC, "ClusterRole", "clusterroles", namespaced=False),
     _kind(_RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+    _policy("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+    _policy("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+    _policy("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    replace(_policy("ValidatingAdmissionPolicy", "validatingadmissionpolicies"), status=True),
+    _policy("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+    _policy("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     CUSTOM_RESOURCE_DEFINITION,
 )

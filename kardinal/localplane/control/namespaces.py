@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kardinal.localplane.builtin import NAMESPACE
+from kardinal.localplane.builtin import NAMESPACE, NAMESPACE_FINALIZER
 from kardinal.localplane.kinds import Kind, Registry
-from kardinal.localplane.objects import NAMESPACE_FINALIZER, Deletion, DeletionOptions, is_terminating
+from kardinal.localplane.objects import Deletion, DeletionOptions, is_terminating
 from kardinal.localplane.storage import Entry, Store
 
 __all__ = ["Namespaces"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from kardinal.localplane.builtin import OBJECT_META
+from kardinal.localplane.builtin import components, schema_name
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds import Kind
 
@@ -20,11 +20,6 @@ __all__ = ["document"]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-_PACKAGES: Final = {
-    "": "io.k8s.api.core",
-    "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
-    "apps": "io.k8s.api.apps",
-}
 _PARAMETERS: Final = (
     ("dryRun", "string", "All: go through every stage without storing anything."),
     ("fieldManager", "string", "Name of who makes the change; required for apply."),
@@ -43,15 +38,20 @@ def document(group: str, version: str, kinds: Sequence[Kind]) -> JsonObject:
     """The document of one group and version."""
     schemas: JsonObject = {
         _INT_OR_STRING: {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
-        f"{_META}ObjectMeta": _linked(OBJECT_META, inside_metadata=True),
         f"{_META}ListMeta": {"type": "object", "description": "What a list carries beside its items."},
         f"{_META}Patch": {"type": "object", "description": "A patch in the form that the content type names."},
-        f"{_META}DeleteOptions": {"type": "object", "description": "How to delete."},
         f"{_META}Status": {"type": "object", "description": "The answer to a request that yields no object."},
     }
+    known = [_name(kind) for kind in kinds if kind.typed is not None]
+    for name, schema in components([f"{_META}ObjectMeta", f"{_META}DeleteOptions", *known]).items():
+        schemas[name] = _referring(schema)
     paths: JsonObject = {}
     for kind in kinds:
-        schemas[_name(kind)] = _schema(kind)
+        if kind.typed is None:
+            schemas[_name(kind)] = _schema(kind)
+        else:
+            identity = _identity(kind.group, kind.version, kind.kind)
+            schemas[_name(kind)]["x-kubernetes-group-version-kind"] = [identity]
         schemas[f"{_name(kind)}List"] = _list_schema(kind)
         paths.update(_paths(kind))
     return {
@@ -63,14 +63,9 @@ def document(group: str, version: str, kinds: Sequence[Kind]) -> JsonObject:
 
 
 def _name(kind: Kind) -> str:
-    package = _PACKAGES.get(kind.group)
-    if package is None:
-        package = (
-            ".".join(reversed(kind.group.split(".")))
-            if kind.custom
-            else f"io.k8s.api.{kind.group.removesuffix('.k8s.io').split('.')[0]}"
-        )
-    return f"{package}.{kind.version}.{kind.kind}"
+    if not kind.custom:
+        return schema_name(kind.group, kind.version, kind.kind)
+    return f"{'.'.join(reversed(kind.group.split('.')))}.{kind.version}.{kind.kind}"
 
 
 def _schema(kind: Kind) -> JsonObject:
@@ -94,12 +89,30 @@ def _list_schema(kind: Kind) -> JsonObject:
     }
 
 
-def _linked(schema: Any, *, inside_metadata: bool = False) -> Any:
-    """The schema with `metadata` and int-or-string as references, which is how clients know them."""
+def _referring(schema: JsonObject) -> JsonObject:
+    """A built-in schema as clients know it: what stands beside a reference keeps it company in `allOf`."""
+    result = dict(schema)
+    if "properties" in schema:
+        result["properties"] = {name: _beside(field, alone=False) for name, field in schema["properties"].items()}
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            result[keyword] = _beside(schema[keyword], alone=True)
+    return result
+
+
+def _beside(schema: JsonObject, *, alone: bool) -> JsonObject:
+    if "$ref" not in schema:
+        return _referring(schema)
+    if alone and len(schema) == 1:
+        return schema
+    own = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**own, "allOf": [{"$ref": schema["$ref"]}]}
+
+
+def _linked(schema: Any) -> Any:
+    """The schema with int-or-string as a reference, which is how clients know it."""
     if not isinstance(schema, dict):
         return schema
-    if schema is OBJECT_META and not inside_metadata:
-        return {"description": schema["description"], "allOf": [_reference("ObjectMeta")]}
     if schema.get("x-kubernetes-int-or-string"):
         return {**schema, "allOf": [*schema.get("allOf", ()), {"$ref": f"#/components/schemas/{_INT_OR_STRING}"}]}
     result = dict(schema)

@@ -15,7 +15,7 @@ from kardinal.localplane.errors import StatusError
 from kardinal.localplane.handlers.reading import renderer_for, selector_for
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects import Deleted, Deletion, Guard, Lists, Objects, WriteOptions, Written, parse_options
-from kardinal.localplane.patches import json_patch, merge_patch, strategic_merge
+from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
 from kardinal.localplane.security import Access, refuse_escalation
 from kardinal.localplane.statuses import bad_request
 from kardinal.localplane.storage import Store
@@ -84,14 +84,22 @@ class Writing:
         return await self._delete_collection(exchange, target, body)
 
     async def _create(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
-        document = (await decode_document(body, content_type(exchange.request), kind=target.kind)).document
-        namespace, options = target.namespace, self._options(exchange, target)
-        written = self._objects.create(target.kind, document, namespace=namespace, options=options)
+        sent = await decode_document(body, content_type(exchange.request), kind=target.kind)
+        options = self._options(exchange, target, faults=sent.strict)
+        written = self._objects.create(target.kind, sent.document, namespace=target.namespace, options=options)
         return self._written(exchange, target, written)
 
     async def _update(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
-        document = (await decode_document(body, content_type(exchange.request), kind=target.kind)).document
-        return self._modify(exchange, target, lambda live: document, replace=True)
+        sent = await decode_document(body, content_type(exchange.request), kind=target.kind)
+        written = self._objects.replace(
+            target.kind,
+            sent.document,
+            namespace=target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            options=_options(exchange, target, faults=sent.strict),
+        )
+        return self._written(exchange, target, written)
 
     async def _patch(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
         media_type = content_type(exchange.request)
@@ -103,7 +111,16 @@ class Writing:
         patch = await decode_patch(body)
         if media_type == APPLY:
             return self._apply(exchange, target, patch)
-        return self._modify(exchange, target, _patcher(kind, media_type, patch), replace=False)
+        written = self._objects.patch(
+            kind,
+            _patcher(kind, media_type, patch),
+            shown=go_text(patch) if media_type == _STRATEGIC_PATCH else None,
+            namespace=target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            options=_options(exchange),
+        )
+        return self._written(exchange, target, written)
 
     def _apply(self, exchange: Exchange, target: Target, applied: Any) -> web.Response:
         if not isinstance(applied, dict):
@@ -122,20 +139,6 @@ class Writing:
             subresource=target.subresource,
             force=flag(exchange.query, "force"),
             options=self._options(exchange, target),
-        )
-        return self._written(exchange, target, written)
-
-    def _modify(
-        self, exchange: Exchange, target: Target, modify: Callable[[JsonObject], JsonObject], *, replace: bool
-    ) -> web.Response:
-        written = self._objects.update(
-            target.kind,
-            namespace=target.namespace,
-            name=target.name,
-            modify=modify,
-            subresource=target.subresource,
-            options=self._options(exchange, target),
-            replace=replace,
         )
         return self._written(exchange, target, written)
 
@@ -164,7 +167,7 @@ class Writing:
         renderer = renderer_for(exchange, target, clock=self._clock)
         return json_response(b"".join([piece async for piece in renderer.list(entries, metadata={})]))
 
-    def _options(self, exchange: Exchange, target: Target) -> WriteOptions:
+    def _options(self, exchange: Exchange, target: Target, *, faults: tuple[str, ...] = ()) -> WriteOptions:
         query = exchange.query
         validation = query.get("fieldValidation") or "Warn"
         if validation not in {"Strict", "Warn", "Ignore"}:
@@ -177,6 +180,7 @@ class Writing:
             manager=manager_of(exchange),
             dry_run=_is_dry_run(exchange),
             validation=validation,
+            faults=faults,
             guard=self._guard(exchange, target),
         )
 

@@ -7,7 +7,7 @@
 Built on schemas and tables; the kinds that are always there are in `builtin`.
 """
 
-from kardinal.localplane.kinds.kind import Kind, View
+from kardinal.localplane.kinds.kind import Kind, Typed, View
 from kardinal.localplane.kinds.registry import Registry
 
-__all__ = ["Kind", "Registry", "View"]
+__all__ = ["Kind", "Registry", "Typed", "View"]

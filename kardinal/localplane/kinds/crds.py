@@ -96,7 +96,7 @@ def kinds_of(document: JsonObject) -> list[Kind]:
             selectable_fields=tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ()),
             deprecation=_deprecation(spec, version),
             column_definitions=tuple(version.get("additionalPrinterColumns", ())),
-            schema=version.get("schema", {}).get("openAPIV3Schema"),
+            custom_schema=version.get("schema", {}).get("openAPIV3Schema"),
         )
         for version in spec["versions"]
         if version.get("served")

@@ -10,12 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause
 from kardinal.localplane.schemas import Validator, compile_validator
 from kardinal.localplane.tables import Column, builtin_columns, custom_columns
 
-__all__ = ["Kind", "View"]
+__all__ = ["Kind", "Typed", "View"]
+
+
+class Typed(Protocol):
+    """What a built-in kind has in place of a CRD's schema: a Go type, and code that knows it."""
+
+    @property
+    def schema(self) -> JsonObject: ...
+
+    def decode(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
+        """The document as an object of the kind, and the paths of fields that the kind does not have.
+
+        Raises `Unreadable` for what is no object of the kind at all.
+        """
+        ...
+
+    def prepare(self, document: JsonObject, *, old: JsonObject | None) -> None:
+        """Fill in and put back what is the server's to set. Changes nothing but `document` itself."""
+        ...
+
+    def problems(self, document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
+        """Everything for which the document must be refused."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +57,7 @@ class Kind:
     `custom`: brought by a CRD; strategic merge does not exist for it.
     `generation`: metadata.generation counts its changes; `annotated_generation`: and those of its annotations.
     `unconditional_update`: a PUT may come without a resourceVersion.
+    `status_keeps`: the fields of metadata that a write to the status cannot change; None: all of them.
     `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
     `stored`: False for reviews, which are answered and forgotten.
     `selectable_fields`: what its objects may be selected by, besides name and namespace.
@@ -53,12 +78,14 @@ class Kind:
     generation: bool = False
     annotated_generation: bool = False
     unconditional_update: bool = True
+    status_keeps: frozenset[str] | None = None
     shared_storage: str = ""
     stored: bool = True
     selectable_fields: tuple[str, ...] = ()
     deprecation: str = ""
     view: View | None = field(default=None, compare=False, repr=False)
-    schema: JsonObject | None = field(default=None, compare=False, repr=False)
+    typed: Typed | None = field(default=None, compare=False, repr=False)
+    custom_schema: JsonObject | None = field(default=None, compare=False, repr=False)
     column_definitions: tuple[JsonObject, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
@@ -81,6 +108,12 @@ class Kind:
             return custom_columns(list(self.column_definitions), field="spec.versions[0].additionalPrinterColumns")
         return builtin_columns(self.group, self.kind)
 
+    @property
+    def schema(self) -> JsonObject | None:
+        """The OpenAPI v3 schema of its objects."""
+        return self.custom_schema if self.typed is None else self.typed.schema
+
     @cached_property
     def validator(self) -> Validator | None:
-        return None if self.schema is None else compile_validator(self.schema)
+        """What judges an object by the schema of its CRD."""
+        return None if self.custom_schema is None else compile_validator(self.custom_schema)

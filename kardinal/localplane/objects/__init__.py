@@ -10,7 +10,6 @@
 Knows nothing of HTTP.
 """
 
-from kardinal.localplane.objects.admission import NAMESPACE_FINALIZER
 from kardinal.localplane.objects.composition import viewed
 from kardinal.localplane.objects.deletion import (
     FOREGROUND,
@@ -32,7 +31,6 @@ from kardinal.localplane.objects.selectors import Selector
 
 __all__ = [
     "FOREGROUND",
-    "NAMESPACE_FINALIZER",
     "ORPHAN",
     "Deleted",
     "Deletion",

@@ -26,9 +26,9 @@ __all__ = [
     "same",
     "stored_form",
     "viewed",
+    "without_status",
 ]
 
-_DEPLOYMENT = ("apps", "Deployment")
 
 
 def viewed(kind: Kind, document: JsonObject) -> JsonObject:
@@ -115,27 +115,34 @@ def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresourc
     return document
 
 
+def without_status(kind: Kind, document: JsonObject) -> JsonObject:
+    """The document of a new object, whose status nobody has reported yet."""
+    if not kind.status:
+        return document
+    document = {key: value for key, value in document.items() if key != "status"}
+    if kind.typed is not None:
+        blank, _ = kind.typed.decode({})
+        document["status"] = blank["status"]
+    return document
+
+
 def _metadata_beside_status(kind: Kind, metadata: JsonObject, *, live: JsonObject) -> JsonObject:
-    """Through /status a built-in kind lets its metadata be changed, save a Deployment its labels; a custom one not."""
-    kept = dict(metadata)
-    if kind.custom:
+    """The metadata of an object whose status is written: which of it may change is a matter of the kind."""
+    if kind.status_keeps is None:
         kept = {key: value for key, value in live.items() if key != "managedFields"}
-        if "managedFields" in metadata:
-            kept["managedFields"] = metadata["managedFields"]
-    elif (kind.group, kind.kind) == _DEPLOYMENT:
-        kept.pop("labels", None)
-        if "labels" in live:
-            kept["labels"] = live["labels"]
-    return kept
+        return kept | {key: metadata[key] for key in ("managedFields",) if key in metadata}
+    kept = {key: value for key, value in metadata.items() if key not in kind.status_keeps}
+    return kept | {key: live[key] for key in kind.status_keeps if key in live}
 
 
 def ignored_fields(kind: Kind, *, subresource: str) -> FieldSet:
     """What no write through this endpoint can claim, because the endpoint leaves it as it is."""
     if subresource != "status":
         return {"f:status": {}} if kind.status else {}
-    if kind.custom:
+    if kind.status_keeps is None:
         return {"f:metadata": {}, "f:spec": {}}
-    return {"f:spec": {}, "f:metadata": {"f:labels": {}}} if (kind.group, kind.kind) == _DEPLOYMENT else {"f:spec": {}}
+    kept = {f"f:{key}": {} for key in sorted(kind.status_keeps)}
+    return {"f:spec": {}, "f:metadata": kept} if kept else {"f:spec": {}}
 
 
 def refuse_new_finalizers(kind: Kind, document: JsonObject, *, live: JsonObject) -> None:

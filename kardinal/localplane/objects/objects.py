@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -35,8 +35,10 @@ from kardinal.localplane.objects.composition import (
     same,
     stored_form,
     viewed,
+    without_status,
 )
 from kardinal.localplane.objects.deletion import is_held_by_content, is_terminating
+from kardinal.localplane.objects.typing import judge_strictly, read_body, read_patched
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
 
@@ -55,12 +57,16 @@ def _unguarded(document: JsonObject, old: JsonObject | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write; `guard` sees what would be stored, and what is there now, and may refuse it."""
+    """How to write; `guard` sees what would be stored, and what is there now, and may refuse it.
+
+    `faults` are what the decoder of the body found, such as repeated fields.
+    """
 
     manager: str = "unknown"
     dry_run: bool = False
     validation: str = "Warn"
     guard: Guard = _unguarded
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,9 @@ class Objects:
         self._clock = clock
 
     def create(self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions) -> Written:
-        return self._create(kind, document, namespace=namespace, options=options, applied=False)
+        document, warnings = read_body(kind, document, validation=options.validation, faults=options.faults)
+        written = self._create(kind, document, namespace=namespace, options=options, applied=False)
+        return replace(written, warnings=warnings + written.warnings)
 
     def _create(
         self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions, applied: bool
@@ -97,33 +105,67 @@ class Objects:
         metadata["creationTimestamp"] = timestamp(self._clock.now())
         if kind.generation:
             metadata["generation"] = 1
-        if kind.status:
-            document.pop("status", None)
-        document, warnings = self._checked(kind, document, old=None, options=options)
+        document, warnings = self._shaped(kind, without_status(kind, document), old=None, options=options)
+        self._track(kind, document, live=None, subresource="", options=options, applied=applied)
+        self._admit(kind, document, old=None, options=options)
         if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
             raise statuses.already_exists(kind, name)
-        self._track(kind, document, live=None, subresource="", options=options, applied=applied)
         return Written(self._commit(kind, document, options=options), warnings, created=True)
 
-    def update(
+    def replace(
         self,
         kind: Kind,
+        document: JsonObject,
         *,
         namespace: str,
         name: str,
-        modify: Modify,
-        subresource: str = "",
+        subresource: str,
         options: WriteOptions,
-        replace: bool = False,
     ) -> Written:
-        """Commit what `modify` makes of the live object; `replace` for a PUT, which must say what it has seen."""
+        """PUT: the document in the place of the live object, which some kinds must say they have seen."""
+        document, warnings = read_body(kind, document, validation=options.validation, faults=options.faults)
+        entry = self._live(kind, namespace=namespace, name=name)
+        written = self._update(kind, entry, document, subresource=subresource, options=options, replaced=True)
+        return replace(written, warnings=warnings + written.warnings)
+
+    def patch(
+        self,
+        kind: Kind,
+        modify: Modify,
+        *,
+        shown: str | None = None,
+        namespace: str,
+        name: str,
+        subresource: str,
+        options: WriteOptions,
+    ) -> Written:
+        """PATCH: what `modify` makes of the live object. When that is none, `shown` is the patch to complain of."""
+        entry = self._live(kind, namespace=namespace, name=name)
+        document, warnings = read_patched(
+            kind, modify(viewed(kind, entry.decode())), shown=shown, validation=options.validation
+        )
+        written = self._update(kind, entry, document, subresource=subresource, options=options, replaced=False)
+        return replace(written, warnings=warnings + written.warnings)
+
+    def _live(self, kind: Kind, *, namespace: str, name: str) -> Entry:
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
         if entry is None:
             raise statuses.not_found(kind, name)
+        return entry
+
+    def _update(
+        self,
+        kind: Kind,
+        entry: Entry,
+        document: JsonObject,
+        *,
+        subresource: str,
+        options: WriteOptions,
+        replaced: bool,
+    ) -> Written:
         live = viewed(kind, entry.decode())
-        document = modify(viewed(kind, entry.decode()))
-        metadata = identify(kind, document, namespace=namespace, name=name)
-        check_preconditions(kind, metadata, live=live["metadata"], replace=replace)
+        metadata = identify(kind, document, namespace=entry.namespace, name=entry.name)
+        check_preconditions(kind, metadata, live=live["metadata"], replace=replaced)
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=False)
 
@@ -147,6 +189,8 @@ class Objects:
         writer = self._writer(kind, subresource=subresource, options=options)
         document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
         document = document | {"metadata": dict(document["metadata"])}
+        if kind.typed is not None:
+            document, _ = kind.typed.decode(document)
         metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
             return self._create(kind, document, namespace=namespace, options=options, applied=True)
@@ -168,8 +212,9 @@ class Objects:
         metadata = document["metadata"]
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
-        document, warnings = self._checked(kind, document, old=live, options=options)
+        document, warnings = self._shaped(kind, document, old=live, options=options)
         self._track(kind, document, live=live, subresource=subresource, options=options, applied=applied)
+        self._admit(kind, document, old=live, options=options)
         if same(document, live):
             return Written(entry, warnings)
         metadata = document["metadata"]
@@ -203,10 +248,12 @@ class Objects:
         ignored = ignored_fields(kind, subresource=subresource)
         return Writer(options.manager, self._clock.now(), subresource, ignored)
 
-    def _checked(
+    def _shaped(
         self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions
     ) -> tuple[JsonObject, tuple[str, ...]]:
-        """The document as it would be stored; raises for everything that is wrong with it."""
+        """The document in the shape of its kind; raises for what its schema says is wrong with it."""
+        if kind.typed is not None:
+            return document, ()
         unknown = rules.prune(document["metadata"])
         causes = rules.validate(kind, document["metadata"])
         if kind.validator is not None:
@@ -214,13 +261,24 @@ class Objects:
             document = outcome.object
             unknown += outcome.unknown_fields
             causes += outcome.causes
-        warnings = _judge_unknown(kind, unknown, options=options)
+        described = [f'unknown field "{path}"' for path in unknown]
+        warnings = judge_strictly(kind, [*described, *options.faults], validation=options.validation)
+        if causes:
+            raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
+        return document, warnings
+
+    def _admit(self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions) -> None:
+        """Set what is the server's to set, then judge the whole; nobody owns what is set here."""
+        metadata, causes = document["metadata"], []
+        if kind.typed is not None:
+            kind.typed.prepare(document, old=old)
+            rules.prune(metadata)
+            causes = rules.validate(kind, metadata) + kind.typed.problems(document, old=old)
         if not causes:
             options.guard(document, old)
             causes = admit(kind, document, old=old)
         if causes:
-            raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
-        return document, warnings
+            raise statuses.invalid(kind, metadata.get("name", ""), causes)
 
     def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
         stored = stored_form(kind, document)
@@ -257,15 +315,3 @@ class Objects:
             message = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
             raise statuses.forbidden(kind, name, message, causes=[cause])
-
-
-def _judge_unknown(kind: Kind, unknown: list[str], *, options: WriteOptions) -> tuple[str, ...]:
-    if not unknown or options.validation == "Ignore":
-        return ()
-    described = [f'unknown field "{path}"' for path in unknown]
-    if options.validation == "Strict":
-        raise statuses.bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-            f"strict decoding error: {', '.join(described)}"
-        )
-    return tuple(described)

@@ -7,6 +7,6 @@ strategic    strategic merge patch, which needs a schema
 
 from kardinal.localplane.patches.generic import merge_patch
 from kardinal.localplane.patches.operations import json_patch
-from kardinal.localplane.patches.strategic import strategic_merge
+from kardinal.localplane.patches.strategic import go_text, strategic_merge
 
-__all__ = ["json_patch", "merge_patch", "strategic_merge"]
+__all__ = ["go_text", "json_patch", "merge_patch", "strategic_merge"]

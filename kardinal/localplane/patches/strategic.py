@@ -22,7 +22,7 @@ from kardinal.localplane.builtin import with_metadata
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import PatchError
 
-__all__ = ["strategic_merge"]
+__all__ = ["go_text", "strategic_merge"]
 
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"
@@ -144,3 +144,17 @@ def _strings(value: Any, name: str) -> Iterable[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise PatchError(400, "BadRequest", f"{name} needs a list of strings")
     return value
+
+
+def go_text(value: Any) -> str:
+    """A patch as the real server shows it in a refusal: printed by Go, with sorted keys."""
+    match value:
+        case dict():
+            return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(go_text, value))}]"
+        case None:
+            return "<nil>"
+        case bool():
+            return str(value).lower()
+    return str(value)

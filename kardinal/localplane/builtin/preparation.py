@@ -1,0 +1,151 @@
+"""What the real server sets in an object of a built-in kind before it judges and stores it.
+
+One function per kind that needs one, run after defaults on every create and update. Addresses and ports of services
+are drawn, not allocated: nothing listens at them. What admission plugins of a usual cluster add (tolerations and a
+priority for pods, protection for volumes) is part of it, since it is what people see.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable
+from typing import Final
+
+from kardinal.localplane.documents import JsonObject
+
+__all__ = ["NAMESPACE_FINALIZER", "prepare"]
+
+NAMESPACE_FINALIZER: Final = "kubernetes"
+
+Prepare = Callable[[JsonObject, JsonObject | None], None]
+
+_draw = random.SystemRandom()
+_TOLERATED_SECONDS: Final = 300
+_TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def prepare(group: str, kind: str, document: JsonObject, *, old: JsonObject | None) -> None:
+    """Complete `document`, which is fresh and shares nothing with the live object."""
+    found = _PREPARATIONS.get((group, kind))
+    if found is not None:
+        found(document, old)
+
+
+def _namespace(namespace: JsonObject, old: JsonObject | None) -> None:
+    # Only the namespace controller ends a namespace, through its own subresource.
+    namespace["spec"] = {"finalizers": [NAMESPACE_FINALIZER]} if old is None else old["spec"]
+
+
+def _secret(secret: JsonObject, old: JsonObject | None) -> None:
+    plain = secret.pop("stringData", None)
+    if plain:
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
+        secret["data"] = {**secret.get("data", {}), **encoded}
+
+
+def _pod(pod: JsonObject, old: JsonObject | None) -> None:
+    if old is not None:
+        return
+    spec = pod["spec"]
+    pod["status"] = {
+        "phase": "Pending",
+        "qosClass": _quality([*(spec.get("containers") or ()), *spec.get("initContainers", ())]),
+    }
+    spec.setdefault("priority", 0)
+    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    tolerations = spec.setdefault("tolerations", [])
+    for key in _TOLERATED:
+        if not any(one.get("key", key) == key and one.get("effect", "NoExecute") == "NoExecute" for one in tolerations):
+            tolerations.append(
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
+            )
+
+
+def _quality(containers: list[JsonObject]) -> str:
+    """The quality of service that a pod's requests and limits amount to."""
+    pairs = [
+        (resources.get("requests", {}).get(name), resources.get("limits", {}).get(name))
+        for resources in (container["resources"] for container in containers)
+        for name in ("cpu", "memory")
+    ]
+    if not any(request or limit for request, limit in pairs):
+        return "BestEffort"
+    return "Guaranteed" if all(limit and request == limit for request, limit in pairs) else "Burstable"
+
+
+def _service(service: JsonObject, old: JsonObject | None) -> None:
+    spec = service["spec"]
+    if spec["type"] == "ExternalName":
+        for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if not spec.get(key):
+                spec.pop(key, None)
+        return
+    before = {} if old is None else old["spec"]
+    if not spec.get("clusterIP"):
+        address = f"10.{_draw.randint(96, 111)}.{_draw.randint(0, 255)}.{_draw.randint(1, 254)}"
+        spec["clusterIP"] = (spec.get("clusterIPs") or [before.get("clusterIP") or address])[0]
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    selectorless = spec["clusterIP"] == "None" and not spec.get("selector")
+    families = ["IPv6"] if ":" in spec["clusterIP"] else ["IPv4", "IPv6"] if selectorless else ["IPv4"]
+    spec.setdefault("ipFamilies", before.get("ipFamilies") or families)
+    policy = "RequireDualStack" if selectorless else "SingleStack"
+    spec.setdefault("ipFamilyPolicy", before.get("ipFamilyPolicy") or policy)
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        _node_ports(spec, before)
+
+
+def _node_ports(spec: JsonObject, before: JsonObject) -> None:
+    known = {(port["port"], port["protocol"]): port.get("nodePort") for port in before.get("ports", ())}
+    if spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        return
+    for port in spec.get("ports", ()):
+        if not port.get("nodePort"):
+            port["nodePort"] = known.get((port["port"], port["protocol"])) or _draw.randint(30000, 32767)
+
+
+def _job(job: JsonObject, old: JsonObject | None) -> None:
+    """A job selects its pods by its own uid, unless its author insists on something else."""
+    spec = job["spec"]
+    if old is not None or spec.get("manualSelector"):
+        return
+    labels = spec["template"]["metadata"].setdefault("labels", {})
+    uid, name = job["metadata"]["uid"], job["metadata"]["name"]
+    labels |= {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+    spec.setdefault("selector", {}).setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid
+
+
+def _protected(finalizer: str) -> Prepare:
+    """A volume that is in use is not deleted."""
+
+    def protect(volume: JsonObject, old: JsonObject | None) -> None:
+        finalizers = volume["metadata"].setdefault("finalizers", [])
+        if old is None and finalizer not in finalizers:
+            finalizers.append(finalizer)
+
+    return protect
+
+
+def _daemon_set(daemons: JsonObject, old: JsonObject | None) -> None:
+    if old is None:
+        daemons["metadata"]["annotations"] = {
+            **daemons["metadata"].get("annotations", {}),
+            "deprecated.daemonset.template.generation": "1",
+        }
+
+
+_PREPARATIONS: Final[dict[tuple[str, str], Prepare]] = {
+    ("", "Namespace"): _namespace,
+    ("", "PersistentVolume"): _protected("kubernetes.io/pv-protection"),
+    ("", "PersistentVolumeClaim"): _protected("kubernetes.io/pvc-protection"),
+    ("", "Pod"): _pod,
+    ("", "Secret"): _secret,
+    ("", "Service"): _service,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("batch", "Job"): _job,
+}

@@ -1,0 +1,45 @@
+"""A built-in kind as the rest of the server sees it: its schema, how a document becomes its object, what is refused.
+
+Everything is found by name and made on first use, so a kind that nobody touches costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kardinal.localplane.builtin import definitions
+from kardinal.localplane.builtin.decoding import decode
+from kardinal.localplane.builtin.preparation import prepare
+from kardinal.localplane.builtin.validation import problems
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause
+
+__all__ = ["BuiltinType"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinType:
+    """The Go type of one kind."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def name(self) -> str:
+        return definitions.schema_name(self.group, self.version, self.kind)
+
+    @property
+    def schema(self) -> JsonObject:
+        return definitions.schema(self.name)
+
+    def decode(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
+        decoded, unknown = decode(self.name, document)
+        api_version = f"{self.group}/{self.version}" if self.group else self.version
+        return {"apiVersion": api_version, "kind": self.kind, **decoded}, unknown
+
+    def prepare(self, document: JsonObject, *, old: JsonObject | None) -> None:
+        prepare(self.group, self.kind, document, old=old)
+
+    def problems(self, document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
+        return problems(self.group, self.kind, document, old=old)
