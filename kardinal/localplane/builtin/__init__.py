@@ -10,6 +10,7 @@ validation                      what it refuses
 events                          the two spellings of an Event
 """
 
+from kardinal.localplane.builtin.decoding import decode_metadata
 from kardinal.localplane.builtin.definitions import components, object_meta, schema_name, with_metadata
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.builtin.preparation import NAMESPACE_FINALIZER
@@ -23,6 +24,7 @@ __all__ = [
     "Field",
     "Struct",
     "components",
+    "decode_metadata",
     "object_meta",
     "schema_name",
     "struct",

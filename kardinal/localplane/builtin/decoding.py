@@ -26,7 +26,7 @@ from kardinal.localplane.builtin.types import Field, Struct, struct
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Unreadable
 
-__all__ = ["decode"]
+__all__ = ["decode", "decode_metadata"]
 
 _CRDS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _KINDS: Final = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
@@ -92,6 +92,12 @@ def decode(name: str, document: JsonObject) -> tuple[JsonObject, list[str]]:
     walk = _Walk()
     result = _shape(name).read(document, None, walk)
     return result, list(walk.unknown)
+
+
+def decode_metadata(metadata: JsonObject) -> tuple[JsonObject, list[str]]:
+    """The metadata of an object whose kind is no Go type, and the paths of fields that no metadata has."""
+    result, unknown = decode(f"{META}ObjectMeta", metadata)
+    return result, [f"metadata.{path}" for path in unknown]
 
 
 @cache

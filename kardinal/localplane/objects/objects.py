@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import orjson
 
@@ -38,7 +38,7 @@ from kardinal.localplane.objects.composition import (
     without_status,
 )
 from kardinal.localplane.objects.deletion import is_held_by_content, is_terminating
-from kardinal.localplane.objects.typing import judge_strictly, read_body, read_patched
+from kardinal.localplane.objects.typing import Source, unknown_fields
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
 
@@ -86,12 +86,18 @@ class Objects:
         self._clock = clock
 
     def create(self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions) -> Written:
-        document, warnings = read_body(kind, document, validation=options.validation, faults=options.faults)
-        written = self._create(kind, document, namespace=namespace, options=options, applied=False)
-        return replace(written, warnings=warnings + written.warnings)
+        document, source = Source(kind, options.validation, options.faults).read(document)
+        return self._create(kind, document, namespace=namespace, options=options, source=source, applied=False)
 
     def _create(
-        self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions, applied: bool
+        self,
+        kind: Kind,
+        document: JsonObject,
+        *,
+        namespace: str,
+        options: WriteOptions,
+        source: Source,
+        applied: bool,
     ) -> Written:
         metadata = identify(kind, document, namespace=namespace)
         if metadata.get("resourceVersion"):
@@ -105,7 +111,7 @@ class Objects:
         metadata["creationTimestamp"] = timestamp(self._clock.now())
         if kind.generation:
             metadata["generation"] = 1
-        document, warnings = self._shaped(kind, without_status(kind, document), old=None, options=options)
+        document, warnings = self._shaped(kind, without_status(kind, document), old=None, source=source)
         self._track(kind, document, live=None, subresource="", options=options, applied=applied)
         self._admit(kind, document, old=None, options=options)
         if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
@@ -123,10 +129,9 @@ class Objects:
         options: WriteOptions,
     ) -> Written:
         """PUT: the document in the place of the live object, which some kinds must say they have seen."""
-        document, warnings = read_body(kind, document, validation=options.validation, faults=options.faults)
+        document, source = Source(kind, options.validation, options.faults).read(document)
         entry = self._live(kind, namespace=namespace, name=name)
-        written = self._update(kind, entry, document, subresource=subresource, options=options, replaced=True)
-        return replace(written, warnings=warnings + written.warnings)
+        return self._update(kind, entry, document, subresource=subresource, options=options, source=source)
 
     def patch(
         self,
@@ -141,11 +146,10 @@ class Objects:
     ) -> Written:
         """PATCH: what `modify` makes of the live object. When that is none, `shown` is the patch to complain of."""
         entry = self._live(kind, namespace=namespace, name=name)
-        document, warnings = read_patched(
-            kind, modify(viewed(kind, entry.decode())), shown=shown, validation=options.validation
-        )
-        written = self._update(kind, entry, document, subresource=subresource, options=options, replaced=False)
-        return replace(written, warnings=warnings + written.warnings)
+        patched = modify(viewed(kind, entry.decode()))
+        source = Source(kind, options.validation, options.faults, shown=patched if shown is None else shown)
+        document, source = source.read(patched)
+        return self._update(kind, entry, document, subresource=subresource, options=options, source=source)
 
     def _live(self, kind: Kind, *, namespace: str, name: str) -> Entry:
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
@@ -161,13 +165,15 @@ class Objects:
         *,
         subresource: str,
         options: WriteOptions,
-        replaced: bool,
+        source: Source,
     ) -> Written:
         live = viewed(kind, entry.decode())
         metadata = identify(kind, document, namespace=entry.namespace, name=entry.name)
-        check_preconditions(kind, metadata, live=live["metadata"], replace=replaced)
+        check_preconditions(kind, metadata, live=live["metadata"], replace=source.shown is None)
         document = restricted(kind, document, live=live, subresource=subresource)
-        return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=False)
+        return self._change(
+            kind, entry, document, live=live, subresource=subresource, options=options, source=source, applied=False
+        )
 
     def apply(
         self,
@@ -189,14 +195,17 @@ class Objects:
         writer = self._writer(kind, subresource=subresource, options=options)
         document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
         document = document | {"metadata": dict(document["metadata"])}
+        source = Source(kind, options.validation, options.faults)
         if kind.typed is not None:
-            document, _ = kind.typed.decode(document)
+            document, source = source.read(document)
         metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
-            return self._create(kind, document, namespace=namespace, options=options, applied=True)
+            return self._create(kind, document, namespace=namespace, options=options, source=source, applied=True)
         check_preconditions(kind, metadata, live=live["metadata"], replace=False)
         document = restricted(kind, document, live=live, subresource=subresource)
-        return self._change(kind, entry, document, live=live, subresource=subresource, options=options, applied=True)
+        return self._change(
+            kind, entry, document, live=live, subresource=subresource, options=options, source=source, applied=True
+        )
 
     def _change(
         self,
@@ -207,12 +216,13 @@ class Objects:
         live: JsonObject,
         subresource: str,
         options: WriteOptions,
+        source: Source,
         applied: bool,
     ) -> Written:
         metadata = document["metadata"]
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
-        document, warnings = self._shaped(kind, document, old=live, options=options)
+        document, warnings = self._shaped(kind, document, old=live, source=source)
         self._track(kind, document, live=live, subresource=subresource, options=options, applied=applied)
         self._admit(kind, document, old=live, options=options)
         if same(document, live):
@@ -249,11 +259,11 @@ class Objects:
         return Writer(options.manager, self._clock.now(), subresource, ignored)
 
     def _shaped(
-        self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions
+        self, kind: Kind, document: JsonObject, *, old: JsonObject | None, source: Source
     ) -> tuple[JsonObject, tuple[str, ...]]:
         """The document in the shape of its kind; raises for what its schema says is wrong with it."""
         if kind.typed is not None:
-            return document, ()
+            return document, source.judge()
         unknown = rules.prune(document["metadata"])
         causes = rules.validate(kind, document["metadata"])
         if kind.validator is not None:
@@ -261,8 +271,7 @@ class Objects:
             document = outcome.object
             unknown += outcome.unknown_fields
             causes += outcome.causes
-        described = [f'unknown field "{path}"' for path in unknown]
-        warnings = judge_strictly(kind, [*described, *options.faults], validation=options.validation)
+        warnings = source.judge(*unknown_fields(unknown))
         if causes:
             raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
         return document, warnings
