@@ -60,7 +60,6 @@ async def test_names_follow_the_rules_of_dns(http: Http, widgets: str, name: str
     [
         ({"labels": {"a b": "c"}}, "metadata.labels"),
         ({"labels": {"a": "b c"}}, "metadata.labels"),
-        ({"labels": {"a": 1}}, "metadata.labels[a]"),
         ({"annotations": {"a": "x" * 300_000}}, "metadata.annotations"),
         ({"ownerReferences": [{"kind": "X"}]}, "metadata.ownerReferences[0].apiVersion"),
         ({"finalizers": ["not qualified"]}, "metadata.finalizers[0]"),

@@ -16,7 +16,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
-from kardinal.localplane.builtin import OBJECT_META
+from kardinal.localplane.builtin import object_meta
 from kardinal.localplane.documents import JsonObject
 
 __all__ = ["ANY", "Form", "Type", "type_of"]
@@ -83,6 +83,8 @@ _ATOMIC.element = _ATOMIC.items = _ATOMIC
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _SCALARS: Final = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
+_Known = dict[tuple[int, bool], Type]
+"""What was compiled already; a built-in schema may refer to itself."""
 _PLAIN_FORMATS: Final = frozenset({"", "byte"})
 
 
@@ -106,8 +108,7 @@ def type_of(schema: JsonObject | None) -> Type:
 
 @lru_cache(maxsize=512)
 def _root(key: _ByIdentity) -> Type:
-    root = _compile(key.schema, preserved=False)
-    return _with_identity(root)
+    return _with_identity(_compile(key.schema, {}))
 
 
 def _with_identity(found: Type) -> Type:
@@ -116,46 +117,50 @@ def _with_identity(found: Type) -> Type:
     return found
 
 
-def _compile(schema: JsonObject, *, preserved: bool) -> Type:
+def _compile(schema: JsonObject, known: _Known, *, preserved: bool = False) -> Type:
     preserved = preserved or schema.get(_PRESERVE) is True
+    place = (id(schema), preserved)
+    if place in known:
+        return known[place]
+    result = known[place] = Type()
     match schema.get("type", ""):
         case "object":
-            result = _map(schema, Type(), preserved=preserved)
+            _map(schema, result, known, preserved=preserved)
         case "array":
-            result = _list(schema, Type(), preserved=preserved)
+            _list(schema, result, known, preserved=preserved)
         case "string":
-            return Type(scalar="string" if schema.get("format", "") in _PLAIN_FORMATS else _UNTYPED)
+            result.scalar = "string" if schema.get("format", "") in _PLAIN_FORMATS else _UNTYPED
         case ("integer" | "number" | "boolean") as name:
-            return Type(scalar=_SCALARS[name])
+            result.scalar = _SCALARS[name]
         case _:
-            result = _map(schema, _list(schema, Type(scalar=_UNTYPED), preserved=preserved), preserved=preserved)
+            result.scalar = _UNTYPED
+            _list(schema, result, known, preserved=preserved)
+            _map(schema, result, known, preserved=preserved)
     return _with_identity(result) if schema.get(_EMBEDDED) else result
 
 
-def _map(schema: JsonObject, result: Type, *, preserved: bool) -> Type:
+def _map(schema: JsonObject, result: Type, known: _Known, *, preserved: bool) -> None:
     properties, extra = schema.get("properties") or {}, schema.get("additionalProperties")
     result.is_map = True
     result.atomic_map = schema.get("x-kubernetes-map-type") == "atomic"
-    result.fields = {name: _compile(child, preserved=preserved) for name, child in properties.items()}
+    result.fields = {name: _compile(child, known, preserved=preserved) for name, child in properties.items()}
     if isinstance(extra, dict):
-        result.element = _compile(extra, preserved=preserved)
+        result.element = _compile(extra, known, preserved=preserved)
     elif extra is True or (extra is None and (preserved or not (properties or schema.get(_EMBEDDED)))):
         result.element = ANY
-    return result
 
 
-def _list(schema: JsonObject, result: Type, *, preserved: bool) -> Type:
+def _list(schema: JsonObject, result: Type, known: _Known, *, preserved: bool) -> None:
     items = schema.get("items")
     result.is_list = True
-    result.items = _compile(items, preserved=preserved) if isinstance(items, dict) else _ATOMIC
+    result.items = _compile(items, known, preserved=preserved) if isinstance(items, dict) else _ATOMIC
     result.atomic_list = schema.get("x-kubernetes-list-type", "atomic") == "atomic"
     result.keys = tuple(sorted(schema.get("x-kubernetes-list-map-keys") or ()))
     if result.keys and isinstance(items, dict):
         declared = {key: (items.get("properties") or {}).get(key, {}).get("default") for key in result.keys}
         result.key_defaults = {key: value for key, value in declared.items() if value is not None}
-    return result
 
 
 _STRING: Final = Type(scalar="string")
-_METADATA: Final = _compile(OBJECT_META, preserved=False)
+_METADATA: Final = _compile(object_meta(), {})
 _WITHOUT_SCHEMA: Final = _with_identity(Type(is_map=True, element=ANY))

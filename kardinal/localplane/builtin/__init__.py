@@ -14,6 +14,7 @@ from kardinal.localplane.builtin.decoding import decode_metadata
 from kardinal.localplane.builtin.definitions import components, object_meta, schema_name, with_metadata
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.builtin.preparation import NAMESPACE_FINALIZER
+from kardinal.localplane.builtin.typed import BuiltinType
 from kardinal.localplane.builtin.types import Field, Struct, struct
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "CUSTOM_RESOURCE_DEFINITION",
     "NAMESPACE",
     "NAMESPACE_FINALIZER",
+    "BuiltinType",
     "Field",
     "Struct",
     "components",

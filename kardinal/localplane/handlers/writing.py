@@ -97,7 +97,7 @@ class Writing:
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
-            options=_options(exchange, target, faults=sent.strict),
+            options=self._options(exchange, target, faults=sent.strict),
         )
         return self._written(exchange, target, written)
 
@@ -118,7 +118,7 @@ class Writing:
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
-            options=_options(exchange),
+            options=self._options(exchange, target),
         )
         return self._written(exchange, target, written)
 

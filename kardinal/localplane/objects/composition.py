@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 
-
 def viewed(kind: Kind, document: JsonObject) -> JsonObject:
     """A stored document in the spelling of `kind`."""
     return document if kind.view is None else kind.view.outward(document)
@@ -141,7 +140,7 @@ def ignored_fields(kind: Kind, *, subresource: str) -> FieldSet:
         return {"f:status": {}} if kind.status else {}
     if kind.status_keeps is None:
         return {"f:metadata": {}, "f:spec": {}}
-    kept = {f"f:{key}": {} for key in sorted(kind.status_keeps)}
+    kept: FieldSet = {f"f:{key}": {} for key in sorted(kind.status_keeps)}
     return {"f:spec": {}, "f:metadata": kept} if kept else {"f:spec": {}}
 
 

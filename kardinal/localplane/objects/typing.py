@@ -2,7 +2,7 @@
 
 A built-in kind is a type: what does not fit it cannot be read, and is refused before anything else is looked at. Of
 a custom kind only the metadata is one; the rest is judged later, by its schema. How a document is refused depends on
-where it came from: as a bad request when it is the body, as an invalid patch when it is what a patch made of the object.
+where it came from: it is a bad request when it is the body, an invalid patch when a patch made it of the live object.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ callers, so that they come from where the server's own decisions come from.
 from __future__ import annotations
 
 from kardinal.localplane.apply import Writer, track_update
-from kardinal.localplane.builtin import builtin_schema
+from kardinal.localplane.builtin import BuiltinType
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
@@ -36,7 +36,7 @@ def _kind(group: str, kind: str, *, namespaced: bool = False) -> Kind:
         f"{kind}List",
         namespaced=namespaced,
         stored=False,
-        schema=builtin_schema(group, "v1", kind),
+        typed=BuiltinType(group, "v1", kind),
     )
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from kardinal.localplane.apply import Writer, track_update
-from kardinal.localplane.builtin import builtin_schema
+from kardinal.localplane.builtin import BuiltinType
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
@@ -64,7 +64,7 @@ class TokenRequests:
             None,
             request,
             by=Writer(manager, now, "token"),
-            schema=builtin_schema(_GROUP, "v1", "TokenRequest"),
+            schema=BuiltinType(_GROUP, "v1", "TokenRequest").schema,
         )
         if tracked:
             request["metadata"]["managedFields"] = tracked
