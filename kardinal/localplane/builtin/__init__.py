@@ -11,7 +11,7 @@ events                          the two spellings of an Event
 """
 
 from kardinal.localplane.builtin.decoding import decode_metadata
-from kardinal.localplane.builtin.definitions import components, object_meta, schema_name, with_metadata
+from kardinal.localplane.builtin.definitions import META, components, object_meta, schema_name, with_metadata
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.builtin.preparation import NAMESPACE_FINALIZER
 from kardinal.localplane.builtin.typed import BuiltinType
@@ -20,6 +20,7 @@ from kardinal.localplane.builtin.types import Field, Struct, struct
 __all__ = [
     "BUILTIN_KINDS",
     "CUSTOM_RESOURCE_DEFINITION",
+    "META",
     "NAMESPACE",
     "NAMESPACE_FINALIZER",
     "BuiltinType",

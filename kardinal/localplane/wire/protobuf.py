@@ -2,8 +2,9 @@
 
 kubectl since 1.32 and every Go controller send protobuf for built-in kinds and do not fall back to JSON when it is
 refused, so it must be understood; answers may stay JSON. A body is `k8s\\0` and an envelope with the type and the
-message. The decoder walks tables of field numbers and yields what the same object would be in JSON: Go writes every
-plain field, set or not, so an empty one is left out unless the table says it is behind a pointer.
+message. The decoder walks the generated tables of field numbers and yields what the same object would be in JSON. Go
+writes every plain field, set or not; which of the empty ones mean nothing is decided where the document is read as its
+type, as it is for JSON.
 
 A kind that is not in the tables is refused, and a field that is not is refused by number: dropping it silently would
 store another object than the client sent. Design: local-plane.md 2.2 (item 1).
@@ -12,25 +13,26 @@ store another object than the client sent. Design: local-plane.md 2.2 (item 1).
 from __future__ import annotations
 
 import base64
+import struct as binary
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
+from kardinal.localplane.builtin import META, Field, schema_name, struct
 from kardinal.localplane.documents import JsonObject, micro_timestamp, timestamp
 from kardinal.localplane.errors import UnsupportedProtobuf
-from kardinal.localplane.wire.protobuf_tables import KINDS, MESSAGES
 
 __all__ = ["decode"]
 
-_MAGIC = b"k8s\0"
-_EPOCH = datetime.fromtimestamp(0, UTC)
+_MAGIC: Final = b"k8s\0"
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_CRDS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
 Read = Callable[[Any], Any]
-Table = dict[int, tuple[str, str, Read]]
-"""By number: the field's name, whether it is `one` value, a `list` or a `map`, and how a value is read."""
+Table = dict[int, tuple[Field, Read]]
 
 
 def decode(body: bytes) -> JsonObject:
@@ -41,13 +43,24 @@ def decode(body: bytes) -> JsonObject:
         envelope = dict(_fields(body[len(_MAGIC) :]))
         meta = {number: str(text, "utf-8") for number, text in _fields(envelope.get(1, b""))}
         api_version, kind = meta.get(1, ""), meta.get(2, "")
-        name = "DeleteOptions" if kind == "DeleteOptions" else KINDS.get((api_version, kind))
-        if name is None:
-            raise UnsupportedProtobuf(f"protobuf bodies of {api_version}, Kind={kind} are not supported; send JSON")
-        return {"apiVersion": api_version, "kind": kind, **_message(name, envelope.get(2, b""))}
-    except (IndexError, TypeError, ValueError, OverflowError):
+        message = _message(_type_of(api_version, kind), envelope.get(2, b""))
+        return message | {"apiVersion": api_version, "kind": kind}
+    except (IndexError, TypeError, ValueError, OverflowError, RecursionError, binary.error):
         # The cause may quote the body, which may be a Secret.
         raise UnsupportedProtobuf("the body is not a well-formed protobuf message") from None
+
+
+def _type_of(api_version: str, kind: str) -> str:
+    """The type of a kind; DeleteOptions exist in every group."""
+    group, _, version = api_version.rpartition("/")
+    name = f"{META}DeleteOptions" if kind == "DeleteOptions" else schema_name(group, version, kind)
+    try:
+        struct(name)
+    except KeyError:
+        raise UnsupportedProtobuf(
+            f"protobuf bodies of {api_version}, Kind={kind} are not supported; send JSON"
+        ) from None
+    return name
 
 
 def _message(name: str, data: bytes) -> JsonObject:
@@ -55,17 +68,18 @@ def _message(name: str, data: bytes) -> JsonObject:
     result: JsonObject = {}
     for number, value in _fields(data):
         if number not in table:
-            raise UnsupportedProtobuf(f"unknown field {number} of {name} in the protobuf body", unknown_field=True)
-        field, shape, read = table[number]
-        if shape == "list":
-            result.setdefault(field, []).append(read(value))
-        elif shape == "map":
+            short = name.rpartition(".")[2]
+            raise UnsupportedProtobuf(f"unknown field {number} of {short} in the protobuf body", unknown_field=True)
+        field, read = table[number]
+        if field.empty == "~":
+            result |= read(value)
+        elif field.many == "[":
+            result.setdefault(field.name, []).append(read(value))
+        elif field.many == "{":
             entry = dict(_fields(value))
-            result.setdefault(field, {})[str(entry.get(1, b""), "utf-8")] = read(entry.get(2, b""))
+            result.setdefault(field.name, {})[str(entry.get(1, b""), "utf-8")] = read(entry.get(2, b""))
         else:
-            item = read(value)
-            if item is not None:
-                result[field] = item
+            result[field.name] = read(value)
     return result
 
 
@@ -74,18 +88,22 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
     position, end = 0, len(data)
     while position < end:
         tag, position = _varint(data, position)
-        wire = tag & 7
-        if wire == 0:
-            value, position = _varint(data, position)
-            yield tag >> 3, value
-        elif wire == 2:
-            length, position = _varint(data, position)
-            if position + length > end:
-                raise ValueError("a field is longer than its message")
-            yield tag >> 3, data[position : position + length]
-            position += length
-        else:
-            raise ValueError("a wire type that Kubernetes does not use")
+        match tag & 7:
+            case 0:
+                value, position = _varint(data, position)
+                yield tag >> 3, value
+            case 1:
+                (value,) = binary.unpack_from("<d", data, position)
+                yield tag >> 3, value
+                position += 8
+            case 2:
+                length, position = _varint(data, position)
+                if length < 0 or position + length > end:
+                    raise ValueError("a field is longer than its message")
+                yield tag >> 3, data[position : position + length]
+                position += length
+            case _:
+                raise ValueError("a wire type that Kubernetes does not use")
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -103,53 +121,75 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 @cache
 def _table(name: str) -> Table:
-    table: Table = {}
-    for row in MESSAGES[name].split("; "):
-        number, field, kind = row.split(" ")
-        shape = {"[": "list", "{": "map"}.get(kind[0], "one")
-        table[int(number)] = (field, shape, _reader(kind.strip("[]{}"), optional=shape == "one"))
-    return table
+    return {number: (field, _reader(field.type)) for number, field in struct(name).by_number.items()}
 
 
-def _reader(kind: str, *, optional: bool) -> Read:
-    """How a value becomes JSON; None stands for a field that is not set."""
-    if kind == "FieldsV1":
-        return lambda data: _message("FieldsV1", data).get("raw")
-    if kind == "ExtraValue":
-        return lambda data: _message("ExtraValue", data).get("items", [])
-    if kind in MESSAGES:
-        return (lambda data: _message(kind, data) or None) if optional else (lambda data: _message(kind, data))
-    read = _SCALARS[kind.lower()]
-    return (lambda value: read(value) or None) if optional and kind.islower() else read
+def _reader(type_: str) -> Read:
+    if type_ in _READERS:
+        return _READERS[type_]
+    return lambda data: _message(type_, data)
 
 
 def _text(data: Any) -> str:
     return str(data, "utf-8")
 
 
-def _moment(data: bytes) -> datetime | None:
+def _encoded(data: Any) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _moment(spell: Callable[[datetime], str]) -> Read:
+    def read(data: bytes) -> str | None:
+        parts = dict(_fields(data))
+        if not parts:
+            return None
+        return spell(_EPOCH + timedelta(seconds=parts.get(1, 0), microseconds=parts.get(2, 0) // 1000))
+
+    return read
+
+
+def _first(read: Read, *, otherwise: Any) -> Read:
+    """A message whose only field is the value."""
+    return lambda data: next((read(value) for number, value in _fields(data) if number == 1), otherwise)
+
+
+def _int_or_string(data: bytes) -> int | str:
     parts = dict(_fields(data))
-    if not parts:
-        return None
-    return _EPOCH + timedelta(seconds=parts.get(1, 0), microseconds=parts.get(2, 0) // 1000)
+    return _text(parts.get(3, b"")) if parts.get(1) else int(parts.get(2, 0))
 
 
-def _time(data: bytes) -> str | None:
-    moment = _moment(data)
-    return None if moment is None else timestamp(moment)
+def _texts(data: bytes) -> list[str]:
+    return [_text(value) for _, value in _fields(data)]
 
 
-def _micro_time(data: bytes) -> str | None:
-    moment = _moment(data)
-    return None if moment is None else micro_timestamp(moment)
+def _one_of(name: str, *, plain: str) -> Read:
+    """A schema, or something simpler, which JSON writes in its place."""
+
+    def read(data: bytes) -> Any:
+        message = _message(name, data)
+        return message["schema"] if "schema" in message else message.get(plain)
+
+    return read
 
 
-_SCALARS: dict[str, Read] = {
-    "b": bool,
-    "i": int,
-    "j": orjson.loads,
-    "s": _text,
-    "t": _time,
-    "u": _micro_time,
-    "x": lambda data: base64.b64encode(data).decode(),
+_READERS: Final[dict[str, Read]] = {
+    "string": _text,
+    "bool": bool,
+    "int32": int,
+    "int64": int,
+    "double": float,
+    "bytes": _encoded,
+    f"{META}Time": _moment(timestamp),
+    f"{META}MicroTime": _moment(micro_timestamp),
+    f"{META}FieldsV1": _first(orjson.loads, otherwise=None),
+    "io.k8s.api.authentication.v1.ExtraValue": _texts,
+    "io.k8s.api.authorization.v1.ExtraValue": _texts,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": _first(_text, otherwise="0"),
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _first(orjson.loads, otherwise=None),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
+    f"{_CRDS}JSON": _first(orjson.loads, otherwise=None),
+    f"{_CRDS}JSONSchemaPropsOrArray": _one_of(f"{_CRDS}JSONSchemaPropsOrArray", plain="jSONSchemas"),
+    f"{_CRDS}JSONSchemaPropsOrBool": _one_of(f"{_CRDS}JSONSchemaPropsOrBool", plain="allows"),
+    f"{_CRDS}JSONSchemaPropsOrStringArray": _one_of(f"{_CRDS}JSONSchemaPropsOrStringArray", plain="property"),
 }
+"""The types that JSON writes otherwise than as their fields."""
