@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Generator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Generator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aiohttp
@@ -22,6 +22,7 @@ from tests.contract.recordings import Recording
 from tests.contract.scope import Scope
 from tests.contract.tape import Tape
 from tests.contract.wire import Api
+from tests.support.kubectl import Kubectl
 from tests.support.target import Target
 
 RUN = hashlib.sha256(os.urandom(8)).hexdigest()[:5]
@@ -108,3 +109,18 @@ async def api(cluster: Cluster, request: pytest.FixtureRequest) -> AsyncIterator
         yield api
         if cluster.real:
             await scope.tidy(api.silent)
+
+
+@pytest.fixture
+async def run(kubectl: Callable[[Path], Kubectl], cluster: Cluster, api: Api) -> Kubectl:
+    """kubectl as the administrator, in a namespace of this test alone."""
+    namespace = api.namespace
+    await api.silent.get("/version")
+    return replace(kubectl(cluster.kubeconfig), namespace=namespace)
+
+
+@pytest.fixture
+async def widgets(api: Api, run: Kubectl) -> str:
+    """The name by which kubectl knows the widgets of this test, which are served."""
+    await api.silent.define(api.widgets())
+    return f"widget.{api.group}"

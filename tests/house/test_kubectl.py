@@ -20,38 +20,56 @@ def alone(pytester: pytest.Pytester, pytestconfig: pytest.Config, monkeypatch: p
     """A pytest of its own with the kubectl support, and with nothing but its directory `bin` on PATH."""
     monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
     monkeypatch.setenv("PATH", str(pytester.mkdir("bin")))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path))
+    monkeypatch.delenv("KARDINAL_TEST_KUBECTLS", raising=False)
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
     pytester.makepyfile(USER)
     return pytester
 
 
-def install(path: Path) -> None:
-    path.write_text("#!/bin/sh\necho $1\n")
+def install(path: Path, *, version: str) -> None:
+    """A kubectl that knows its version and repeats everything else."""
+    answer = f'{{"clientVersion": {{"gitVersion": "v{version}"}}}}'
+    path.write_text(f"#!/bin/sh\n[ \"$1\" = version ] && echo '{answer}' || echo $1\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 def test_the_versions_beside_kubectl_are_called_by_name(alone: pytest.Pytester) -> None:
-    for name in ("kubectl", "kubectl.1.27", "kubectl.1.32", "kubectl.1.33"):
-        install(alone.path / "bin" / name)
+    for name in ("1.27.3", "1.9.8", "1.33.1"):
+        install(alone.path / "bin" / f"kubectl.{name.rpartition('.')[0]}", version=name)
+    install(alone.path / "bin" / "kubectl", version="1.33.1")
     result = alone.runpytest_subprocess("-p", "tests.support.kubectl")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["kubectl versions that ran: 1.32, 1.33"])
+    result.stdout.fnmatch_lines(["kubectl versions that ran: 1.9.8, 1.33.1"])
 
 
-def test_a_lone_kubectl_is_used_as_it_is(alone: pytest.Pytester) -> None:
-    install(alone.path / "bin" / "kubectl")
+def test_all_versions_run_when_asked_for(alone: pytest.Pytester) -> None:
+    for name in ("1.27.3", "1.9.8", "1.33.1"):
+        install(alone.path / "bin" / f"kubectl.{name.rpartition('.')[0]}", version=name)
+    install(alone.path / "bin" / "kubectl", version="1.34.0")
+    result = alone.runpytest_subprocess("-p", "tests.support.kubectl", "--kubectl=all")
+
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["kubectl versions that ran: 1.9.8, 1.27.3, 1.33.1, 1.34.0"])
+
+
+def test_the_versions_behind_a_link_are_found(alone: pytest.Pytester) -> None:
+    elsewhere = alone.mkdir("elsewhere")
+    for name in ("1.31.0", "1.32.0"):
+        install(elsewhere / f"kubectl.{name.rpartition('.')[0]}", version=name)
+    (alone.path / "bin" / "kubectl").symlink_to(elsewhere / "kubectl.1.32")
     result = alone.runpytest_subprocess("-p", "tests.support.kubectl")
 
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["kubectl versions that ran: on PATH"])
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["kubectl versions that ran: 1.31.0, 1.32.0"])
 
 
 def test_no_kubectl_is_said_and_not_passed(alone: pytest.Pytester) -> None:
     result = alone.runpytest_subprocess("-p", "tests.support.kubectl")
 
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["no kubectl on PATH: what needs it did not run"])
+    result.stdout.fnmatch_lines(["no kubectl was found: what needs it did not run"])
 
 
 async def test_a_call_that_fails_shows_what_kubectl_said(tmp_path: Path) -> None:

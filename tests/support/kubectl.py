@@ -1,28 +1,31 @@
 """Real kubectl binaries, as many versions as this machine has.
 
-A test that takes the fixture `kubectl` runs once per version that kardinal promises to work with. Which versions those
-were stands in the summary of the run; that none was found stands there too, because what did not run proves nothing.
+A test that takes the fixture `kubectl` runs with the oldest, the newest and the one that `make assets` built, and with
+`--kubectl=all` with every one. Which versions those were stands in the summary of the run; that none was found stands
+there too, because what did not run proves nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-import re
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-__all__ = ["Finished", "Kubectl", "kubectl_versions"]
+from hack.kube.assets import locate
 
-PROMISED = range(31, 34)
-"""The minor versions of kubectl 1.x that the local plane promises to serve."""
+__all__ = ["Finished", "Kubectl", "kubectl_versions"]
 
 _DEADLINE = 30.0
 _PROPERTY = "kubectl"
+_KNOWN = "KARDINAL_TEST_KUBECTLS"
+"""Tells the workers of a run what its first process found, so that they need not look again."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,9 @@ class Kubectl:
     binary: Path
     kubeconfig: Path
     home: Path
+    namespace: str = ""
+    """Where it works unless a call says otherwise; empty leaves that to the kubeconfig."""
+    environment: dict[str, str] = field(default_factory=dict)
 
     async def __call__(self, *arguments: str, stdin: str | None = None) -> str:
         """What the call printed; it must succeed."""
@@ -50,15 +56,7 @@ class Kubectl:
 
     async def attempt(self, *arguments: str, stdin: str | None = None) -> Finished:
         """Run kubectl to its end, whatever that is."""
-        process = await asyncio.create_subprocess_exec(
-            self.binary,
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            # A home of its own: kubectl caches discovery documents there.
-            env=os.environ | {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.home)},
-        )
+        process = await self.start(*arguments, stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL)
         try:
             async with asyncio.timeout(_DEADLINE):
                 out, err = await process.communicate(None if stdin is None else stdin.encode())
@@ -68,37 +66,100 @@ class Kubectl:
             pytest.fail(f"kubectl {' '.join(arguments)} did not end within {_DEADLINE:g} s")
         return Finished(process.returncode or 0, out.decode(), err.decode())
 
+    async def start(self, *arguments: str, stdin: int = asyncio.subprocess.DEVNULL) -> asyncio.subprocess.Process:
+        """Begin a call whose output is a pipe, for who wants to read it line by line."""
+        where = ("--namespace", self.namespace) if self.namespace and not _says_where(arguments) else ()
+        # A home of its own: kubectl caches discovery documents there.
+        ours = {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.home)}
+        return await asyncio.create_subprocess_exec(
+            self.binary,
+            *where,
+            *arguments,
+            stdin=stdin,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=os.environ | ours | self.environment,
+        )
 
+
+def _says_where(arguments: Iterable[str]) -> bool:
+    return any(argument.startswith(("-n", "--namespace", "-A", "--all-namespaces")) for argument in arguments)
+
+
+@cache
 def kubectl_versions() -> dict[str, Path]:
-    """The binaries of promised versions: those named kubectl.1.* beside the kubectl on PATH, or that one itself."""
-    found = shutil.which("kubectl")
-    if found is None:
-        return {}
-    on_path = Path(found).resolve()
-    named = {path.name.removeprefix("kubectl."): path for path in sorted(on_path.parent.glob("kubectl.1.*"))}
-    promised = {version: path for version, path in named.items() if _minor(version) in PROMISED}
-    return promised or {"on PATH": on_path}
+    """Every kubectl of this machine by its version, oldest first."""
+    if (known := os.environ.get(_KNOWN)) is not None:
+        return {version: Path(path) for version, path in json.loads(known).items()}
+    candidates = list(dict.fromkeys(_candidates()))
+    asked = [
+        subprocess.Popen(
+            [path, "version", "--client", "--output=json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        for path in candidates
+    ]
+    found: dict[str, Path] = {}
+    for path, process in zip(candidates, asked, strict=True):
+        out, _ = process.communicate()
+        if process.returncode == 0:
+            found.setdefault(json.loads(out)["clientVersion"]["gitVersion"].removeprefix("v"), path)
+    versions = dict(sorted(found.items(), key=lambda item: _order(item[0])))
+    os.environ[_KNOWN] = json.dumps({version: str(path) for version, path in versions.items()})
+    return versions
 
 
-def _minor(version: str) -> int | None:
-    matched = re.fullmatch(r"1\.(\d+)", version)
-    return int(matched[1]) if matched else None
+def _candidates() -> Iterable[Path]:
+    """What was built, then whatever is called kubectl on PATH or beside the file that a kubectl on PATH really is."""
+    if built := locate().binaries.get("kubectl"):
+        yield built
+    for directory in os.get_exec_path():
+        for path in Path(directory).glob("kubectl"):
+            for beside in (path.parent, path.resolve().parent):
+                yield from sorted(beside.glob("kubectl.1.*"))
+            yield path.resolve()
 
 
-_VERSIONS = kubectl_versions()
+def _order(version: str) -> list[int]:
+    return [int(part) if part.isdigit() else 0 for part in version.partition("-")[0].split(".")]
 
 
-@pytest.fixture(params=_VERSIONS or ["none found"], ids=lambda version: f"kubectl-{version}")
+def _chosen(*, everything: bool) -> list[str]:
+    """Oldest, newest and the one that was built, or all."""
+    versions = kubectl_versions()
+    built = locate().binaries.get("kubectl")
+    others = [version for version, path in versions.items() if path != built]
+    return [name for name in versions if everything or name not in others[1:-1]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    choices = ["some", "all"]
+    parser.addoption("--kubectl", choices=choices, default="some", help="oldest, newest and built, or every kubectl")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Asked once here; workers are started later and inherit the answer.
+    kubectl_versions()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marked = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "kubectl" in metafunc.fixturenames and "kubectl" not in marked:
+        chosen = _chosen(everything=metafunc.config.getoption("kubectl") == "all") or ["none found"]
+        metafunc.parametrize("kubectl", chosen, indirect=True, ids=[f"kubectl-{version}" for version in chosen])
+
+
+@pytest.fixture
 def kubectl(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None], tmp_path: Path
 ) -> Callable[[Path], Kubectl]:
     """Makes a kubectl for a kubeconfig."""
-    if request.param not in _VERSIONS:
-        pytest.skip("no kubectl on PATH")
+    versions = kubectl_versions()
+    if request.param not in versions:
+        pytest.skip("there is no kubectl: put one on PATH, or `make assets` builds one")
     record_property(_PROPERTY, request.param)
     home = tmp_path / "kubectl-home"
     home.mkdir()
-    return lambda kubeconfig: Kubectl(_VERSIONS[request.param], kubeconfig, home)
+    return lambda kubeconfig: Kubectl(versions[request.param], kubeconfig, home)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -106,6 +167,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     ran = {value for report in reports for name, value in report.user_properties if name == _PROPERTY}
     if ran:
-        terminalreporter.write_line(f"kubectl versions that ran: {', '.join(sorted(ran))}")
-    elif not _VERSIONS:
-        terminalreporter.write_line("no kubectl on PATH: what needs it did not run")
+        terminalreporter.write_line(f"kubectl versions that ran: {', '.join(sorted(ran, key=_order))}")
+    elif not kubectl_versions():
+        terminalreporter.write_line("no kubectl was found: what needs it did not run")
