@@ -316,9 +316,7 @@ async def test_a_body_that_is_too_large_is_refused(http: Http) -> None:
     assert refused.status == 413
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b"kind: [", b"\x00\x01", b'"text"', b'{"a":' * 5000, b"- " * 5000]
-)
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"kind: [", b"\x00\x01", b'"text"', b'{"a":' * 5000, b"- " * 5000])
 async def test_a_body_that_is_no_object_is_a_bad_request(http: Http, body: bytes) -> None:
     assert (await http.post(CONFIG_MAPS, body)).status == 400
 
