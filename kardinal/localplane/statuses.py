@@ -111,7 +111,18 @@ def unsupported_media_type(*supported: str) -> StatusError:
 
 def invalid_request(cause: Cause) -> StatusError:
     """422 for something that is no object, such as a patch; it names neither kind nor name."""
-    return StatusError(422, "Invalid", f' "" is invalid: {cause.field}: {cause.message}', details=_causes([cause]))
+    return _invalid("", "", "", [cause])
+
+
+def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    # Each problem is said once, also when two of the server's rules found it.
+    listed = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    title = f"{kind}.{group}" if group else kind
+    details = {"name": name, "group": group, "kind": kind} | _causes(causes)
+    return StatusError(
+        422, "Invalid", f'{title} "{name}" is invalid: {text}', details={k: v for k, v in details.items() if v}
+    )
 
 
 def too_large(limit: int) -> StatusError:

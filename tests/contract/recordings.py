@@ -40,7 +40,8 @@ class Recording:
     @staticmethod
     def path(module: str, test: str) -> Path:
         """Where the recording of a test is; `module` is its file's name without test_."""
-        return ROOM / module / (re.sub(r"[^\w.=-]+", "-", test).strip("-")[:150] + ".json")
+        name = test.removesuffix("]").replace("[", "-", 1)
+        return ROOM / module / (re.sub(r"[^\w.=-]+", "-", name)[:150] + ".json")
 
 
 def all_recordings() -> Iterator[tuple[Path, Recording]]:

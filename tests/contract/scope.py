@@ -35,6 +35,11 @@ class Scope:
         self._wanted = True
         return self._namespace
 
+    def another_namespace(self, suffix: str) -> str:
+        name = f"{self._namespace}-{suffix}"
+        self.made(f"/api/v1/namespaces/{name}")
+        return name
+
     def defined(self, name: str) -> None:
         """Remember a definition to delete."""
         self._definitions.append(name)

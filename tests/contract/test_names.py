@@ -37,9 +37,11 @@ async def test_a_long_prefix_is_cut(api: Api) -> None:
 
 
 @covers("names", "create", "refusal")
-@pytest.mark.parametrize("prefix", ["Run-", "-", "a b", ""])
+@pytest.mark.parametrize("prefix", ["Run-", "-", "a b"])
 async def test_a_prefix_must_make_a_name(api: Api, prefix: str) -> None:
-    refused = await api.post(api.path("configmaps"), unnamed(generateName=prefix), message="loose" if prefix else "")
+    # The answer repeats the name that was made, so it is not the same twice.
+    refused = await api.silent.post(api.path("configmaps"), unnamed(generateName=prefix))
+    api.note("causes", refused.causes)
     assert refused.status == 422
 
 
@@ -83,8 +85,9 @@ async def test_names_follow_the_rules_of_their_kind(api: Api, plural: str, name:
 async def test_names_follow_the_rules_of_kinds_in_groups(api: Api, plural: str, group: str, name: str) -> None:
     if not group:
         await api.define(api.widgets())
-    refused = await api.post(api.path(plural, group=group or api.group), {"metadata": {"name": name}}, dryRun="All")
-    assert refused.status in {201, 400, 422}
+    obj = {"metadata": {"name": name}} if group else api.widget(name)
+    refused = await api.post(api.path(plural, group=group or api.group), obj, dryRun="All")
+    assert refused.status in {201, 422}
 
 
 @covers("names", "create", "refusal")

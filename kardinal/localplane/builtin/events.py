@@ -31,6 +31,7 @@ def _renamed(document: JsonObject, names: dict[str, str], *, api_version: str) -
 
 
 EVENTS_VIEW = View(
+    version="v1",
     inward=lambda document: _renamed(document, _CORE_NAMES, api_version="v1"),
     outward=lambda document: _renamed(document, _EVENTS_NAMES, api_version="events.k8s.io/v1"),
 )

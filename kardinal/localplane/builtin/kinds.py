@@ -16,6 +16,25 @@ from kardinal.localplane.kinds import Kind
 
 __all__ = ["BUILTIN_KINDS", "CUSTOM_RESOURCE_DEFINITION", "NAMESPACE"]
 
+_RBAC = "rbac.authorization.k8s.io"
+_CREATED_BY_UPDATE = {
+    ("", "Endpoints"),
+    ("", "Event"),
+    ("", "LimitRange"),
+    ("", "Service"),
+    ("coordination.k8s.io", "Lease"),
+    ("events.k8s.io", "Event"),
+}
+_RETURNS_DELETED = {
+    ("", "PersistentVolume"),
+    ("", "PersistentVolumeClaim"),
+    ("", "Pod"),
+    ("", "ResourceQuota"),
+    ("", "Service"),
+    ("", "ServiceAccount"),
+    ("storage.k8s.io", "StorageClass"),
+}
+
 
 def _kind(
     group: str,
@@ -40,6 +59,8 @@ def _kind(
         categories=categories,
         generation=generation,
         unconditional_update=unconditional_update,
+        created_by_update=(group, kind) in _CREATED_BY_UPDATE or group == _RBAC,
+        returns_deleted=(group, kind) in _RETURNS_DELETED,
         typed=BuiltinType(group, version, kind),
     )
 
@@ -81,7 +102,6 @@ CUSTOM_RESOURCE_DEFINITION = replace(
     status=True,
 )
 _EVENT = _kind("events.k8s.io", "Event", "events", "ev")
-_RBAC = "rbac.authorization.k8s.io"
 _NETWORKING = "networking.k8s.io"
 
 BUILTIN_KINDS: tuple[Kind, ...] = (

@@ -5,6 +5,9 @@ Every document is made from the registry on demand; they are small, and clients 
 
 from __future__ import annotations
 
+import base64
+import hashlib
+
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds import Kind, Registry
 
@@ -28,8 +31,6 @@ VERSION = {
     "compiler": "",
     "platform": "",
 }
-_ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-_SUBRESOURCE_VERBS = ["get", "patch", "update"]
 
 
 def core_versions(address: str) -> JsonObject:
@@ -58,30 +59,7 @@ def resource_list(registry: Registry, name: str, version: str) -> JsonObject | N
     kinds = registry.groups().get(name, {}).get(version)
     if kinds is None:
         return None
-    resources = []
-    for kind in kinds:
-        resource: JsonObject = {
-            "name": kind.plural,
-            "singularName": kind.singular,
-            "namespaced": kind.namespaced,
-            "kind": kind.kind,
-            "verbs": _verbs(kind),
-        }
-        if kind.short_names:
-            resource["shortNames"] = list(kind.short_names)
-        if kind.categories:
-            resource["categories"] = list(kind.categories)
-        resources.append(resource)
-        if kind.status:
-            resources.append(
-                {
-                    "name": f"{kind.plural}/status",
-                    "singularName": "",
-                    "namespaced": kind.namespaced,
-                    "kind": kind.kind,
-                    "verbs": _SUBRESOURCE_VERBS,
-                }
-            )
+    resources = [entry for kind in kinds for entry in _entries(kind)]
     api_version = f"{name}/{version}" if name else version
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources}
 
@@ -90,7 +68,7 @@ def aggregated(registry: Registry, *, core: bool) -> JsonObject:
     """GET /api or /apis as APIGroupDiscoveryList: everything in one answer."""
     items = [
         {
-            "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
+            "metadata": {"name": name} if name else {},
             "versions": [
                 {
                     "version": version,
@@ -106,24 +84,64 @@ def aggregated(registry: Registry, *, core: bool) -> JsonObject:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
+def _entries(kind: Kind) -> list[JsonObject]:
+    """A resource and what hangs below it, as a list of resources has them."""
+    resource: JsonObject = {
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": list(kind.verbs),
+        **_extras(kind),
+    }
+    if kind.stored:
+        resource["storageVersionHash"] = _storage_version_hash(kind)
+    below = [
+        {
+            "name": f"{kind.plural}/{one.name}",
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            "kind": one.kind or kind.kind,
+            "verbs": list(one.verbs),
+            **({"group": one.group, "version": one.version} if one.kind else {}),
+        }
+        for one in kind.subresources
+    ]
+    return [resource, *below]
+
+
 def _aggregated_resource(kind: Kind) -> JsonObject:
-    response_kind = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    # Built-in kinds leave the group and version of what they are to their place in the document.
+    own = (kind.group, kind.version) if kind.custom else ("", "")
     resource: JsonObject = {
         "resource": kind.plural,
-        "responseKind": response_kind,
+        "responseKind": _response_kind(*own, kind.kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": _verbs(kind),
+        "verbs": list(kind.verbs),
+        **_extras(kind),
     }
-    if kind.short_names:
-        resource["shortNames"] = list(kind.short_names)
-    if kind.categories:
-        resource["categories"] = list(kind.categories)
-    if kind.status:
+    if kind.subresources:
         resource["subresources"] = [
-            {"subresource": "status", "responseKind": response_kind, "verbs": _SUBRESOURCE_VERBS}
+            {
+                "subresource": one.name,
+                "responseKind": _response_kind(one.group, one.version, one.kind)
+                if one.kind
+                else _response_kind(*own, kind.kind),
+                "verbs": list(one.verbs),
+            }
+            for one in kind.subresources
         ]
     return resource
+
+
+def _extras(kind: Kind) -> JsonObject:
+    extras = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
+    return {key: value for key, value in extras.items() if value}
+
+
+def _response_kind(group: str, version: str, kind: str) -> JsonObject:
+    return {"group": group, "version": version, "kind": kind}
 
 
 def _group(name: str, versions: list[str]) -> JsonObject:
@@ -131,5 +149,7 @@ def _group(name: str, versions: list[str]) -> JsonObject:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _verbs(kind: Kind) -> list[str]:
-    return _ALL_VERBS if kind.stored else ["create"]
+def _storage_version_hash(kind: Kind) -> str:
+    """What tells a client that the version of stored objects has changed."""
+    stored = f"{kind.group}/{kind.storage_version}/{kind.kind}"
+    return base64.b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()

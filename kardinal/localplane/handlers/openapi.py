@@ -9,25 +9,18 @@ and int-or-string in the form that clients know. Design: local-plane.md 2.1, 2.2
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kardinal.localplane.builtin import components, schema_name
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.handlers.operations import operations
 from kardinal.localplane.kinds import Kind
 
 __all__ = ["document"]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-_PARAMETERS: Final = (
-    ("dryRun", "string", "All: go through every stage without storing anything."),
-    ("fieldManager", "string", "Name of who makes the change; required for apply."),
-    ("fieldValidation", "string", "What to do with unknown fields: Ignore, Warn or Strict."),
-)
-_FORCE: Final = ("force", "boolean", "Take over fields that other managers own; for apply alone.")
-_PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
-_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _IDENTITY: Final[JsonObject] = {
     "apiVersion": {"type": "string", "description": "Group and version of the schema that the object follows."},
     "kind": {"type": "string", "description": "What the object is, in CamelCase."},
@@ -53,7 +46,7 @@ def document(group: str, version: str, kinds: Sequence[Kind]) -> JsonObject:
             identity = _identity(kind.group, kind.version, kind.kind)
             schemas[_name(kind)]["x-kubernetes-group-version-kind"] = [identity]
         schemas[f"{_name(kind)}List"] = _list_schema(kind)
-        paths.update(_paths(kind))
+        paths.update(operations(kind, schema=_name(kind), meta=_META))
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "unversioned"},
@@ -130,51 +123,3 @@ def _reference(name: str) -> JsonObject:
 
 def _identity(group: str, version: str, kind: str) -> JsonObject:
     return {"group": group, "version": version, "kind": kind}
-
-
-def _paths(kind: Kind) -> Iterable[tuple[str, JsonObject]]:
-    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    collection = f"{root}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"
-    if kind.namespaced:
-        yield f"{root}/{kind.plural}", {"get": _operation(kind, "list")}
-    yield (
-        collection,
-        {
-            "get": _operation(kind, "list"),
-            "post": _operation(kind, "post"),
-            "delete": _operation(kind, "deletecollection"),
-        },
-    )
-    verbs = ("get", "put", "patch", "delete")
-    yield f"{collection}/{{name}}", {verb: _operation(kind, verb) for verb in verbs}
-    if kind.status:
-        yield f"{collection}/{{name}}/status", {verb: _operation(kind, verb) for verb in verbs[:3]}
-
-
-def _operation(kind: Kind, action: str) -> JsonObject:
-    answer = {
-        "list": f"{_name(kind)}List",
-        "delete": f"{_META}Status",
-        "deletecollection": f"{_META}Status",
-    }.get(action, _name(kind))
-    operation: JsonObject = {
-        "responses": {"200": {"description": "OK", "content": _content(("application/json",), answer)}},
-        "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": _identity(kind.group, kind.version, kind.kind),
-    }
-    if action in ("post", "put"):
-        operation["requestBody"] = {"required": True, "content": _content(("application/json",), _name(kind))}
-    if action == "patch":
-        types = _PATCHES if kind.custom else (*_PATCHES, _STRATEGIC)
-        operation["requestBody"] = {"required": True, "content": _content(types, f"{_META}Patch")}
-    if action in ("post", "put", "patch"):
-        parameters = (*_PARAMETERS, _FORCE) if action == "patch" else _PARAMETERS
-        operation["parameters"] = [
-            {"name": name, "in": "query", "description": words, "schema": {"type": type_}}
-            for name, type_, words in parameters
-        ]
-    return operation
-
-
-def _content(types: Sequence[str], name: str) -> JsonObject:
-    return {media: {"schema": {"$ref": f"#/components/schemas/{name}"}} for media in types}

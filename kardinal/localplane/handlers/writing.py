@@ -1,20 +1,20 @@
-"""create, update, patch, delete and deletecollection."""
+"""create, update and patch; what deletes is in `deleting`."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
 
-from kardinal.localplane import statuses
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
-from kardinal.localplane.handlers.reading import renderer_for, selector_for
+from kardinal.localplane.handlers.deleting import Deleting
+from kardinal.localplane.handlers.parameters import write_options
+from kardinal.localplane.handlers.reading import renderer_for
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects import Deleted, Deletion, Guard, Lists, Objects, WriteOptions, Written, parse_options
+from kardinal.localplane.objects import Deletion, Guard, Lists, Objects, WriteOptions, Written
 from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
 from kardinal.localplane.security import Access, refuse_escalation
 from kardinal.localplane.statuses import bad_request
@@ -24,18 +24,15 @@ from kardinal.localplane.wire import (
     Target,
     content_type,
     decode_document,
-    decode_options,
     decode_patch,
     flag,
     json_response,
-    manager_of,
     read_body,
 )
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Writing"]
 
-PORTION = 20
 APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
@@ -58,8 +55,7 @@ class Writing:
     ) -> None:
         self._store = store
         self._objects = objects
-        self._deletion = deletion
-        self._lists = lists
+        self._deleting = Deleting(store, deletion, lists=lists, clock=clock)
         self._access = access
         self._clock = clock
 
@@ -79,9 +75,7 @@ class Writing:
                 return await self._update(exchange, target, body)
             case "patch":
                 return await self._patch(exchange, target, body)
-            case "delete":
-                return await self._delete(exchange, target, body)
-        return await self._delete_collection(exchange, target, body)
+        return await self._deleting.answer(exchange, target, body)
 
     async def _create(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
         sent = await decode_document(body, content_type(exchange.request), kind=target.kind)
@@ -125,12 +119,6 @@ class Writing:
     def _apply(self, exchange: Exchange, target: Target, applied: Any) -> web.Response:
         if not isinstance(applied, dict):
             raise bad_request("the applied configuration must be an object")
-        if not exchange.query.get("fieldManager"):
-            raise StatusError(
-                422,
-                "Invalid",
-                'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-            )
         written = self._objects.apply(
             target.kind,
             applied,
@@ -138,51 +126,15 @@ class Writing:
             name=target.name,
             subresource=target.subresource,
             force=flag(exchange.query, "force"),
-            options=self._options(exchange, target),
+            options=self._options(exchange, target, applied=True),
         )
         return self._written(exchange, target, written)
 
-    async def _delete(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
-        options = parse_options(
-            await _deletion_body(exchange, body),
-            propagation=exchange.query.get("propagationPolicy", ""),
-            dry_run=_is_dry_run(exchange),
-        )
-        deleted = self._deletion.delete(target.kind, namespace=target.namespace, name=target.name, options=options)
-        return self._deleted(exchange, target, deleted)
-
-    async def _delete_collection(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
-        options = parse_options(
-            await _deletion_body(exchange, body),
-            propagation=exchange.query.get("propagationPolicy", ""),
-            dry_run=_is_dry_run(exchange),
-        )
-        entries = []
-        for number, entry in enumerate(self._lists.select(target.kind, selector_for(exchange, target)), start=1):
-            deleted = self._deletion.delete(target.kind, namespace=entry.namespace, name=entry.name, options=options)
-            entries.append(deleted.entry)
-            if number % PORTION == 0:
-                await self._store.settled()
-                await asyncio.sleep(0)
-        renderer = renderer_for(exchange, target, clock=self._clock)
-        return json_response(b"".join([piece async for piece in renderer.list(entries, metadata={})]))
-
-    def _options(self, exchange: Exchange, target: Target, *, faults: tuple[str, ...] = ()) -> WriteOptions:
-        query = exchange.query
-        validation = query.get("fieldValidation") or "Warn"
-        if validation not in {"Strict", "Warn", "Ignore"}:
-            raise StatusError(
-                422,
-                "Invalid",
-                f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
-            )
-        return WriteOptions(
-            manager=manager_of(exchange),
-            dry_run=_is_dry_run(exchange),
-            validation=validation,
-            faults=faults,
-            guard=self._guard(exchange, target),
-        )
+    def _options(
+        self, exchange: Exchange, target: Target, *, applied: bool = False, faults: tuple[str, ...] = ()
+    ) -> WriteOptions:
+        options = write_options(exchange, applied=applied)
+        return replace(options, faults=faults, guard=self._guard(exchange, target))
 
     def _guard(self, exchange: Exchange, target: Target) -> Guard:
         """What is asked once it is known what would be stored."""
@@ -200,12 +152,6 @@ class Writing:
         body = renderer_for(exchange, target, clock=self._clock).object(written.entry)
         return json_response(body, status=201 if written.created else 200)
 
-    def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted) -> web.Response:
-        entry = deleted.entry
-        if deleted.gone:
-            return json_response(statuses.success(target.kind, name=entry.name, uid=entry.uid))
-        return json_response(renderer_for(exchange, target, clock=self._clock).object(entry))
-
 
 def _patcher(kind: Kind, media_type: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
     match media_type:
@@ -214,14 +160,3 @@ def _patcher(kind: Kind, media_type: str, patch: Any) -> Callable[[JsonObject], 
         case "application/merge-patch+json":
             return lambda live: merge_patch(live, patch)
     return lambda live: strategic_merge(live, patch, schema=kind.schema)
-
-
-async def _deletion_body(exchange: Exchange, body: bytes) -> JsonObject:
-    return await decode_options(body, content_type(exchange.request)) if body.strip() else {}
-
-
-def _is_dry_run(exchange: Exchange) -> bool:
-    value = exchange.query.get("dryRun", "")
-    if value not in {"", "All"}:
-        raise StatusError(422, "Invalid", f'dryRun: Unsupported value: "{value}": supported values: "All"')
-    return value == "All"

@@ -151,6 +151,7 @@ def accept(document: JsonObject, *, conflict: str | None, now: datetime) -> bool
 def _version_view(api_version: str, stored: str) -> View:
     """Conversion strategy None: versions differ in their name only."""
     return View(
+        version=stored.rpartition("/")[2],
         inward=lambda document: document | {"apiVersion": stored},
         outward=lambda document: document | {"apiVersion": api_version},
     )

@@ -14,10 +14,13 @@ from typing import Protocol
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
+from kardinal.localplane.kinds.below import FINALIZE, STATUS, TOKEN, Subresource
 from kardinal.localplane.schemas import Validator, compile_validator
 from kardinal.localplane.tables import Column, builtin_columns, custom_columns
 
 __all__ = ["Kind", "Typed", "View"]
+
+_OWN_SUBRESOURCES = {"namespaces": (FINALIZE,), "serviceaccounts": (TOKEN,)}
 
 
 class Typed(Protocol):
@@ -44,8 +47,9 @@ class Typed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one kind is kept in the form of another (events of both groups are the same objects)."""
+    """How one kind is kept in the form of another, of some version (events of both groups are the same objects)."""
 
+    version: str
     inward: Callable[[JsonObject], JsonObject]
     outward: Callable[[JsonObject], JsonObject]
 
@@ -57,6 +61,8 @@ class Kind:
     `custom`: brought by a CRD; strategic merge does not exist for it.
     `generation`: metadata.generation counts its changes; `annotated_generation`: and those of its annotations.
     `unconditional_update`: a PUT may come without a resourceVersion.
+    `created_by_update`: a PUT of what is not there creates it.
+    `returns_deleted`: a deletion is answered with the object, not with a Status.
     `status_keeps`: the fields of metadata that a write to the status cannot change; None: all of them.
     `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
     `stored`: False for reviews, which are answered and forgotten.
@@ -78,6 +84,8 @@ class Kind:
     generation: bool = False
     annotated_generation: bool = False
     unconditional_update: bool = True
+    created_by_update: bool = False
+    returns_deleted: bool = False
     status_keeps: frozenset[str] | None = None
     shared_storage: str = ""
     stored: bool = True
@@ -96,6 +104,29 @@ class Kind:
     def qualified(self) -> str:
         """`plural.group`, as messages name a resource."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """What can be done with its objects, in the order in which the real server says so."""
+        if not self.stored:
+            return ("create",)
+        if self.custom:
+            return ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+        # The router of the real server deletes namespaces one by one only.
+        collection = () if self.qualified == "namespaces" else ("deletecollection",)
+        return ("create", "delete", *collection, "get", "list", "patch", "update", "watch")
+
+    @property
+    def subresources(self) -> tuple[Subresource, ...]:
+        """What hangs below its objects."""
+        own = _OWN_SUBRESOURCES.get(self.qualified, ())
+        found = (*own, *((STATUS,) if self.status else ()))
+        return found if self.custom else tuple(sorted(found, key=lambda one: one.name))
+
+    @cached_property
+    def storage_version(self) -> str:
+        """The version in which its objects are kept."""
+        return self.version if self.view is None else self.view.version
 
     @cached_property
     def storage(self) -> str:

@@ -11,15 +11,13 @@ Knows nothing of HTTP.
 """
 
 from kardinal.localplane.objects.composition import viewed
-from kardinal.localplane.objects.deletion import (
+from kardinal.localplane.objects.deletion import Deleted, Deletion, is_terminating, release
+from kardinal.localplane.objects.deletion_options import (
     FOREGROUND,
     ORPHAN,
-    Deleted,
-    Deletion,
     DeletionOptions,
-    is_terminating,
-    parse_options,
-    release,
+    dry_run_problems,
+    parse_deletion_options,
 )
 from kardinal.localplane.objects.field_selectors import parse_fields
 from kardinal.localplane.objects.label_selectors import parse_labels
@@ -42,11 +40,12 @@ __all__ = [
     "Selector",
     "WriteOptions",
     "Written",
+    "dry_run_problems",
     "is_terminating",
+    "parse_deletion_options",
     "parse_fields",
     "parse_labels",
     "parse_list_options",
-    "parse_options",
     "parse_revision",
     "release",
     "truth",

@@ -6,10 +6,13 @@ each endpoint lets it change its own half only. Nothing here looks at the store.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 
 from kardinal.localplane import statuses
 from kardinal.localplane.apply import FieldSet
+from kardinal.localplane.builtin import BUILTIN_KINDS
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
@@ -22,12 +25,15 @@ __all__ = [
     "identify",
     "ignored_fields",
     "refuse_new_finalizers",
+    "require_type",
     "restricted",
     "same",
     "stored_form",
     "viewed",
     "without_status",
 ]
+
+_BUILT_IN = {(kind.api_version, kind.kind) for kind in BUILTIN_KINDS}
 
 
 def viewed(kind: Kind, document: JsonObject) -> JsonObject:
@@ -39,28 +45,27 @@ def stored_form(kind: Kind, document: JsonObject) -> JsonObject:
     return document if kind.view is None else kind.view.inward(document)
 
 
-def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "") -> JsonObject:
-    """Check that the document is what the URL says, and complete it; its metadata."""
-    api_version, found = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
-    if api_version != kind.api_version:
-        raise statuses.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
-        )
-    if found != kind.kind:
-        raise statuses.bad_request(f"the kind in the data ({found}) does not match the expected kind ({kind.kind})")
+def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "", replaced: bool = False) -> JsonObject:
+    """Check that the document is what the URL says, and complete it; its metadata. A PUT has to name its object."""
+    require_type(kind, document)
     document["apiVersion"], document["kind"] = kind.api_version, kind.kind
-    metadata = document.setdefault("metadata", {})
+    if document.get("metadata") is None:
+        document["metadata"] = {}
+    metadata = document["metadata"]
     if not isinstance(metadata, dict):
         raise statuses.bad_request("metadata must be an object")
     if not namespace:
         metadata.pop("namespace", None)
     elif (metadata.get("namespace") or namespace) != namespace:
         raise statuses.bad_request(
-            f"the namespace of the provided object does not match the namespace sent on the request "
-            f"({metadata['namespace']} and {namespace})"
+            "the namespace of the provided object does not match the namespace sent on the request"
         )
     else:
         metadata["namespace"] = namespace
+    if replaced and not metadata.get("name"):
+        raise statuses.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
     if name and (metadata.get("name") or name) != name:
         raise statuses.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
@@ -70,25 +75,64 @@ def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = ""
     return metadata
 
 
-def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replace: bool) -> None:
+def require_type(kind: Kind, document: JsonObject) -> None:
+    """Refuse another type than the URL's. A built-in kind may leave its type out, a custom one may not."""
+    api_version, found = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
+    if kind.custom:
+        _check_custom_type(kind, document, api_version=api_version, found=found)
+    elif api_version not in {"", kind.api_version} or found not in {"", kind.kind}:
+        version = (api_version or kind.api_version).rpartition("/")[2]
+        if (api_version or kind.api_version, found) in _BUILT_IN:
+            package = (kind.group or "core").partition(".")[0]
+            problem = f"converting ({version}.{found}) to ({package}.{kind.kind}): unknown conversion"
+        else:
+            problem = (
+                f'no kind "{found or kind.kind}" is registered for version "{api_version or kind.api_version}" '
+                'in scheme "pkg/runtime/scheme.go:111"'
+            )
+        raise statuses.bad_request(
+            f'{found or kind.kind} in version "{version}" cannot be handled as a {kind.kind}: {problem}'
+        )
+
+
+def _check_custom_type(kind: Kind, document: JsonObject, *, api_version: str, found: str) -> None:
+    if api_version != kind.api_version:
+        raise statuses.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
+        )
+    if found != kind.kind:
+        cause = Cause("FieldValueInvalid", "kind", f'Invalid value: "{found}": must be {kind.kind}')
+        name = (document.get("metadata") or {}).get("name", "")
+        raise statuses.invalid(replace(kind, kind=found), name, [cause])
+
+
+def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replaced: bool) -> None:
     name, version = live["name"], parse_precondition(str(metadata.get("resourceVersion") or ""))
     if metadata.get("uid") and metadata["uid"] != live["uid"]:
         raise statuses.conflict(
             kind,
             name,
+            f"StorageError: invalid object, Code: 4, Key: {_key(kind, live)}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {live['uid']}",
         )
-    if version is None and replace and not kind.unconditional_update:
+    if version is None and replaced and not kind.unconditional_update:
         cause = Cause(
-            "FieldValueInvalid", "metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update"
+            "FieldValueInvalid", "metadata.resourceVersion", "Invalid value: 0: must be specified for an update"
         )
-        raise statuses.invalid(kind, name, [cause])
+        # The one refusal of an object that names the resource and not the kind.
+        raise statuses.invalid(replace(kind, kind=kind.plural), name, [cause])
     if version is not None and version != int(live["resourceVersion"]):
         raise statuses.conflict(
             kind,
             name,
             "the object has been modified; please apply your changes to the latest version and try again",
         )
+
+
+def _key(kind: Kind, metadata: JsonObject) -> str:
+    """Where the real server's store keeps an object, which it tells."""
+    prefix = f"{kind.group}/{kind.plural}" if kind.custom else kind.plural
+    return "/".join(filter(None, ("/registry", prefix, metadata.get("namespace"), metadata["name"])))
 
 
 def check_type(kind: Kind, configuration: JsonObject) -> None:

@@ -7,41 +7,17 @@ takes off; a namespace is held by its content.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kardinal.localplane import statuses
 from kardinal.localplane.builtin import NAMESPACE
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.statuses import bad_request
+from kardinal.localplane.objects.deletion_options import FOREGROUND, ORPHAN, DeletionOptions
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
 
-__all__ = [
-    "FOREGROUND",
-    "ORPHAN",
-    "Deleted",
-    "Deletion",
-    "DeletionOptions",
-    "is_held_by_content",
-    "is_terminating",
-    "parse_options",
-    "release",
-]
-
-FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
-_POLICIES = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN, "": None}
-
-
-@dataclass(frozen=True, slots=True)
-class DeletionOptions:
-    """`policy` is the finalizer that the propagation policy stands for; None leaves those of the object alone."""
-
-    uid: str = ""
-    revision: str = ""
-    policy: str | None = None
-    dry_run: bool = False
+__all__ = ["Deleted", "Deletion", "is_held_by_content", "is_terminating", "release"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +26,6 @@ class Deleted:
 
     entry: Entry
     gone: bool
-
-
-def parse_options(body: JsonObject, *, propagation: str, dry_run: bool) -> DeletionOptions:
-    """DeletionOptions of a request body; the query may carry the policy instead."""
-    policy = str(body.get("propagationPolicy") or propagation)
-    if body.get("orphanDependents") is not None:
-        policy = "Orphan" if body["orphanDependents"] else "Background"
-    if policy not in _POLICIES:
-        raise bad_request(f'propagationPolicy: Unsupported value: "{policy}": use Background, Foreground or Orphan')
-    preconditions = body.get("preconditions") or {}
-    if not isinstance(preconditions, dict):
-        raise bad_request("preconditions must be an object")
-    return DeletionOptions(
-        uid=str(preconditions.get("uid") or ""),
-        revision=str(preconditions.get("resourceVersion") or ""),
-        policy=_POLICIES[policy],
-        dry_run=dry_run or bool(body.get("dryRun")),
-    )
 
 
 class Deletion:
@@ -158,13 +116,15 @@ def _set_policy(metadata: JsonObject, policy: str | None) -> bool:
 
 
 def _check_preconditions(kind: Kind, entry: Entry, options: DeletionOptions) -> None:
-    for title, wanted, actual in (
-        ("UID", options.uid, entry.uid),
-        ("ResourceVersion", options.revision, str(entry.revision)),
+    for title, wanted, actual, explanation in (
+        ("UID", options.uid, entry.uid, "deleted and then recreated"),
+        ("ResourceVersion", options.revision, str(entry.revision), "modified"),
     ):
-        if wanted and wanted != actual:
+        if wanted is not None and wanted != actual:
+            # Only here does the real server name the kind and not the resource.
             raise statuses.conflict(
-                kind,
+                replace(kind, plural=kind.kind),
                 entry.name,
-                f"Precondition failed: {title} in precondition: {wanted}, {title} in object meta: {actual}",
+                f"the {title} in the precondition ({wanted}) does not match the {title} in record ({actual}). "
+                f"The object might have been {explanation}",
             )

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import orjson
 
-from kardinal.localplane.objects.qualified_names import key_problem, value_problem
+from kardinal.localplane.objects.names import label_value_problems, qualified_name_problems
 from kardinal.localplane.statuses import bad_request
 
 __all__ = ["LabelSelector", "Requirement", "parse_labels"]
@@ -102,7 +102,7 @@ class _Parser:
         key = self._take()
         if key in _SYMBOLS:
             raise _Malformed(f"found '{key}', expected: identifier")
-        if problem := key_problem(key):
+        if problem := "; ".join(qualified_name_problems(key)):
             raise _Malformed(f"<nil>: Invalid value: {_quoted(key)}: {problem}")
         if missing:
             return Requirement(key, "missing")
@@ -165,7 +165,7 @@ def _check(key: str, operator: str, values: list[str]) -> None:
     problems += [
         f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {problem}"
         for index, value in enumerate(values)
-        if (problem := value_problem(value))
+        if (problem := "; ".join(label_value_problems(value)))
     ]
     if problems:
         raise _Malformed(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")

@@ -7,15 +7,16 @@ and refused there would be found out too late.
 
 from __future__ import annotations
 
-import random
-import re
 from collections.abc import Iterator
+
+import orjson
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
+from kardinal.localplane.objects.names import label_value_problems, name_rule, qualified_name_problems
 
-__all__ = ["KNOWN_FIELDS", "generated_name", "keep_server_fields", "prune", "validate"]
+__all__ = ["KNOWN_FIELDS", "keep_server_fields", "prune", "validate", "warnings"]
 
 KNOWN_FIELDS = frozenset(
     {
@@ -38,36 +39,10 @@ KNOWN_FIELDS = frozenset(
 )
 ANNOTATIONS_LIMIT = 256 * 1024
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
-_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_GENERATED_PREFIX = 58
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-
-_SUBDOMAIN_HELP = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_HELP = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_LABEL_1035_HELP = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
-_PATH_SEGMENT_KINDS = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
-
-
-def generated_name(prefix: str) -> str:
-    """A name for `generateName`; uniqueness is the caller's to check."""
-    suffix = "".join(random.SystemRandom().choices(_NAME_ALPHABET, k=5))
-    return prefix[:_GENERATED_PREFIX] + suffix
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+# Kinds whose finalizers the real server's shared rules of built-in kinds do not reach.
+_ANY_FINALIZER = frozenset({"CustomResourceDefinition", "Lease", "Event"})
 
 
 def keep_server_fields(metadata: JsonObject, *, live: JsonObject) -> None:
@@ -80,26 +55,46 @@ def keep_server_fields(metadata: JsonObject, *, live: JsonObject) -> None:
 
 
 def prune(metadata: JsonObject) -> list[str]:
-    """Drop fields that no metadata has; their paths."""
+    """Drop fields that no metadata has, and what says nothing; the paths of the former."""
     unknown = [key for key in metadata if key not in KNOWN_FIELDS]
     for key in unknown:
         del metadata[key]
-    for key in ("labels", "annotations", "finalizers", "ownerReferences", "selfLink"):
+    for key in ("generateName", "labels", "annotations", "finalizers", "ownerReferences"):
         if key in metadata and not metadata[key]:
             del metadata[key]
+    metadata.pop("selfLink", None)
+    for key in ("labels", "annotations"):
+        if isinstance(values := metadata.get(key), dict) and None in values.values():
+            metadata[key] = {name: "" if value is None else value for name, value in values.items()}
     return [f"metadata.{key}" for key in unknown]
 
 
 def validate(kind: Kind, metadata: JsonObject) -> list[Cause]:
     """Everything that can be wrong with the metadata of an object of `kind`."""
-    return [
-        *_shapes(metadata),
-        *_name(kind, metadata.get("name", "")),
-        *_labels(metadata.get("labels")),
-        *_annotations(metadata.get("annotations")),
-        *_owners(metadata.get("ownerReferences")),
-        *_finalizers(metadata.get("finalizers")),
+    return list(_shapes(metadata)) or [
+        *_name(kind, metadata.get("name", ""), prefix=metadata.get("generateName", "")),
+        *_labels(metadata.get("labels", {})),
+        *_annotations(metadata.get("annotations", {})),
+        *_owners(metadata.get("ownerReferences", [])),
+        *_finalizers(kind, metadata.get("finalizers", [])),
     ]
+
+
+def warnings(kind: Kind, metadata: JsonObject) -> list[str]:
+    """What a custom object is warned of; the same finalizers of built-in kinds are refused."""
+    if not kind.custom:
+        return []
+    found = []
+    for finalizer in metadata.get("finalizers", []):
+        problems = qualified_name_problems(finalizer)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in finalizer else ""
+            problems.append(
+                f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
+                "writers"
+            )
+        found += [f'metadata.finalizers: "{finalizer}": {problem}' for problem in problems]
+    return found
 
 
 def _shapes(metadata: JsonObject) -> Iterator[Cause]:
@@ -109,124 +104,94 @@ def _shapes(metadata: JsonObject) -> Iterator[Cause]:
     for key in ("ownerReferences", "finalizers", "managedFields"):
         if not isinstance(metadata.get(key, []), list):
             yield Cause("FieldValueTypeInvalid", f"metadata.{key}", "Invalid value: must be a list")
+    for key in ("labels", "annotations"):
+        values = metadata.get(key, {})
+        if not isinstance(values, dict):
+            yield Cause("FieldValueTypeInvalid", f"metadata.{key}", "Invalid value: must be an object")
+        elif wrong := [name for name, value in values.items() if not isinstance(value, str)]:
+            yield Cause("FieldValueTypeInvalid", f"metadata.{key}[{wrong[0]}]", "Invalid value: must be a string")
+    owners = metadata.get("ownerReferences", [])
+    if isinstance(owners, list) and not all(isinstance(owner, dict) for owner in owners):
+        yield Cause("FieldValueTypeInvalid", "metadata.ownerReferences", "Invalid value: must be objects")
+    finalizers = metadata.get("finalizers", [])
+    if isinstance(finalizers, list) and not all(isinstance(finalizer, str) for finalizer in finalizers):
+        yield Cause("FieldValueTypeInvalid", "metadata.finalizers", "Invalid value: must be strings")
 
 
-def _name(kind: Kind, name: object) -> Iterator[Cause]:
-    if not isinstance(name, str):
-        return
+def _name(kind: Kind, name: str, *, prefix: str) -> Iterator[Cause]:
+    problems = name_rule(kind)
+    if prefix:
+        # A prefix may end in a dash, which the name made from it does not.
+        tried = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+        for problem in problems(tried):
+            yield _invalid("metadata.generateName", prefix, problem)
     if not name:
         yield Cause("FieldValueRequired", "metadata.name", "Required value: name or generateName is required")
         return
-    if kind.kind in _PATH_SEGMENT_KINDS:
-        if name in {".", ".."} or "/" in name or "%" in name:
-            yield Cause("FieldValueInvalid", "metadata.name", f'Invalid value: "{name}": may not contain "/" or "%"')
-        return
-    if kind.kind == "Namespace" and not kind.group:
-        pattern, limit, help_text = _LABEL, 63, _LABEL_HELP
-    elif kind.kind == "Service" and not kind.group:
-        pattern, limit, help_text = _LABEL_1035, 63, _LABEL_1035_HELP
-    else:
-        pattern, limit, help_text = _SUBDOMAIN, 253, _SUBDOMAIN_HELP
-    if len(name) > limit:
-        yield Cause(
-            "FieldValueInvalid", "metadata.name", f'Invalid value: "{name}": must be no more than {limit} characters'
-        )
-    elif not pattern.fullmatch(name):
-        yield Cause("FieldValueInvalid", "metadata.name", f'Invalid value: "{name}": {help_text}')
+    for problem in problems(name):
+        yield _invalid("metadata.name", name, problem)
 
 
-def _labels(labels: object) -> Iterator[Cause]:
-    if labels is None:
-        return
-    if not isinstance(labels, dict):
-        yield Cause("FieldValueTypeInvalid", "metadata.labels", "Invalid value: must be an object")
-        return
+def _labels(labels: JsonObject) -> Iterator[Cause]:
     for key, value in labels.items():
-        if problem := _qualified_name_problem(key):
-            yield Cause("FieldValueInvalid", "metadata.labels", f'Invalid value: "{key}": {problem}')
-        if not isinstance(value, str):
-            yield Cause("FieldValueTypeInvalid", f"metadata.labels[{key}]", "Invalid value: must be a string")
-        elif len(value) > 63:
-            yield Cause(
-                "FieldValueInvalid",
-                "metadata.labels",
-                f'Invalid value: "{value}": must be no more than 63 characters',
-            )
-        elif not _LABEL_VALUE.fullmatch(value):
-            yield Cause(
-                "FieldValueInvalid",
-                "metadata.labels",
-                f'Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric '
-                "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  "
-                "or 'my_value',  or '12345', regex used for validation is "
-                "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-            )
+        for problem in qualified_name_problems(key):
+            yield _invalid("metadata.labels", key, problem)
+        for problem in label_value_problems(value):
+            yield _invalid("metadata.labels", value, problem)
 
 
-def _annotations(annotations: object) -> Iterator[Cause]:
-    if annotations is None:
-        return
-    if not isinstance(annotations, dict):
-        yield Cause("FieldValueTypeInvalid", "metadata.annotations", "Invalid value: must be an object")
-        return
-    total = 0
-    for key, value in annotations.items():
-        if problem := _qualified_name_problem(key.lower()):
-            yield Cause("FieldValueInvalid", "metadata.annotations", f'Invalid value: "{key}": {problem}')
-        if not isinstance(value, str):
-            yield Cause("FieldValueTypeInvalid", f"metadata.annotations[{key}]", "Invalid value: must be a string")
-        else:
-            total += len(key) + len(value)
-    if total > ANNOTATIONS_LIMIT:
+def _annotations(annotations: JsonObject) -> Iterator[Cause]:
+    for key in annotations:
+        for problem in qualified_name_problems(key.lower()):
+            yield _invalid("metadata.annotations", key, problem)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
         yield Cause(
             "FieldValueTooLong", "metadata.annotations", f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
         )
 
 
-def _owners(owners: object) -> Iterator[Cause]:
-    if not isinstance(owners, list):
-        return
-    controllers = 0
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
-        if not isinstance(owner, dict):
-            yield Cause("FieldValueTypeInvalid", path, "Invalid value: must be an object")
-            continue
-        for key in ("apiVersion", "kind", "name", "uid"):
-            if not isinstance(owner.get(key), str) or not owner[key]:
-                yield Cause("FieldValueInvalid", f"{path}.{key}", 'Invalid value: "": must not be empty')
-        controllers += owner.get("controller") is True
-    if controllers > 1:
-        yield Cause(
-            "FieldValueInvalid",
-            "metadata.ownerReferences",
-            "Invalid value: Only one reference can have Controller set to true",
-        )
+def _owners(owners: list[JsonObject]) -> Iterator[Cause]:
+    path = "metadata.ownerReferences"
+    controller = ""
+    for owner in owners:
+        version = owner.get("apiVersion", "")
+        if not version or version.count("/") > 1 or version.endswith("/"):
+            yield _invalid(f"{path}.apiVersion", version, "version must not be empty")
+        for key in ("kind", "name", "uid"):
+            if not owner.get(key):
+                yield _invalid(f"{path}.{key}", "", "must not be empty")
+        if (version, owner.get("kind")) == ("v1", "Event"):
+            yield _invalid(path, _ordered(owner), "/v1, Kind=Event is disallowed from being an owner")
+        if owner.get("controller") is True:
+            name = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            if controller:
+                problem = (
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{controller} and {name}"
+                )
+                yield _invalid(path, [_ordered(one) for one in owners], problem)
+            else:
+                controller = name
 
 
-def _finalizers(finalizers: object) -> Iterator[Cause]:
-    if not isinstance(finalizers, list):
+def _ordered(owner: JsonObject) -> JsonObject:
+    return {key: owner[key] for key in _OWNER_FIELDS if key in owner}
+
+
+def _finalizers(kind: Kind, finalizers: list[str]) -> Iterator[Cause]:
+    for finalizer in finalizers:
+        for problem in qualified_name_problems(finalizer):
+            yield _invalid("metadata.finalizers", finalizer, problem)
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        problem = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield _invalid("metadata.finalizers", finalizers, problem)
+    if kind.custom or kind.kind in _ANY_FINALIZER:
         return
     for index, finalizer in enumerate(finalizers):
-        path = f"metadata.finalizers[{index}]"
-        if not isinstance(finalizer, str):
-            yield Cause("FieldValueTypeInvalid", path, "Invalid value: must be a string")
-        elif problem := _qualified_name_problem(finalizer):
-            yield Cause("FieldValueInvalid", path, f'Invalid value: "{finalizer}": {problem}')
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            problem = "name is neither a standard finalizer name nor is it fully qualified"
+            yield _invalid(f"metadata.finalizers[{index}]", finalizer, problem)
 
 
-def _qualified_name_problem(key: str) -> str | None:
-    prefix, slash, name = key.rpartition("/")
-    if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        return f"prefix part {_SUBDOMAIN_HELP}"
-    if not name:
-        return "name part must be non-empty"
-    if len(name) > 63:
-        return "name part must be no more than 63 characters"
-    if not _QUALIFIED.fullmatch(name):
-        return (
-            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-        )
-    return None
+def _invalid(field: str, value: object, problem: str) -> Cause:
+    return Cause("FieldValueInvalid", field, f"Invalid value: {orjson.dumps(value).decode()}: {problem}")

@@ -31,6 +31,7 @@ from kardinal.localplane.objects.composition import (
     identify,
     ignored_fields,
     refuse_new_finalizers,
+    require_type,
     restricted,
     same,
     stored_form,
@@ -38,6 +39,7 @@ from kardinal.localplane.objects.composition import (
     without_status,
 )
 from kardinal.localplane.objects.deletion import is_held_by_content, is_terminating
+from kardinal.localplane.objects.names import generated_name
 from kardinal.localplane.objects.typing import Source, unknown_fields
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
@@ -86,6 +88,7 @@ class Objects:
         self._clock = clock
 
     def create(self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions) -> Written:
+        require_type(kind, document)
         document, source = Source(kind, options.validation, options.faults).read(document)
         return self._create(kind, document, namespace=namespace, options=options, source=source, applied=False)
 
@@ -101,12 +104,14 @@ class Objects:
     ) -> Written:
         metadata = identify(kind, document, namespace=namespace)
         if metadata.get("resourceVersion"):
-            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         name = metadata.get("name") or ""
         if not name and metadata.get("generateName"):
             name = metadata["name"] = self._free_name(kind, namespace, str(metadata["generateName"]))
         self._require_open_namespace(kind, namespace, name=name)
-        rules.keep_server_fields(metadata, live={})
+        # A kind that has no generation of its own keeps what a client says.
+        said = {} if kind.generation or "generation" not in metadata else {"generation": metadata["generation"]}
+        rules.keep_server_fields(metadata, live=said)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp(self._clock.now())
         if kind.generation:
@@ -129,8 +134,14 @@ class Objects:
         options: WriteOptions,
     ) -> Written:
         """PUT: the document in the place of the live object, which some kinds must say they have seen."""
+        require_type(kind, document)
         document, source = Source(kind, options.validation, options.faults).read(document)
-        entry = self._live(kind, namespace=namespace, name=name)
+        entry = self._store.get(kind.storage, namespace=namespace, name=name)
+        if entry is None and kind.created_by_update and not subresource:
+            identify(kind, document, namespace=namespace, name=name, replaced=True)
+            return self._create(kind, document, namespace=namespace, options=options, source=source, applied=False)
+        if entry is None:
+            raise statuses.not_found(kind, name)
         return self._update(kind, entry, document, subresource=subresource, options=options, source=source)
 
     def patch(
@@ -168,8 +179,9 @@ class Objects:
         source: Source,
     ) -> Written:
         live = viewed(kind, entry.decode())
-        metadata = identify(kind, document, namespace=entry.namespace, name=entry.name)
-        check_preconditions(kind, metadata, live=live["metadata"], replace=source.shown is None)
+        replaced = source.shown is None
+        metadata = identify(kind, document, namespace=entry.namespace, name=entry.name, replaced=replaced)
+        check_preconditions(kind, metadata, live=live["metadata"], replaced=replaced)
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(
             kind, entry, document, live=live, subresource=subresource, options=options, source=source, applied=False
@@ -201,7 +213,7 @@ class Objects:
         metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
             return self._create(kind, document, namespace=namespace, options=options, source=source, applied=True)
-        check_preconditions(kind, metadata, live=live["metadata"], replace=False)
+        check_preconditions(kind, metadata, live=live["metadata"], replaced=False)
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(
             kind, entry, document, live=live, subresource=subresource, options=options, source=source, applied=True
@@ -274,7 +286,7 @@ class Objects:
         warnings = source.judge(*unknown_fields(unknown))
         if causes:
             raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
-        return document, warnings
+        return document, (*warnings, *rules.warnings(kind, document["metadata"]))
 
     def _admit(self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions) -> None:
         """Set what is the server's to set, then judge the whole; nobody owns what is set here."""
@@ -307,11 +319,11 @@ class Objects:
         return answer
 
     def _free_name(self, kind: Kind, namespace: str, prefix: str) -> str:
-        name = rules.generated_name(prefix)
+        name = generated_name(prefix)
         for _ in range(NAME_ATTEMPTS):
             if self._store.get(kind.storage, namespace=namespace, name=name) is None:
                 break
-            name = rules.generated_name(prefix)
+            name = generated_name(prefix)
         return name
 
     def _require_open_namespace(self, kind: Kind, namespace: str, *, name: str) -> None:

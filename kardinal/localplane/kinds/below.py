@@ -1,0 +1,24 @@
+"""What hangs below an object of some kinds: its status, its scale, and what one kind alone has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FINALIZE", "SCALE", "STATUS", "TOKEN", "Subresource"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """`group`, `version` and `kind` say what is read and written there; without a kind it is the object itself."""
+
+    name: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+STATUS = Subresource("status")
+SCALE = Subresource("scale", group="autoscaling", version="v1", kind="Scale")
+FINALIZE = Subresource("finalize", verbs=("update",))
+TOKEN = Subresource("token", verbs=("create",), group="authentication.k8s.io", version="v1", kind="TokenRequest")
