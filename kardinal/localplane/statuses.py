@@ -114,23 +114,13 @@ def invalid_request(cause: Cause) -> StatusError:
     return _invalid("", "", "", [cause])
 
 
-def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    # Each problem is said once, also when two of the server's rules found it.
-    listed = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-    title = f"{kind}.{group}" if group else kind
-    details = {"name": name, "group": group, "kind": kind} | _causes(causes)
-    return StatusError(
-        422, "Invalid", f'{title} "{name}" is invalid: {text}', details={k: v for k, v in details.items() if v}
-    )
-
-
 def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    # Each problem is said once, also when two of the server's rules found it.
+    listed = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     title = f"{kind}.{group}" if group else kind
     details = {"name": name, "group": group, "kind": kind} | _causes(causes)

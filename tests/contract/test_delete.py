@@ -60,7 +60,7 @@ async def test_each_kind_answers_its_deletion_in_its_way(api: Api, plural: str) 
     )
     containers = {"containers": [{"name": "one", "image": "one:1"}]}
     template = {"metadata": {"labels": {"app": "a"}}, "spec": containers}
-    rest = {
+    rest: dict[str, dict[str, Any]] = {
         "services": {"spec": {"type": "ExternalName", "externalName": "example.com"}},
         "pods": {"spec": containers},
         "deployments": {"spec": {"replicas": 0, "selector": {"matchLabels": {"app": "a"}}, "template": template}},
@@ -162,6 +162,18 @@ async def test_a_dependent_of_nobody_is_collected(api: Api) -> None:
     await api.delete(f"{path}/owner")
     await api.post(path, owned("late", owner))
     await api.gone(f"{path}/late")
+
+
+@covers("delete", "create", "success")
+async def test_an_owner_of_an_unknown_kind_keeps_its_dependents(api: Api) -> None:
+    path = api.path("configmaps")
+    stranger = Answer(200, {"apiVersion": "no.where/v1", "kind": "Stranger", "metadata": {"name": "s", "uid": "u"}}, {})
+    await api.post(path, owned("child", stranger))
+    probe = await api.post(path, config_map("owner"))
+    await api.delete(f"{path}/owner")
+    await api.post(path, owned("late", probe))
+    await api.gone(f"{path}/late")
+    assert (await api.get(f"{path}/child")).status == 200
 
 
 @covers("delete", "delete", "success")

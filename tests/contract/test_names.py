@@ -63,7 +63,7 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize("plural", ["configmaps", "services", "serviceaccounts", "events", "secrets"])
 async def test_names_follow_the_rules_of_their_kind(api: Api, plural: str, name: str) -> None:
-    rest = {
+    rest: dict[str, dict[str, Any]] = {
         "services": {"spec": {"type": "ExternalName", "externalName": "example.com"}},
         "events": {"involvedObject": {"namespace": api.namespace}},
     }

@@ -17,7 +17,7 @@ PARTIAL_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=
 
 ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "text": "one",
     "number": 3,
     "share": 0.5,

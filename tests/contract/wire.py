@@ -256,7 +256,7 @@ class Api:
 
     async def until(self, condition: Callable[[], Awaitable[Any]]) -> None:
         """Ask until the answer is yes; the timeout of the test is the end of patience."""
-        while not await condition():  # noqa: ASYNC110 - it is a server that is asked
+        while not await condition():
             await asyncio.sleep(_POLL_SECONDS if self.real else 0)
 
     async def gone(self, path: str) -> None:

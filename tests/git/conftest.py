@@ -78,7 +78,7 @@ def manifests() -> dict[str, str]:
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that happens on a thread."""
     async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - nobody tells
+        while not condition():
             await asyncio.sleep(0)
 
 

@@ -28,7 +28,7 @@ async def client(server: WidgetServer) -> AsyncIterator[Client]:
 async def until(condition: Callable[[], object]) -> None:
     """Let everything run until `condition` holds."""
     async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110 - the condition is of someone else's making
+        while not condition():
             await asyncio.sleep(0.001)
 
 

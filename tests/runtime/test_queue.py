@@ -176,7 +176,7 @@ async def test_a_worker_cancelled_at_the_moment_it_is_woken_passes_the_key_on(qu
 
 
 async def test_any_mix_of_operations_never_gives_a_key_to_two_workers_and_loses_none(clock: VirtualClock) -> None:
-    rng = random.Random(7)  # noqa: S311 - the same mix each time
+    rng = random.Random(7)
     queue = PriorityQueue(clock=clock)
     held: set[Key] = set()
     wanted: set[Key] = set()
@@ -201,7 +201,7 @@ async def test_any_mix_of_operations_never_gives_a_key_to_two_workers_and_loses_
         if rng.random() < 0.1:
             clock.advance_to_next_timer()
     await clock.advance(10)
-    while queue or queue.processing:  # noqa: ASYNC110 - turns of the loop, no time
+    while queue or queue.processing:
         await asyncio.sleep(0)
     assert wanted == set()
     queue.shut_down()

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from kardinal.localplane import statuses
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.handlers.deleting import Deleting

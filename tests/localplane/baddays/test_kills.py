@@ -19,7 +19,7 @@ modes = pytest.mark.parametrize("durable", [False, True], ids=["normal", "durabl
 @modes
 async def test_whatever_was_acknowledged_survives_every_kill(tmp_path: Path, durable: bool, soak: bool) -> None:
     kills = 100 if soak else 5  # in each of two modes
-    dice, promises = random.Random(kills), Promises()  # noqa: S311
+    dice, promises = random.Random(kills), Promises()
     for _ in range(kills):
         async with served(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
             http = Http(session)
