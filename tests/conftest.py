@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.support.repository",
     "tests.support.smart_server",
     "tests.support.target",
+    "tests.support.selection",  # after the plugin it imports
     "tests.support.world",
     "tests.contract.report",
 ]

@@ -141,7 +141,8 @@ async def deploy(
     available: bool = True,
     client: Client | None = None,
 ) -> JsonObject:
-    """Make the environment's Deployment run an image, all of it or none."""
+    """Make the environment's Deployment run an image, all of it or none; `client` is of another cluster."""
+    by_itself = client is None and world.server.runs_workloads
     client = client or world.client
     await client.apply(NAMESPACE, namespace(environment), field_manager="test")
     made = await client.apply(
@@ -153,14 +154,22 @@ async def deploy(
             "spec": {
                 "replicas": 2,
                 "selector": {"matchLabels": {"app": "x"}},
+                "strategy": {"type": "Recreate"},
                 "template": {
                     "metadata": {"labels": {"app": "x"}},
-                    "spec": {"containers": [{"name": "app", "image": image}]},
+                    "spec": {
+                        "containers": [{"name": "app", "image": image}],
+                        "nodeSelector": {} if available else {"there-is": "no-such-node"},
+                    },
                 },
             },
         },
         field_manager="test",
+        force=True,
     )
+    if by_itself:
+        await world.settle()
+        return made
     status = {
         "observedGeneration": made["metadata"]["generation"],
         "replicas": 2,

@@ -162,6 +162,7 @@ async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: Worl
     assert "--allow-local-repositories" in status["message"]
 
 
+@pytest.mark.local_only("measures from creationTimestamp, which a real server takes from a clock of its own")
 async def test_an_order_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await deploy(world)

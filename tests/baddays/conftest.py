@@ -10,13 +10,14 @@ import pytest
 from kardinal.api import BUNDLE, DEPLOYMENT, PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal_controller.program import Controller
+from tests.baddays.installation import install
 from tests.baddays.processes import shell
 from tests.support.objects import namespace
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
 
-__all__ = ["shell"]
+__all__ = ["install", "shell"]
 
 JsonObject = dict[str, Any]
 
@@ -65,6 +66,8 @@ def deployed(world: World, repository: GitRepository) -> Callable[[str], Awaitab
         await world.until(lambda: repository.promotions(environment))
         (tag,) = [line.split()[1].strip('"') for line in _overlay(repository, environment) if "newTag" in line]
         await world.apply(namespace(environment), _deployment(environment, f"{IMAGE}:{tag}"))
+        if world.server.runs_workloads:
+            return
         status = {
             "observedGeneration": 1,
             "replicas": 1,

@@ -180,6 +180,9 @@ class Local:
     def kubeconfig(self) -> Path:
         return self.directory / "kubeconfig"
 
+    def kubeconfig_for(self, identity: str) -> Path:
+        return self.directory / f"kubeconfig.{identity}"
+
     async def up(self) -> None:
         """Start, and return when everything runs."""
         await self.begin()

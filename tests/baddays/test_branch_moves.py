@@ -10,7 +10,8 @@ import pytest
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.baddays.applications import application, applications, place
 from tests.baddays.committers import job
-from tests.baddays.processes import Local, Shell, state, wait_for
+from tests.baddays.installation import Install
+from tests.baddays.processes import Shell, state, wait_for
 from tests.support.objects import bundle
 from tests.support.repository import create_repository
 
@@ -21,9 +22,11 @@ ROUNDS = 2
 
 
 @pytest.mark.timeout(120)
-async def test_nothing_is_lost_while_somebody_else_commits_all_the_time(shell: Shell, tmp_path: Path) -> None:
+async def test_nothing_is_lost_while_somebody_else_commits_all_the_time(
+    install: Install, shell: Shell, tmp_path: Path
+) -> None:
     repository = create_repository(tmp_path / "gitops.git", applications(NAMES, ["dev"]))
-    local = Local(shell, tmp_path / "local")
+    local = install(deploys=False)
     await local.up()
     others = await job(shell, repository)
     async with local.client() as client:

@@ -11,7 +11,8 @@ import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client, JsonObject
-from tests.baddays.processes import DEADLINE, Local, Shell, phase, state, wait_for
+from tests.baddays.installation import Install, Installation
+from tests.baddays.processes import DEADLINE, Shell, phase, state, wait_for
 from tests.baddays.proxy import HoldingProxy, holding_proxy
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
@@ -20,7 +21,9 @@ from tests.support.repository import GitRepository
 class Edge:
     """A control plane, and an agent of shard edge that reaches it through a proxy."""
 
-    def __init__(self, shell: Shell, local: Local, client: Client, proxy: HoldingProxy, kubeconfig: Path) -> None:
+    def __init__(
+        self, shell: Shell, local: Installation, client: Client, proxy: HoldingProxy, kubeconfig: Path
+    ) -> None:
         self.local = local
         self.client = client
         self._shell = shell
@@ -52,11 +55,11 @@ class Edge:
 
 
 @pytest.fixture
-async def edge(shell: Shell, tmp_path: Path) -> AsyncIterator[Edge]:
-    local = Local(shell, tmp_path / "local", "--simulate")
+async def edge(install: Install, shell: Shell, tmp_path: Path) -> AsyncIterator[Edge]:
+    local = install()
     await local.up()
     kubeconfig = tmp_path / "proxy.json"
-    before = local.directory / "kubeconfig.agent"
+    before = local.kubeconfig_for("agent")
     async with local.client() as client, holding_proxy(before=before, kubeconfig=kubeconfig) as proxy:
         yield Edge(shell, local, client, proxy, kubeconfig)
 

@@ -51,6 +51,7 @@ async def _points(client: Client) -> AsyncIterator[str]:
         return
 
 
+@pytest.mark.local_only("kills the server with the programs, which are one process there")
 @pytest.mark.timeout(240)
 async def test_a_walk_is_finished_whenever_its_process_is_killed(
     shell: Shell, repository: GitRepository, tmp_path: Path

@@ -11,7 +11,8 @@ import pytest
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.baddays.applications import application, applications, place
 from tests.baddays.committers import person
-from tests.baddays.processes import Local, Shell, phase, state, wait_for
+from tests.baddays.installation import Install
+from tests.baddays.processes import Shell, phase, state, wait_for
 from tests.support.objects import bundle
 from tests.support.repository import create_repository
 
@@ -23,12 +24,14 @@ ENVIRONMENTS = ["dev", "prod"]
 
 
 @pytest.mark.timeout(180)
-async def test_everything_lands_that_many_promote_push_and_merge_at_once(shell: Shell, tmp_path: Path) -> None:
+async def test_everything_lands_that_many_promote_push_and_merge_at_once(
+    install: Install, shell: Shell, tmp_path: Path
+) -> None:
     repository = create_repository(tmp_path / "gitops.git", applications(NAMES, ENVIRONMENTS))
-    local = Local(shell, tmp_path / "local", "--simulate")
+    local = install()
     await local.up()
     for shard in SHARDS:
-        await shell.agent(shard, kubeconfig=local.directory / "kubeconfig.agent")
+        await shell.agent(shard, kubeconfig=local.kubeconfig_for("agent"))
     async with local.client() as client:
         for shard, names in SHARDS.items():
             for name in names:

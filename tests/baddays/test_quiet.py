@@ -116,7 +116,7 @@ async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs
     await _rest(world)
     with _writes(world) as written:
         await world.live(timedelta(hours=1))
-    assert set(written) == {"kardinal:controller: patch policygates.kardinal.io/status b-prod-always"}
+    assert set(written) == {f"{world.user('controller')}: patch policygates.kardinal.io/status b-prod-always"}
     assert 11 <= len(written) <= 12
 
 

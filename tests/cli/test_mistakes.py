@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kardinal.localplane import LocalPlane
 from tests.cli.conftest import Cli
 from tests.support.objects import bundle, pipeline
 from tests.support.world import World
@@ -94,8 +95,9 @@ async def test_a_kubeconfig_that_does_not_work_is_named(
     assert "Traceback" not in done.err
 
 
-async def test_a_server_that_is_gone_says_how_to_start_one(world: World, cli: Cli) -> None:
-    await world.plane.stop()
+@pytest.mark.local_only("the server of a real cluster is not the test's to stop")
+async def test_a_server_that_is_gone_says_how_to_start_one(plane: LocalPlane, cli: Cli) -> None:
+    await plane.stop()
     done = await cli.attempt("get", "pipelines")
     assert done.code == 1
     assert "kardinal local up" in done.err

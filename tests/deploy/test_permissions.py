@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -28,13 +27,13 @@ from tests.support.reviewer import merge_pull_request, open_pull_requests
 from tests.support.world import World
 
 SELDOM = {
-    "kardinal:controller": {
+    "controller": {
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",
         Permission("graphrevisions.experimental.kro.run", "delete"): "a Graph that was revised more often than is kept",
     },
-    "kardinal:agent": {
+    "agent": {
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("secrets", "get"): "a repository that asks for credentials",
@@ -51,29 +50,30 @@ METRIC_CHECK = {
 
 
 @pytest.fixture
-async def used(world: World, repository: GitRepository) -> AsyncIterator[dict[str, set[Permission]]]:
+async def used(world: World, repository: GitRepository) -> dict[str, set[Permission]]:
     """What each program asked of the API server during the walk."""
-    asked: dict[str, set[Permission]] = {user: set() for user in ROLES}
+    asked: dict[str, set[Permission]] = {identity: set() for identity in ROLES}
+    users = {world.user(identity): identity for identity in ROLES}
 
     def note(request: LoggedRequest) -> None:
-        if request.user in asked:
-            asked[request.user].update(needed_by(request))
+        if request.user in users:
+            asked[users[request.user]].update(needed_by(request))
 
     subscription = world.audit.subscribe(note)
     await walk(world, repository)
-    yield asked
     subscription.close()
+    return asked
 
 
 async def test_a_program_is_granted_what_it_uses_and_nothing_more(used: dict[str, set[Permission]]) -> None:
-    for user in ROLES:
-        granted = granted_to(user)
-        seldom = set(SELDOM[user]) | {Permission(of, "list") for of, verb in used[user] if verb == "watch"}
+    for identity in ROLES:
+        granted = granted_to(identity)
+        seldom = set(SELDOM[identity]) | {Permission(of, "list") for of, verb in used[identity] if verb == "watch"}
 
-        assert used[user] - granted == set(), f"{user} may not do what it does"
-        assert granted - used[user] - seldom == set(), f"{user} is granted what it does not use"
-        assert SELDOM[user].keys() - granted == set(), f"{user} is not granted what it seldom needs"
-        assert SELDOM[user].keys() & used[user] == set(), f"{user} does this on the walk, not seldom"
+        assert used[identity] - granted == set(), f"{identity} may not do what it does"
+        assert granted - used[identity] - seldom == set(), f"{identity} is granted what it does not use"
+        assert SELDOM[identity].keys() - granted == set(), f"{identity} is not granted what it seldom needs"
+        assert SELDOM[identity].keys() & used[identity] == set(), f"{identity} does this on the walk, not seldom"
 
 
 async def walk(world: World, repository: GitRepository) -> None:

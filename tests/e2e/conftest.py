@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.baddays.installation import install
 from tests.baddays.processes import shell
 
-__all__ = ["shell"]
+__all__ = ["install", "shell"]

@@ -9,6 +9,7 @@ import pytest
 from tests.baddays.processes import Shell
 
 
+@pytest.mark.local_only("the demo has a plane of its own")
 @pytest.mark.timeout(180)
 async def test_the_demo_walks_through_three_environments_and_leaves_nothing(shell: Shell) -> None:
     printed = await shell.run("kardinal", "demo", "--yes")
@@ -25,6 +26,7 @@ async def test_the_demo_walks_through_three_environments_and_leaves_nothing(shel
     assert list(shell.temporary.iterdir()) == []
 
 
+@pytest.mark.local_only("the demo has a plane of its own")
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
 async def test_the_demo_is_ended_in_the_middle_and_leaves_nothing(

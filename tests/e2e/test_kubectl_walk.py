@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from kardinal.api import PROMOTION_STEP
-from tests.baddays.processes import Local, Shell, state, wait_for
+from tests.baddays.installation import Install
+from tests.baddays.processes import state, wait_for
 from tests.support.kubectl import Kubectl, kubectl_versions
 from tests.support.repository import GitRepository
 
@@ -74,9 +75,9 @@ spec:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("kubectl", [NEWEST], indirect=True)
 async def test_a_bundle_is_ready_when_and_only_when_every_environment_is_verified(
-    kubectl: Callable[[Path], Kubectl], shell: Shell, repository: GitRepository, tmp_path: Path
+    kubectl: Callable[[Path], Kubectl], install: Install, repository: GitRepository
 ) -> None:
-    local = Local(shell, tmp_path / "local", "--simulate")
+    local = install()
     await local.up()
     run = kubectl(local.kubeconfig)
     await run("apply", "-f", "-", stdin=MANIFESTS.format(repository=repository.url))

@@ -18,6 +18,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.local_only("the directory and the process of a plane")
 @pytest.mark.timeout(180)
 async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     shell: Shell, repository: GitRepository, tmp_path: Path
@@ -57,6 +58,7 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     await _ended_cleanly(local)
 
 
+@pytest.mark.local_only("the directory and the process of a plane")
 @pytest.mark.timeout(180)
 async def test_down_ends_it_as_sigterm_does(shell: Shell, tmp_path: Path) -> None:
     local = Local(shell, tmp_path / "local")

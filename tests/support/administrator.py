@@ -12,6 +12,7 @@ import orjson
 import yaml
 
 from kardinal.api import ResourceType
+from tests.support.exchange import exchange
 
 __all__ = ["Administrator"]
 
@@ -54,10 +55,7 @@ class Administrator:
         self, method: str, path: str, body: JsonObject | None, *, content_type: str = "application/json"
     ) -> JsonObject:
         headers = {"User-Agent": "settle", "Content-Type": content_type, "Accept": "application/json"}
-        self._connection.request(method, path, None if body is None else orjson.dumps(body), headers)
-        with self._connection.getresponse() as answer:
-            content = answer.read()
-            if answer.status >= 300:
-                raise RuntimeError(f"{method} {path}: {answer.status} {content.decode()}")
+        data = None if body is None else orjson.dumps(body)
+        content = exchange(self._connection, method, path, data, headers)
         found: JsonObject = orjson.loads(content)
         return found

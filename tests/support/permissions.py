@@ -22,9 +22,9 @@ __all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_b
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 ROLES = {
-    "kardinal:controller": ("kardinal-controller",),
+    "controller": ("kardinal-controller",),
     # In a world the control plane is also the cluster of the agent.
-    "kardinal:agent": ("kardinal-agent", "kardinal-agent-control-plane"),
+    "agent": ("kardinal-agent", "kardinal-agent-control-plane"),
 }
 
 
@@ -45,11 +45,11 @@ def needed_by(request: LoggedRequest) -> Iterator[Permission]:
 
 
 @cache
-def granted_to(user: str) -> frozenset[Permission]:
-    """What the ClusterRoles of deploy/ allow an identity of the local plane."""
+def granted_to(identity: str) -> frozenset[Permission]:
+    """What the ClusterRoles of deploy/ allow an identity."""
     documents = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
     roles = {doc["metadata"]["name"]: doc for doc in documents if doc["kind"] == "ClusterRole"}
-    return frozenset(permission for role in ROLES[user] for permission in _permissions(roles[role]["rules"]))
+    return frozenset(permission for role in ROLES[identity] for permission in _permissions(roles[role]["rules"]))
 
 
 def _permissions(rules: list[dict[str, list[str]]]) -> Iterator[Permission]:
@@ -61,9 +61,10 @@ def _permissions(rules: list[dict[str, list[str]]]) -> Iterator[Permission]:
                     yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb)
 
 
-def hold_to_permissions(world: World, user: str) -> None:
-    """Fail the test at its end when `user` did what deploy/ does not allow."""
-    granted = granted_to(user)
+def hold_to_permissions(world: World, identity: str) -> None:
+    """Fail the test at its end when `identity` did what deploy/ does not allow."""
+    granted = granted_to(identity)
+    user = world.user(identity)
     denied: set[Permission] = set()
 
     def check(request: LoggedRequest) -> None:

@@ -22,7 +22,7 @@ __all__ = ["start_agent", "start_controller", "start_simulator"]
 
 async def start_controller(world: World, **options: Any) -> Controller:
     """A controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
-    hold_to_permissions(world, "kardinal:controller")
+    hold_to_permissions(world, "controller")
     settings: dict[str, Any] = {
         "policy_namespaces": ("platform-policies",),
         "allow_local_repositories": True,
@@ -37,7 +37,7 @@ async def start_controller(world: World, **options: Any) -> Controller:
 
 async def start_agent(world: World, **options: Any) -> Agent:
     """An agent of its own; `options` are those of AgentOptions that matter to the test."""
-    hold_to_permissions(world, "kardinal:agent")
+    hold_to_permissions(world, "agent")
     settings: dict[str, Any] = {
         "allow_local_repositories": True,
         "git_cache_dir": world.new_directory("agent-git"),

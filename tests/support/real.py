@@ -83,7 +83,9 @@ class RealServer:
         return f"system:serviceaccount:{SYSTEM_NAMESPACE}:{ACCOUNTS[identity]}"
 
     def moment(self) -> object:
-        return self._store.revision()
+        # Nothing changes there but by a request.
+        self.audit.catch_up()
+        return self.audit.changes
 
     def unrest(self) -> list[str]:
         self._look()

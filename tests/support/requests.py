@@ -17,6 +17,7 @@ from kardinal.localplane.audit import WRITES, LoggedRequest, LogSubscription, Re
 
 __all__ = ["FollowedLog"]
 
+_HEARTBEATS = {"leases", "nodes"}
 _HOUSEKEEPING = ("kube-", "kwok", "settle")
 
 
@@ -26,6 +27,8 @@ class FollowedLog(RequestLog):
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         self._rest = b""
+        self.changes = 0
+        """The writes of everybody, housekeeping included."""
         super().__init__()
 
     def count(
@@ -41,7 +44,8 @@ class FollowedLog(RequestLog):
 
     def subscribe(self, callback: Callable[[LoggedRequest], None]) -> LogSubscription:
         self.catch_up()
-        return super().subscribe(callback)
+        super().subscribe(callback)
+        return _Following(self, callback)
 
     def begin(self) -> None:
         """Forget what was counted, and who subscribed."""
@@ -54,11 +58,26 @@ class FollowedLog(RequestLog):
         *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         for line in lines:
             entry = orjson.loads(line)
+            self.changes += (
+                entry["verb"] in WRITES and (entry.get("objectRef") or {}).get("resource") not in _HEARTBEATS
+            )
             if not entry.get("userAgent", "").startswith(_HOUSEKEEPING):
                 self.record(_logged(entry))
 
     def close(self) -> None:
         self._file.close()
+
+
+class _Following(LogSubscription):
+    """Hears of what was written before its end, too."""
+
+    def __init__(self, log: FollowedLog, callback: Callable[[LoggedRequest], None]) -> None:
+        super().__init__(log, callback)
+        self._catch_up = log.catch_up
+
+    def close(self) -> None:
+        self._catch_up()
+        super().close()
 
 
 def _logged(entry: dict[str, Any]) -> LoggedRequest:

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from tests.support.exchange import exchange
+
 __all__ = ["Etcd", "Stored"]
 
 _OPERATIONS = 100
@@ -40,11 +42,6 @@ class Etcd:
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_SECONDS)
-
-    def revision(self) -> int:
-        """The revision of the store, which every write raises."""
-        found = self._ask("range", {"key": _encoded(_ROOT), "count_only": True})
-        return int(found["header"]["revision"])
 
     def below(self, *prefixes: str, values: bool = False) -> list[Stored]:
         """Everything below some paths, at one moment."""
@@ -75,11 +72,7 @@ class Etcd:
         self._connection.close()
 
     def _ask(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        self._connection.request("POST", f"/v3/kv/{method}", orjson.dumps(body))
-        with self._connection.getresponse() as answer:
-            content = answer.read()
-            if answer.status != 200:
-                raise RuntimeError(f"etcd answers {method} with {answer.status}: {content.decode()}")
+        content = exchange(self._connection, "POST", f"/v3/kv/{method}", orjson.dumps(body), {})
         found: dict[str, Any] = orjson.loads(content)
         return found
 

@@ -1,0 +1,97 @@
+"""Which tests run on a real API server: everything that asks one, but for what only the local plane has.
+
+A test that takes the fixture `api_server` or `install`, by whatever way, runs on either. One that is about the local
+plane as a program (its directory, its processes, its own commands) says so with the mark `local_only` and a reason;
+there must stay few of them among the tests that run programs, so they are counted, and `tests/house` holds them to a
+tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.target import Target
+
+__all__ = ["Shares", "shares_of"]
+
+_CONTRACT = "tests/contract/"
+
+_EITHER = frozenset({"api_server", "install"})
+"""The fixtures that answer for a test which API server it runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How many tests run programs on an API server, and how many of them need the local plane for it."""
+
+    end_to_end: int
+    local_only: int
+
+
+def shares_of(items: Iterable[pytest.Item]) -> Shares:
+    chosen = [item for item in items if not _is_contract(item)]
+    local = sum(_is_local(item) for item in chosen)
+    return Shares(sum(_runs_anywhere(item) for item in chosen) + local, local)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "local_only(reason): needs the local plane itself, for this reason")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[_SHARES] = shares_of(items)
+    target: Target = config.getoption("target")
+    if target.real:
+        config.hook.pytest_deselected(items=[item for item in items if not _runs_on(target, item)])
+        items[:] = [item for item in items if _runs_on(target, item)]
+
+
+def _runs_on(target: Target, item: pytest.Item) -> bool:
+    return _is_contract(item) or (target is Target.ASSETS and _runs_anywhere(item))
+
+
+def _runs_anywhere(item: pytest.Item) -> bool:
+    return not _EITHER.isdisjoint(getattr(item, "fixturenames", ())) and not _is_local(item)
+
+
+def _is_local(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("local_only")
+    if mark is not None and not mark.args:
+        raise pytest.UsageError(f"{item.nodeid}: local_only needs a reason")
+    return mark is not None
+
+
+def _is_contract(item: pytest.Item) -> bool:
+    return item.nodeid.startswith(_CONTRACT)
+
+
+# What a worker has collected, the process that starts the workers has not: it is told at their end.
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None and _SHARES in session.config.stash:
+        output["shares"] = asdict(session.config.stash[_SHARES])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    if found := getattr(node, "workeroutput", {}).get("shares"):
+        node.config.stash[_SHARES] = Shares(**found)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    shares = config.stash.get(_SHARES, Shares(0, 0))
+    if shares.end_to_end:
+        share = shares.local_only / shares.end_to_end
+        terminalreporter.write_line(
+            f"local_only: {shares.local_only} of {shares.end_to_end} end-to-end tests ({share:.1%}) "
+            "need the local plane itself"
+        )
+
+
+_SHARES = pytest.StashKey[Shares]()
