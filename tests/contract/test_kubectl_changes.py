@@ -101,11 +101,14 @@ async def test_a_custom_kind_is_scaled_by_its_scale(run: Kubectl, api: Api) -> N
 
 
 async def test_delete_waits_for_what_it_deletes(run: Kubectl, api: Api, widget: str) -> None:
-    deleted = await run("delete", widget, "--cascade=foreground")
+    deleted = await run("delete", widget)
     assert deleted.startswith(f'{widget.partition("/")[0]} "a" deleted')
     gone = await run.attempt("get", widget)
     assert gone.err == f'Error from server (NotFound): widgets.{api.group} "a" not found\n'
     assert await run("delete", widget, "--ignore-not-found") == ""
+    await run("create", "configmap", "owner")
+    await run("delete", "configmap", "owner", "--cascade=foreground")
+    assert (await run.attempt("get", "configmap", "owner")).code == 1
     for name in ("one", "two"):
         await run("create", "configmap", name, "--from-literal=a=b")
     await run("label", "configmap", "one", "two", "set=both")
