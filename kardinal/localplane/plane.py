@@ -176,6 +176,8 @@ class LocalPlane:
         self._control.start()
         bootstrap(self._store, clock=self._clock)
         await self._store.settled()
+        # As on a real server, whose memory begins when it is ready.
+        self._store.committed.history.forget()
         await self._runner.setup()
         site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
         try:

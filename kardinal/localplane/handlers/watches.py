@@ -53,6 +53,7 @@ class Watch:
         self._on_overflow = on_overflow
         self._headers = True
         self._from = parse_revision(options.revision)
+        self._after = 0
         self._position = 0
         self._subscription: Subscription | None = None
 
@@ -93,6 +94,8 @@ class Watch:
         if self._options.initial_events:
             changes = [Change("ADDED", entry, None) for entry in self._lists.candidates(self._kind, self._selector)]
         elif self._from is not None:
+            # Of a future that clients have heard of elsewhere, nothing is told before it is past.
+            self._after = self._from
             changes = self._store.history.since(self._kind.storage, revision=self._from)
         self._position = self._store.revision
         self._subscription = self._store.history.subscribe(self._kind.storage)
@@ -125,14 +128,16 @@ class Watch:
                     yield lines
 
     def _bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
-        return _line("BOOKMARK", self._renderer.bookmark(revision, initial_events_end=initial_events_end))
+        bookmark = self._renderer.bookmark(revision, initial_events_end=initial_events_end, headers=self._headers)
+        self._headers = False
+        return _line("BOOKMARK", bookmark)
 
     def _render(self, changes: Iterable[Change]) -> bytes:
         return b"".join(self._change(change) for change in changes)
 
     def _change(self, change: Change) -> bytes:
         selector, entry, previous = self._selector, change.entry, change.previous
-        if selector.namespace and entry.namespace != selector.namespace:
+        if entry.revision <= self._after or (selector.namespace and entry.namespace != selector.namespace):
             return b""
         if selector.everything:
             return self._event(change.type, entry)

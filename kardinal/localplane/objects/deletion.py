@@ -83,7 +83,7 @@ def release(store: Store, kind: Kind, entry: Entry, finalizer: str) -> None:
     if left or is_held_by_content(kind, document):
         store.put(kind.storage, document)
     else:
-        store.delete(kind.storage, document)
+        store.delete(kind.storage, entry.decode())
 
 
 def is_held_by_content(kind: Kind, document: JsonObject) -> bool:

@@ -245,7 +245,7 @@ class Objects:
         if "deletionTimestamp" in metadata:
             refuse_new_finalizers(kind, document, live=live)
             if not metadata.get("finalizers") and not is_held_by_content(kind, document):
-                return Written(self._finish(kind, document, options=options), warnings)
+                return Written(self._finish(kind, document, entry, options=options), warnings)
         return Written(self._commit(kind, document, options=options), warnings)
 
     def _track(
@@ -310,12 +310,14 @@ class Objects:
             raise StatusError(500, "", "etcdserver: request is too large")
         return self._store.put(kind.storage, stored)
 
-    def _finish(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
-        """The last finalizer is gone: remove the object, answering with its last state."""
-        stored = stored_form(kind, document)
-        answer = make_entry(kind.storage, stored)
+    def _finish(self, kind: Kind, document: JsonObject, entry: Entry, *, options: WriteOptions) -> Entry:
+        """The last finalizer is gone: remove the object, answering with what it would have become.
+
+        It never was stored like that: watchers see it go as it was.
+        """
+        answer = make_entry(kind.storage, stored_form(kind, document))
         if not options.dry_run:
-            self._store.delete(kind.storage, stored)
+            self._store.delete(kind.storage, entry.decode())
         return answer
 
     def _free_name(self, kind: Kind, namespace: str, prefix: str) -> str:

@@ -192,8 +192,7 @@ def table(
         for obj in objects
     ]
     result: JsonObject = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata}
-    if headers:
-        result["columnDefinitions"] = [column.definition() for column in columns]
+    result["columnDefinitions"] = [column.definition() for column in columns] if headers else None
     result["rows"] = rows
     return result
 

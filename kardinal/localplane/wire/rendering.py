@@ -51,19 +51,17 @@ class Renderer:
                 raise self._not_acceptable(f"is not a list (*{self._go_package}.{self._kind.kind})")
         return self._plain(entry)
 
-    def bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
+    def bookmark(self, revision: int, *, initial_events_end: bool, headers: bool = True) -> bytes:
         """The object of a BOOKMARK event: a position without content."""
         metadata: JsonObject = {"resourceVersion": str(revision)}
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        document: JsonObject
+        document: JsonObject = {"apiVersion": self._kind.api_version, "kind": self._kind.kind, "metadata": metadata}
         match self._representation.form:
             case Form.TABLE:
-                document = self._empty_table(metadata)
+                document = self._rendered([document], metadata={"resourceVersion": str(revision)}, headers=headers)
             case Form.METADATA | Form.METADATA_LIST:
-                document = self._partial_type("PartialObjectMetadata") | {"metadata": metadata}
-            case Form.OBJECT:
-                document = {"apiVersion": self._kind.api_version, "kind": self._kind.kind, "metadata": metadata}
+                document |= self._partial_type("PartialObjectMetadata")
         return orjson.dumps(document)
 
     async def list(self, entries: Sequence[Entry], *, metadata: JsonObject) -> AsyncIterator[bytes]:
@@ -133,8 +131,12 @@ class Renderer:
         return self._table([], metadata=metadata, headers=True)
 
     def _table(self, entries: Sequence[Entry], *, metadata: JsonObject, headers: bool) -> JsonObject:
+        documents = [viewed(self._kind, entry.decode()) for entry in entries]
+        return self._rendered(documents, metadata=metadata, headers=headers)
+
+    def _rendered(self, documents: Sequence[JsonObject], *, metadata: JsonObject, headers: bool) -> JsonObject:
         return table(
-            [viewed(self._kind, entry.decode()) for entry in entries],
+            documents,
             self._kind.columns,
             metadata=metadata,
             include_object=self._include_object,
