@@ -1,4 +1,4 @@
-"""The runtime on a real API server: over TLS, with tokens, through restarts."""
+"""The runtime on an API server: over TLS, with tokens, through restarts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from kardinal.api.core import CONFIG_MAP, EVENT, NAMESPACE, SECRET
 from kardinal.kube import ApiError, Client, Conflict, JsonObject, NotFound, PatchType, load_connection
 from kardinal.localplane import Authority, LocalPlane
 from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, StatusWriter, Watch
+from kardinal.runtime.keys import key_of
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock
+from tests.support.server import ApiServer
 
 KEY = Key("default", "a")
 
@@ -27,15 +29,15 @@ def config_map(name: str = "a", **data: str) -> JsonObject:
 
 
 @pytest.fixture
-async def plane_client(plane: LocalPlane) -> AsyncIterator[Client]:
-    connection = await load_connection(plane.kubeconfig_for("controller"))
+async def server_client(api_server: ApiServer) -> AsyncIterator[Client]:
+    connection = await load_connection(api_server.kubeconfig_for("simulator"))
     async with Client(connection, user_agent="test") as client:
         yield client
 
 
 @pytest.fixture
-async def manager(plane_client: Client, clock: VirtualClock) -> AsyncIterator[Manager]:
-    made = Manager(plane_client, clock=clock, name="test")
+async def manager(server_client: Client, clock: VirtualClock) -> AsyncIterator[Manager]:
+    made = Manager(server_client, clock=clock, name="test")
     yield made
     await made.stop()
 
@@ -49,8 +51,8 @@ async def eventually(condition: Callable[[], object], manager: Manager, clock: V
             await asyncio.sleep(0.002)
 
 
-async def test_every_verb_does_on_a_server_what_it_says(plane_client: Client) -> None:
-    client = plane_client
+async def test_every_verb_does_on_a_server_what_it_says(server_client: Client) -> None:
+    client = server_client
     created = await client.create(CONFIG_MAP, config_map(x="1"))
     assert (await client.get(CONFIG_MAP, "a", "default"))["data"] == {"x": "1"}
     with pytest.raises(ApiError, match="already exists"):
@@ -82,15 +84,16 @@ async def test_every_verb_does_on_a_server_what_it_says(plane_client: Client) ->
     assert client.in_flight == 0
 
 
+@pytest.mark.local_only("stops its server and starts it again")
 async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
-    plane: LocalPlane, plane_client: Client, manager: Manager, clock: VirtualClock, authority: Authority
+    plane: LocalPlane, server_client: Client, manager: Manager, clock: VirtualClock, authority: Authority
 ) -> None:
     directory = plane.kubeconfig.parent
     heard: list[Event] = []
     informer = manager.informer(CONFIG_MAP, namespace="default")
     informer.on_event(heard.append)
     for name in ("kept", "deleted", "remade"):
-        await plane_client.create(CONFIG_MAP, config_map(name))
+        await server_client.create(CONFIG_MAP, config_map(name))
     await manager.start()
     before = {event.key.name: event.new for event in heard}
     assert sorted(before) == ["deleted", "kept", "remade"]
@@ -112,7 +115,7 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
             (Change.DELETED, "deleted"),
             (Change.DELETED, "remade"),
         ]
-        await plane_client.create(CONFIG_MAP, config_map("after"))
+        await server_client.create(CONFIG_MAP, config_map("after"))
         await eventually(lambda: informer.get("default", "after"), manager, clock)
         assert informer.revisions == restarted.objects("configmaps", "default")
         await manager.stop()
@@ -121,7 +124,7 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
 
 
 async def test_an_object_leaves_a_selector_and_comes_back(
-    plane_client: Client, manager: Manager, clock: VirtualClock
+    server_client: Client, manager: Manager, clock: VirtualClock
 ) -> None:
     heard: list[tuple[Change, str]] = []
     informer = manager.informer(CONFIG_MAP, labels="shard=x")
@@ -129,9 +132,9 @@ async def test_an_object_leaves_a_selector_and_comes_back(
     await manager.start()
     obj = config_map()
     obj["metadata"]["labels"] = {"shard": "x"}
-    await plane_client.create(CONFIG_MAP, obj)
+    await server_client.create(CONFIG_MAP, obj)
     for shard in ("y", "x"):
-        await plane_client.patch(CONFIG_MAP, "a", "default", {"metadata": {"labels": {"shard": shard}}})
+        await server_client.patch(CONFIG_MAP, "a", "default", {"metadata": {"labels": {"shard": shard}}})
     await until(lambda: len(heard) == 3)
     assert heard == [(Change.ADDED, "a"), (Change.DELETED, "a"), (Change.ADDED, "a")]
 
@@ -155,9 +158,9 @@ class Counter:
 
 
 async def test_no_run_repeats_a_write_because_its_cache_lags(
-    plane_client: Client, manager: Manager, clock: VirtualClock
+    server_client: Client, manager: Manager, clock: VirtualClock
 ) -> None:
-    counter = Counter(manager, plane_client, to=40)
+    counter = Counter(manager, server_client, to=40)
     channel = Channel()
     # Pushed again and again: runs follow each other faster than the watch.
     manager.controller("counter", counter, [Watch(counter.informer), channel])
@@ -171,11 +174,11 @@ async def test_no_run_repeats_a_write_because_its_cache_lags(
 
 @pytest.mark.parametrize("finalizers", [[], ["example.com/wait"]])
 async def test_the_run_after_a_deletion_sees_it(
-    plane_client: Client, manager: Manager, clock: VirtualClock, finalizers: list[str]
+    server_client: Client, manager: Manager, clock: VirtualClock, finalizers: list[str]
 ) -> None:
     obj = config_map()
     obj["metadata"]["finalizers"] = finalizers
-    await plane_client.create(CONFIG_MAP, obj)
+    await server_client.create(CONFIG_MAP, obj)
     informer = manager.informer(CONFIG_MAP)
     found: list[str] = []
 
@@ -186,10 +189,10 @@ async def test_the_run_after_a_deletion_sees_it(
                 found.append("gone")
             elif "deletionTimestamp" in current["metadata"]:
                 found.append("terminating")
-                await plane_client.patch(CONFIG_MAP, key.name, key.namespace, {"metadata": {"finalizers": None}})
+                await server_client.patch(CONFIG_MAP, key.name, key.namespace, {"metadata": {"finalizers": None}})
             else:
                 found.append("present")
-                await plane_client.delete(CONFIG_MAP, key.name, key.namespace)
+                await server_client.delete(CONFIG_MAP, key.name, key.namespace)
             return Result()
 
     channel = Channel()
@@ -202,9 +205,9 @@ async def test_the_run_after_a_deletion_sees_it(
     assert found[: found.index("gone")] == ["present", *middle]
 
 
-async def test_a_status_meant_for_another_incarnation_is_refused(plane_client: Client) -> None:
-    first = await plane_client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
-    writer = StatusWriter(plane_client)
+async def test_a_status_meant_for_another_incarnation_is_refused(server_client: Client) -> None:
+    first = await server_client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
+    writer = StatusWriter(server_client)
     assert await writer.write(NAMESPACE, first, {"phase": "Active"}) is None
     stranger = {**first, "metadata": {**first["metadata"], "uid": "00000000-0000-0000-0000-000000000000"}}
     with pytest.raises(ApiError) as caught:
@@ -215,31 +218,32 @@ async def test_a_status_meant_for_another_incarnation_is_refused(plane_client: C
 
 
 async def test_events_reach_the_server_and_grow_into_a_series(
-    plane: LocalPlane, plane_client: Client, manager: Manager, clock: VirtualClock
+    server_client: Client, manager: Manager, clock: VirtualClock
 ) -> None:
-    about = await plane_client.create(SECRET, {"metadata": {"name": "s", "namespace": "default"}})
+    about = await server_client.create(SECRET, {"metadata": {"name": "s", "namespace": "default"}})
     about |= {"apiVersion": "v1", "kind": "Secret"}
     await manager.start()
     for _ in range(3):
         manager.recorder.event(about, reason="Rotated", note="a new value")
         await until(lambda: manager.recorder.idle)
         clock.skip(1)
-    (event,) = (await plane_client.list(EVENT, "default")).items
+    (event,) = (await server_client.list(EVENT, "default")).items
     assert event["regarding"]["name"] == "s"
     assert event["series"]["count"] == 3
     # A second program, or this one after a restart, goes on counting.
-    second = Manager(plane_client, clock=clock, name="test")
+    second = Manager(server_client, clock=clock, name="test")
     await second.start()
     second.recorder.event(about, reason="Rotated", note="a new value")
     await second.stop()
-    (event,) = (await plane_client.list(EVENT, "default")).items
+    (event,) = (await server_client.list(EVENT, "default")).items
     assert event["series"]["count"] == 4
 
 
-async def test_many_objects_arrive_in_one_request(plane: LocalPlane, plane_client: Client, manager: Manager) -> None:
+async def test_many_objects_arrive_in_one_request(server_client: Client, manager: Manager) -> None:
     for number in range(300):
-        await plane_client.create(CONFIG_MAP, config_map(f"c{number}"))
+        await server_client.create(CONFIG_MAP, config_map(f"c{number}"))
     informer = manager.informer(CONFIG_MAP, namespace="default")
     await manager.start()
     assert len(informer.list("default")) == 300
-    assert informer.revisions == plane.objects("configmaps", "default")
+    served = (await server_client.list(CONFIG_MAP, "default")).items
+    assert informer.revisions == {key_of(obj): obj["metadata"]["resourceVersion"] for obj in served}
