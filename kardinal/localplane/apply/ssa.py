@@ -30,6 +30,7 @@ from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
 
 __all__ = ["Writer", "apply", "track_update"]
 
+_NOTHING: Final[JsonObject] = {}
 _UNTRACKED: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -101,15 +102,18 @@ def apply(
 
 
 def track_update(
-    live: JsonObject | None, new: JsonObject, *, by: Writer, schema: JsonObject | None
+    live: JsonObject | None, new: JsonObject, *, by: Writer, schema: JsonObject | None, blank: JsonObject = _NOTHING
 ) -> list[JsonObject]:
-    """The managedFields after a create, replace or patch that leaves the object as `new`."""
+    """The managedFields after a create, replace or patch that leaves the object as `new`.
+
+    `blank` is what a new object of the kind holds before anybody adds anything: nobody owns that.
+    """
     claims = _base(live, new, by.subresource)
     if live is not None and not claims:
         # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
         return []
     declared = type_of(schema)
-    return record(capped(_updated(live or {}, new, _settled(claims, declared), by=by, declared=declared)))
+    return record(capped(_updated(live or blank, new, _settled(claims, declared), by=by, declared=declared)))
 
 
 def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writer, declared: Type) -> list[Claim]:

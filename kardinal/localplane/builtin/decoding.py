@@ -26,7 +26,7 @@ from kardinal.localplane.builtin.types import Field, Struct, struct
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Unreadable
 
-__all__ = ["decode", "decode_metadata"]
+__all__ = ["blank", "decode", "decode_metadata"]
 
 _CRDS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _KINDS: Final = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
@@ -43,9 +43,13 @@ class _Key(str):
 
 @dataclass(slots=True)
 class _Walk:
-    """What one reading found; silent below types that read themselves."""
+    """What one reading found, in the order of the document; a bare one leaves the defaults out."""
 
     unknown: dict[str, None] = field(default_factory=dict)
+    bare: bool = False
+
+
+Make = Callable[[_Walk], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ class _Shape:
     """A type ready for reading. `absent` makes what is written where nothing was given."""
 
     entries: dict[str, _Entry]
-    absent: tuple[tuple[str, Callable[[], Any]], ...]
+    absent: tuple[tuple[str, Make], ...]
     defaults: JsonObject
     computed: tuple[Callable[[JsonObject], None], ...]
 
@@ -78,7 +82,9 @@ class _Shape:
                     result[key] = read
         for key, make in self.absent:
             if key not in result:
-                result[key] = make()
+                result[key] = make(walk)
+        if walk.bare:
+            return result
         for key, default in self.defaults.items():
             if result.get(key) in (None, ""):
                 result[key] = copy.deepcopy(default)
@@ -92,6 +98,11 @@ def decode(name: str, document: JsonObject) -> tuple[JsonObject, list[str]]:
     walk = _Walk()
     result = _shape(name).read(document, None, walk)
     return result, list(walk.unknown)
+
+
+def blank(name: str) -> JsonObject:
+    """The empty value of a type, before any default."""
+    return _shape(name).read({}, None, _Walk(bare=True))
 
 
 def decode_metadata(metadata: JsonObject) -> tuple[JsonObject, list[str]]:
@@ -128,7 +139,7 @@ def _drops(one: Field) -> bool:
     return one.empty == "?" and (one.many != "-" or one.is_scalar)
 
 
-def _absent(one: Field) -> Callable[[], Any] | None:
+def _absent(one: Field) -> Make | None:
     """What makes the value of a field that was not given; None when it stays away."""
     if one.empty in "*0":
         return None
@@ -139,15 +150,15 @@ def _absent(one: Field) -> Callable[[], Any] | None:
     return _zero(one.type)
 
 
-def _zero(type_: str) -> Callable[[], Any]:
+def _zero(type_: str) -> Make:
     """What makes the empty value of a type."""
     if type_ in _ZEROS:
         zero = _ZEROS[type_]
-        return lambda: zero
-    return lambda: _shape(type_).read({}, None, _Walk())
+        return lambda walk: zero
+    return lambda walk: _shape(type_).read({}, None, walk)
 
 
-def _nothing() -> None:
+def _nothing(walk: _Walk) -> None:
     return None
 
 
@@ -161,12 +172,12 @@ def _reader(owner: Struct, one: Field) -> Read:
     def read_list(value: Any, path: Path, walk: _Walk) -> list[Any]:
         if value.__class__ is not list:
             raise _mismatch(value, path, name, go)
-        return [zero() if item is None else read(item, (path, index), walk) for index, item in enumerate(value)]
+        return [zero(walk) if item is None else read(item, (path, index), walk) for index, item in enumerate(value)]
 
     def read_map(value: Any, path: Path, walk: _Walk) -> JsonObject:
         if value.__class__ is not dict:
             raise _mismatch(value, path, name, go)
-        return {key: zero() if item is None else read(item, (path, _Key(key)), walk) for key, item in value.items()}
+        return {key: zero(walk) if item is None else read(item, (path, _Key(key)), walk) for key, item in value.items()}
 
     return read_list if one.many == "[" else read_map
 

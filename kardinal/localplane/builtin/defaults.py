@@ -10,12 +10,15 @@ Types are named without the `io.k8s.api.` before them. Design: local-plane.md 2.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Final
 
 from kardinal.localplane.documents import JsonObject
 
-__all__ = ["COMPUTED", "DEFAULTS"]
+__all__ = ["COMPUTED", "DEFAULTS", "TEMPLATE_GENERATION"]
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 Compute = Callable[[JsonObject], None]
 
@@ -134,6 +137,23 @@ def _pod(pod: JsonObject) -> None:
                 port.setdefault("hostPort", port["containerPort"])
 
 
+def _pod_spec(spec: JsonObject) -> None:
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        # The older name of the field is still written.
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+
+
+def _claim_templates(spec: JsonObject) -> None:
+    for claim in spec.get("volumeClaimTemplates", ()):
+        claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+
+
+def _daemon_set(daemons: JsonObject) -> None:
+    metadata = daemons["metadata"]
+    metadata["annotations"] = {TEMPLATE_GENERATION: "0", **metadata.get("annotations", {})}
+
+
 def _service(service: JsonObject) -> None:
     spec = service["spec"]
     if spec["sessionAffinity"] == "None":
@@ -210,6 +230,13 @@ def _subject(subject: JsonObject) -> None:
         subject.setdefault("apiGroup", _RBAC)
 
 
+def _secret(secret: JsonObject) -> None:
+    plain = secret.pop("stringData", None)
+    if plain:
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
+        secret["data"] = {**secret.get("data", {}), **encoded}
+
+
 def _namespace(namespace: JsonObject) -> None:
     metadata = namespace["metadata"]
     if metadata.get("name"):
@@ -224,8 +251,10 @@ def _limits(item: JsonObject) -> None:
 
 
 COMPUTED: Final[dict[str, tuple[Compute, ...]]] = {
+    "apps.v1.DaemonSet": (_daemon_set,),
     "apps.v1.DaemonSetUpdateStrategy": (_rolling({"maxSurge": 0, "maxUnavailable": 1}),),
     "apps.v1.DeploymentStrategy": (_rolling({"maxSurge": "25%", "maxUnavailable": "25%"}),),
+    "apps.v1.StatefulSetSpec": (_claim_templates,),
     "apps.v1.StatefulSetUpdateStrategy": (_stateful_strategy,),
     "autoscaling.v2.HorizontalPodAutoscalerSpec": (_autoscaler_spec,),
     "batch.v1.Job": (_job,),
@@ -234,6 +263,8 @@ COMPUTED: Final[dict[str, tuple[Compute, ...]]] = {
     "core.v1.LimitRangeItem": (_limits,),
     "core.v1.Namespace": (_namespace,),
     "core.v1.Pod": (_pod,),
+    "core.v1.PodSpec": (_pod_spec,),
+    "core.v1.Secret": (_secret,),
     "core.v1.Service": (_service,),
     "core.v1.Volume": (_volume,),
     "networking.v1.NetworkPolicySpec": (_policy_types,),

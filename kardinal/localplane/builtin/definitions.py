@@ -23,6 +23,8 @@ from kardinal.localplane.documents import JsonObject
 __all__ = ["META", "components", "object_meta", "schema", "schema_name", "with_metadata"]
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_OPAQUE: Final = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
+"""What the real server owns as a whole though its OpenAPI does not say so."""
 _PREFIX: Final = "#/components/schemas/"
 _PACKAGES: Final = {
     "": "io.k8s.api.core",
@@ -50,6 +52,8 @@ def schema(name: str) -> JsonObject:
     """A schema with every reference followed."""
     if name not in _resolved:
         fresh = {found: parsed for found, parsed in components([name]).items() if found not in _resolved}
+        for opaque in _OPAQUE & fresh.keys():
+            fresh[opaque]["x-kubernetes-map-type"] = "atomic"
         _resolved.update(fresh)
         for parsed in fresh.values():
             _link(parsed)

@@ -111,7 +111,10 @@ BUILTIN_KINDS: tuple[Kind, ...] = (
     _kind("", "ServiceAccount", "serviceaccounts", "sa"),
     _kind("", "Event", "events", "ev"),
     _with_status(_kind("", "Service", "services", "svc", categories=("all",))),
-    _kind("", "Endpoints", "endpoints", "ep"),
+    replace(
+        _kind("", "Endpoints", "endpoints", "ep"),
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
     _with_status(_kind("", "Pod", "pods", "po", categories=("all",), generation=True), "ownerReferences"),
     _with_status(_kind("", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc")),
     _with_status(_kind("", "PersistentVolume", "persistentvolumes", "pv", namespaced=False)),

@@ -7,11 +7,11 @@ priority for pods, protection for volumes) is part of it, since it is what peopl
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Callable
 from typing import Final
 
+from kardinal.localplane.builtin.defaults import TEMPLATE_GENERATION
 from kardinal.localplane.documents import JsonObject
 
 __all__ = ["NAMESPACE_FINALIZER", "prepare"]
@@ -35,13 +35,6 @@ def prepare(group: str, kind: str, document: JsonObject, *, old: JsonObject | No
 def _namespace(namespace: JsonObject, old: JsonObject | None) -> None:
     # Only the namespace controller ends a namespace, through its own subresource.
     namespace["spec"] = {"finalizers": [NAMESPACE_FINALIZER]} if old is None else old["spec"]
-
-
-def _secret(secret: JsonObject, old: JsonObject | None) -> None:
-    plain = secret.pop("stringData", None)
-    if plain:
-        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
-        secret["data"] = {**secret.get("data", {}), **encoded}
 
 
 def _pod(pod: JsonObject, old: JsonObject | None) -> None:
@@ -118,6 +111,8 @@ def _job(job: JsonObject, old: JsonObject | None) -> None:
         "job-name": name,
     }
     spec.setdefault("selector", {}).setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid
+    if not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def _protected(finalizer: str) -> Prepare:
@@ -131,20 +126,26 @@ def _protected(finalizer: str) -> Prepare:
     return protect
 
 
-def _daemon_set(daemons: JsonObject, old: JsonObject | None) -> None:
+def _persistent_volume(volume: JsonObject, old: JsonObject | None) -> None:
     if old is None:
-        daemons["metadata"]["annotations"] = {
-            **daemons["metadata"].get("annotations", {}),
-            "deprecated.daemonset.template.generation": "1",
-        }
+        volume["status"]["lastPhaseTransitionTime"] = volume["metadata"]["creationTimestamp"]
+    _protected("kubernetes.io/pv-protection")(volume, old)
+
+
+def _daemon_set(daemons: JsonObject, old: JsonObject | None) -> None:
+    """Templates were counted in an annotation before metadata.generation was."""
+    count = 1
+    if old is not None:
+        count = int(old["metadata"]["annotations"][TEMPLATE_GENERATION])
+        count += daemons["spec"]["template"] != old["spec"]["template"]
+    daemons["metadata"]["annotations"][TEMPLATE_GENERATION] = str(count)
 
 
 _PREPARATIONS: Final[dict[tuple[str, str], Prepare]] = {
     ("", "Namespace"): _namespace,
-    ("", "PersistentVolume"): _protected("kubernetes.io/pv-protection"),
+    ("", "PersistentVolume"): _persistent_volume,
     ("", "PersistentVolumeClaim"): _protected("kubernetes.io/pvc-protection"),
     ("", "Pod"): _pod,
-    ("", "Secret"): _secret,
     ("", "Service"): _service,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kardinal.localplane.builtin import definitions
-from kardinal.localplane.builtin.decoding import decode
+from kardinal.localplane.builtin.decoding import blank, decode
 from kardinal.localplane.builtin.preparation import prepare
 from kardinal.localplane.builtin.validation import problems
 from kardinal.localplane.documents import JsonObject
@@ -37,6 +37,10 @@ class BuiltinType:
         decoded, unknown = decode(self.name, document)
         api_version = f"{self.group}/{self.version}" if self.group else self.version
         return {"apiVersion": api_version, "kind": self.kind, **decoded}, unknown
+
+    @property
+    def blank(self) -> JsonObject:
+        return blank(self.name)
 
     def prepare(self, document: JsonObject, *, old: JsonObject | None) -> None:
         prepare(self.group, self.kind, document, old=old)

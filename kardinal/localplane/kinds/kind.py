@@ -29,6 +29,11 @@ class Typed(Protocol):
     @property
     def schema(self) -> JsonObject: ...
 
+    @property
+    def blank(self) -> JsonObject:
+        """The object before anything was said of it: to whom nothing was added, nothing of it is owned."""
+        ...
+
     def decode(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
         """The document as an object of the kind, and the paths of fields that the kind does not have.
 

@@ -262,7 +262,8 @@ class Objects:
         metadata = document["metadata"]
         if not applied:
             writer = self._writer(kind, subresource=subresource, options=options)
-            metadata["managedFields"] = track_update(live, document, by=writer, schema=kind.schema)
+            blank = {} if kind.typed is None else kind.typed.blank
+            metadata["managedFields"] = track_update(live, document, by=writer, schema=kind.schema, blank=blank)
         if not metadata.get("managedFields"):
             metadata.pop("managedFields", None)
 
