@@ -6,6 +6,8 @@ them.
 
 A traceback names files, lines and functions but quotes no source: reading it would block the event loop at the very
 moment something is wrong.
+
+structlog is imported by the first who logs: with what it brings along it takes as long as starting a server.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ import logging
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
-import structlog
-from structlog.typing import EventDict, Processor
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 __all__ = ["configure", "describe", "get_logger"]
 
@@ -27,6 +30,8 @@ LEVELS = ("debug", "info", "warning", "error")
 
 def configure(*, level: str = "info", stream: TextIO | None = None, json: bool | None = None) -> None:
     """Set up the log of this process; `json` is decided by whether the stream is a terminal unless given."""
+    import structlog  # noqa: PLC0415
+
     if level not in LEVELS:
         raise ValueError(f"{level!r} is no log level: use one of {', '.join(LEVELS)}")
     target = stream or sys.stderr
@@ -60,9 +65,11 @@ def configure(*, level: str = "info", stream: TextIO | None = None, json: bool |
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
 
 
-def get_logger(name: str | None = None) -> structlog.typing.FilteringBoundLogger:
+def get_logger(name: str | None = None) -> FilteringBoundLogger:
     """A logger that carries the context of its task."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(name)
+    import structlog  # noqa: PLC0415
+
+    logger: FilteringBoundLogger = structlog.get_logger(name)
     return logger
 
 

@@ -54,7 +54,6 @@ class Control:
         self._settling = False
         self._ready = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._logger = get_logger("kardinal.localplane")
 
     @property
     def idle(self) -> bool:
@@ -145,7 +144,8 @@ class Control:
         except StorageFailed:
             raise
         except Exception:
-            self._logger.exception("housekeeping failed", storage=key[0], namespace=key[1], name=key[2])
+            logger = get_logger("kardinal.localplane")
+            logger.exception("housekeeping failed", storage=key[0], namespace=key[1], name=key[2])
 
     def _reconcile(self, key: _Key) -> None:
         storage, namespace, name = key

@@ -71,7 +71,6 @@ class Api:
         self._reading = reading
         self._writing = writing
         self._chaos = chaos
-        self._logger = get_logger("kardinal.localplane")
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         exchange = Exchange(request, log=self._log)
@@ -96,7 +95,7 @@ class Api:
         except RecursionError:
             response = _refusal(statuses.bad_request("the body of the request is nested too deeply"))
         except Exception:
-            self._logger.exception("request failed", method=request.method, path=request.path)
+            get_logger("kardinal.localplane").exception("request failed", method=request.method, path=request.path)
             response = _refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))
         exchange.record(response.status)
         return await finish(response, exchange) if isinstance(response, web.Response) else response

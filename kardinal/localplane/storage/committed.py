@@ -21,7 +21,6 @@ class Committed(Index):
         super().__init__(entries, revision=revision)
         self.history = History(floor=self.revision)
         self._listeners: list[Listener] = []
-        self._logger = get_logger("kardinal.localplane")
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` after every commit, in order."""
@@ -36,4 +35,5 @@ class Committed(Index):
                 listener(change)
             except Exception:
                 # It happened: neither its writer nor the next listener has to suffer.
-                self._logger.exception("a commit was not followed up", resource=change.entry.resource)
+                logger = get_logger("kardinal.localplane")
+                logger.exception("a commit was not followed up", resource=change.entry.resource)

@@ -21,6 +21,8 @@ from kardinal.localplane import LocalPlane
 async def serve(directory, durable, kubeconfig):
     plane = await LocalPlane.start(Path(directory), durable=durable == "durable")
     shutil.copy(plane.kubeconfig, kubeconfig)
+    while not plane.idle:
+        await asyncio.sleep(0)
     print("ready", flush=True)
     await asyncio.to_thread(obey, Path(directory) / "ballast")
     await plane.stop()
@@ -44,7 +46,7 @@ asyncio.run(serve(*sys.argv[1:]))
 
 @dataclass(frozen=True)
 class Served:
-    """A plane that is ready."""
+    """A plane that is ready, and has done the housekeeping of its start."""
 
     process: asyncio.subprocess.Process
     kubeconfig: Path

@@ -10,7 +10,7 @@ import pytest
 
 from kardinal.localplane import Authority, LocalPlane
 from tests.localplane.baddays.disk import Gate
-from tests.localplane.wire import CONFIG_MAPS, Answer, Http, config_map, session_for
+from tests.localplane.wire import CONFIG_MAPS, Answer, Http, config_map, session_for, until
 
 
 @pytest.fixture
@@ -22,10 +22,16 @@ async def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 async def http(tmp_path_factory: pytest.TempPathFactory, authority: Authority, gate: Gate) -> AsyncIterator[Http]:
     """Requests to a plane with `--durable`, whose commits pass the gate."""
     plane = await LocalPlane.start(tmp_path_factory.mktemp("plane"), authority=authority, durable=True)
+    await until(lambda: _idle(plane))
     async with session_for(plane.kubeconfig) as session:
         yield Http(session)
     gate.open()
     await plane.stop()
+
+
+async def _idle(plane: LocalPlane) -> bool:
+    await asyncio.sleep(0)
+    return plane.idle
 
 
 class _Held:
