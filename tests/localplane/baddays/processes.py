@@ -1,8 +1,13 @@
-"""A plane in a process of its own, to be killed, traced, or shut in."""
+"""A plane in a process of its own, to be killed, traced, or shut in.
+
+Importing a server takes longer than everything a test does with it, so one program imports it and makes a child of
+itself for every plane that is asked for. Orders and answers are lines; there is never more than one on its way.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
@@ -11,24 +16,26 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Served", "found", "served"]
+import orjson
 
-_SERVE = """
-import asyncio, shutil, sys
+__all__ = ["Nursery", "Served", "found", "nursery"]
+
+_PROGRAM = """
+import asyncio, json, os, shutil, sys
 from pathlib import Path
 from kardinal.localplane import LocalPlane
 
 async def serve(directory, durable, kubeconfig):
-    plane = await LocalPlane.start(Path(directory), durable=durable == "durable")
+    plane = await LocalPlane.start(Path(directory), durable=durable)
     shutil.copy(plane.kubeconfig, kubeconfig)
     while not plane.idle:
         await asyncio.sleep(0)
-    print("ready", flush=True)
+    print(os.getpid(), flush=True)
     await asyncio.to_thread(obey, Path(directory) / "ballast")
     await plane.stop()
 
 def obey(ballast):
-    for order in sys.stdin:
+    while (order := sys.stdin.readline()) not in {"", "stop\\n"}:
         if order == "fill\\n":
             with ballast.open("wb", buffering=0) as file:
                 try:
@@ -40,44 +47,79 @@ def obey(ballast):
             ballast.unlink()
         print("done", flush=True)
 
-asyncio.run(serve(*sys.argv[1:]))
+while order := sys.stdin.readline():
+    child = os.fork()
+    if not child:
+        asyncio.run(serve(*json.loads(order)))
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("ended", flush=True)
 """
 
 
-@dataclass(frozen=True)
-class Served:
-    """A plane that is ready, and has done the housekeeping of its start."""
+class Nursery:
+    """The program that has planes."""
 
-    process: asyncio.subprocess.Process
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def tell(self, order: str) -> str:
+        """Send one line, and read the answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(order.encode() + b"\n")
+        return await self.hear()
+
+    async def hear(self) -> str:
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        assert line, "the program has ended"
+        return line.decode().strip()
+
+    @asynccontextmanager
+    async def plane(self, directory: Path, *, durable: bool) -> AsyncIterator[Served]:
+        """A plane that is ready, and has done the housekeeping of its start; ended with the block, if not killed."""
+        kubeconfig = directory.with_name(f"{directory.name}.kubeconfig")
+        order = orjson.dumps([str(directory), durable, str(kubeconfig)]).decode()
+        served = Served(self, int(await self.tell(order)), kubeconfig)
+        try:
+            yield served
+            if not served.killed:
+                assert await self.tell("stop") == "ended"
+        except BaseException:
+            if not served.killed:
+                os.kill(served.pid, signal.SIGKILL)
+            raise
+
+
+@dataclass
+class Served:
+    """A plane that is ready."""
+
+    nursery: Nursery
+    pid: int
     kubeconfig: Path
+    killed: bool = False
 
     async def kill(self) -> None:
         """End it between any two instructions."""
-        self.process.send_signal(signal.SIGKILL)
-        await self.process.wait()
+        self.killed = True
+        os.kill(self.pid, signal.SIGKILL)
+        assert await self.nursery.hear() == "ended"
 
     async def order(self, what: str) -> None:
         """Have it `fill` the disk of its directory, or `free` what it filled."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{what}\n".encode())
-        assert await self.process.stdout.readline() == b"done\n"
+        assert await self.nursery.tell(what) == "done"
 
 
 @asynccontextmanager
-async def served(directory: Path, *, durable: bool, inside: Sequence[str] = ()) -> AsyncIterator[Served]:
-    """A process that serves `directory`, run by the program and arguments of `inside`; ends with its input."""
-    kubeconfig = directory.with_name(f"{directory.name}.kubeconfig")
+async def nursery(inside: Sequence[str] = ()) -> AsyncIterator[Nursery]:
+    """The program, run by the program and arguments of `inside`."""
     process = await asyncio.create_subprocess_exec(
-        *(*inside, sys.executable, "-c", _SERVE, str(directory), "durable" if durable else "", str(kubeconfig)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+        *inside, sys.executable, "-c", _PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     try:
+        yield Nursery(process)
         assert process.stdin is not None
-        assert process.stdout is not None
-        assert await process.stdout.readline() == b"ready\n"
-        yield Served(process, kubeconfig)
         process.stdin.close()
         await process.wait()
     finally:

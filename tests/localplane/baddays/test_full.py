@@ -9,7 +9,7 @@ import pytest
 
 from kardinal.localplane import Authority, LocalPlane
 from tests.localplane.baddays.disk import Gate, Space
-from tests.localplane.baddays.processes import found, served
+from tests.localplane.baddays.processes import found, nursery
 from tests.localplane.wire import CONFIG_MAPS, Answer, Http, config_map, session_for, until
 from tests.support.clock import VirtualClock
 
@@ -85,7 +85,8 @@ async def test_a_real_disk_that_is_full_is_no_different(tmp_path: Path) -> None:
     (tmp_path / "plane").mkdir(mode=0o700)
     inside = await _on_a_small_disk(tmp_path / "plane")
     async with (
-        served(tmp_path / "plane", durable=True, inside=inside) as plane,
+        nursery(inside) as planes,
+        planes.plane(tmp_path / "plane", durable=True) as plane,
         session_for(plane.kubeconfig) as session,
     ):
         http = Http(session)

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.localplane.baddays.load import Promises, Writer, broken, follow
-from tests.localplane.baddays.processes import served
+from tests.localplane.baddays.processes import Nursery, nursery
 from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for
 
 WRITERS = 4
+
+
+@pytest.fixture
+async def planes() -> AsyncIterator[Nursery]:
+    async with nursery() as program:
+        yield program
+
+
 modes = pytest.mark.parametrize("durable", [False, True], ids=["normal", "durable"])
 
 
+@pytest.mark.timeout(900)
 @modes
-async def test_whatever_was_acknowledged_survives_every_kill(tmp_path: Path, durable: bool, soak: bool) -> None:
+async def test_whatever_was_acknowledged_survives_every_kill(
+    planes: Nursery, tmp_path: Path, durable: bool, soak: bool
+) -> None:
     kills = 100 if soak else 5  # in each of two modes
     dice, promises = random.Random(kills), Promises()
     for _ in range(kills):
-        async with served(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
+        async with planes.plane(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
             http = Http(session)
             promises.check(await http.get(CONFIG_MAPS))
             writers = [Writer(http, promises, name=f"w{number}") for number in range(WRITERS)]
@@ -30,13 +42,15 @@ async def test_whatever_was_acknowledged_survives_every_kill(tmp_path: Path, dur
             await _answers(promises, tasks, number=dice.randrange(20, 100))
             await plane.kill()
             await broken(tasks)
-    async with served(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
+    async with planes.plane(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
         promises.check(await Http(session).get(CONFIG_MAPS))
 
 
 @modes
-async def test_the_revision_does_not_go_back_when_the_last_object_was_deleted(tmp_path: Path, durable: bool) -> None:
-    async with served(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
+async def test_the_revision_does_not_go_back_when_the_last_object_was_deleted(
+    planes: Nursery, tmp_path: Path, durable: bool
+) -> None:
+    async with planes.plane(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
         http = Http(session)
         created = await http.post(CONFIG_MAPS, config_map("last"))
         async with http.watch(CONFIG_MAPS, resourceVersion=created.revision) as watch:
@@ -44,7 +58,7 @@ async def test_the_revision_does_not_go_back_when_the_last_object_was_deleted(tm
             _, deleted = await watch.next()
             await plane.kill()
     seen = deleted["metadata"]["resourceVersion"]
-    async with served(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
+    async with planes.plane(tmp_path / "plane", durable=durable) as plane, session_for(plane.kubeconfig) as session:
         http = Http(session)
         assert int((await http.get(CONFIG_MAPS)).revision) >= int(seen)
         async with http.watch(CONFIG_MAPS, resourceVersion=seen) as watch:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.localplane.baddays.processes import found, served
+from tests.localplane.baddays.processes import found, nursery
 from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for
 
 WRITES = 20
@@ -50,7 +50,8 @@ async def _events(directory: Path, *, durable: bool) -> list[str]:
     calls = "trace=pwrite64,fdatasync,fsync,sendto,sendmsg,write,writev"
     inside = (strace, "-f", "-yy", "-qq", "--seccomp-bpf", "-s", "1", "-e", calls, "-o", str(trace))
     async with (
-        served(directory / "plane", durable=durable, inside=inside) as plane,
+        nursery(inside) as planes,
+        planes.plane(directory / "plane", durable=durable) as plane,
         session_for(plane.kubeconfig) as session,
     ):
         for number in range(WRITES):
