@@ -13,7 +13,8 @@ from pathlib import Path
 
 import orjson
 
-from kardinal.cli.local import Stack, run_stack
+from kardinal.cli.plane import PlaneOptions
+from kardinal.cli.stack import Stack, run_stack
 from kardinal.localplane.simulator import BuiltInRenderer
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
@@ -36,7 +37,9 @@ def _say(value: object) -> None:
 
 
 async def _serve(directory: Path) -> None:
-    async with run_stack(directory, port=0, simulate=True, delay=timedelta(0), renderer=BuiltInRenderer()) as stack:
+    async with run_stack(
+        directory, options=PlaneOptions(port=0), simulate=True, delay=timedelta(0), renderer=BuiltInRenderer()
+    ) as stack:
         await _answer(stack)
 
 

@@ -29,8 +29,10 @@ from rich.table import Table
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, SECRET, PromotionStep, ResourceType
 from kardinal.cli import sample
 from kardinal.cli.errors import CommandError
-from kardinal.cli.local import POLICY_NAMESPACE, Stack, run_stack, stop_signals
 from kardinal.cli.output import console, state_text
+from kardinal.cli.plane import PlaneOptions
+from kardinal.cli.signals import stop_signals
+from kardinal.cli.stack import POLICY_NAMESPACE, Stack, run_stack
 from kardinal.cli.timeline import Line, Timeline
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
@@ -69,7 +71,9 @@ async def _run(*, ask: bool, keep: bool) -> None:
         runner = GitRunner(workers=1)
         resources.callback(runner.close)
         await runner.run(_create_sample, bare)
-        stack = await resources.enter_async_context(run_stack(directory / "local", port=0, simulate=True))
+        stack = await resources.enter_async_context(
+            run_stack(directory / "local", options=PlaneOptions(port=0), simulate=True)
+        )
         repositories = Repositories(directory / "git", runner=runner, clock=_CLOCK, allow_local=True)
         resources.push_async_callback(repositories.close)
         repository = repositories.open(bare.as_uri())

@@ -41,6 +41,7 @@ from kardinal.localplane.security import (
     write_kubeconfig,
 )
 from kardinal.localplane.storage import Store
+from kardinal.localplane.wire import Chaos
 from kardinal.runtime.clock import Clock, SystemClock
 
 __all__ = ["LocalPlane", "holder"]
@@ -66,7 +67,7 @@ class _Opened:
 class LocalPlane:
     """A running API server; made by `start`."""
 
-    def __init__(self, directory: Path, opened: _Opened, *, clock: Clock) -> None:
+    def __init__(self, directory: Path, opened: _Opened, *, clock: Clock, chaos: Chaos | None) -> None:
         self._directory = directory
         self._opened = opened
         self._store = opened.store
@@ -75,7 +76,7 @@ class LocalPlane:
         self._clock = clock
         objects = Objects(self._store, clock=clock)
         self._control = Control(self._store, registry=self._registry, objects=objects, deletion=deletion, clock=clock)
-        self._reading = Reading(self._store.committed, clock=clock)
+        self._reading = Reading(self._store.committed, clock=clock, chaos=chaos)
         self.audit = RequestLog()
         self.port = 0
         committed = self._store.committed
@@ -100,6 +101,7 @@ class LocalPlane:
                 access=access,
                 clock=clock,
             ),
+            chaos=chaos,
         )
         server = web.Server(api, handler_cancellation=True, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False)
         self._runner = web.ServerRunner(server, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
@@ -113,13 +115,16 @@ class LocalPlane:
         clock: Clock | None = None,
         authority: Authority | None = None,
         durable: bool = False,
+        chaos: int | None = None,
     ) -> LocalPlane:
         """Serve `directory`, which is created when missing; port 0 takes a free one.
 
-        With `durable` no write is answered before it would survive a power failure.
+        With `durable` no write is answered before it would survive a power failure. With `chaos`, a seed, programs
+        meet conflicts, refusals, lost connections and late events.
         """
         opened = await asyncio.to_thread(_open, directory, authority, durable=durable)
-        plane = cls(directory, opened, clock=clock or SystemClock())
+        weather = None if chaos is None else Chaos(chaos)
+        plane = cls(directory, opened, clock=clock or SystemClock(), chaos=weather)
         try:
             await plane._listen(port)
         except BaseException:
@@ -174,10 +179,12 @@ class LocalPlane:
 
     async def _listen(self, port: int) -> None:
         self._control.start()
+        fresh = not self._store.committed.resources()
         bootstrap(self._store, clock=self._clock)
         await self._store.settled()
-        # As on a real server, whose memory begins when it is ready.
-        self._store.committed.history.forget()
+        if fresh:
+            # The watches of a real server, too, begin after what it starts with.
+            self._store.committed.history.forget()
         await self._runner.setup()
         site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
         try:

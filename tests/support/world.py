@@ -28,7 +28,7 @@ from kardinal.api import (
     PROMOTION_STEP,
     ResourceType,
 )
-from kardinal.cli.local import until_served
+from kardinal.cli.stack import until_served
 from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
 from kardinal.localplane import LocalPlane

@@ -1,0 +1,29 @@
+"""How a program that runs until it is told to stop hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["stop_signals"]
+
+
+@contextmanager
+def stop_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGINT or SIGTERM sets; a second signal ends the process at once, as if nothing handled it."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def stop(number: signal.Signals) -> None:
+        stopped.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
