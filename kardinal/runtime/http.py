@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from kardinal.runtime.addresses import split_address
 from kardinal.runtime.metrics import Metrics
 
-__all__ = ["Check", "ProbeServer", "split_address"]
+__all__ = ["Check", "ProbeServer"]
 
 Check = Callable[[], str | None]
 
@@ -96,11 +97,3 @@ class ProbeServer:
         await self._metrics.measure_loop_lag()
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-def split_address(address: str) -> tuple[str | None, int]:
-    """`host:port`, `[v6]:port` or `:port`, which means every interface."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"{address!r} is no address: write host:port, or :port for every interface")
-    return host.strip("[]") or None, int(port)

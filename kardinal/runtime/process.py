@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kardinal.runtime.http import split_address
+from kardinal.runtime.addresses import split_address
 from kardinal.runtime.logging import configure
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop]
