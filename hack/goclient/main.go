@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -107,9 +108,11 @@ func (o *orders) deploy(ctx context.Context, from *corev1.ConfigMap, report *Rep
 		return err
 	}
 	before := deployment.DeepCopy()
-	deployment.Status.Conditions = append(deployment.Status.Conditions, appsv1.DeploymentCondition{
-		Type: "Ordered", Status: corev1.ConditionTrue, Reason: "ByGo",
+	ordered := appsv1.DeploymentCondition{Type: "Ordered", Status: corev1.ConditionTrue, Reason: "ByGo"}
+	others := slices.DeleteFunc(deployment.Status.Conditions, func(condition appsv1.DeploymentCondition) bool {
+		return condition.Type == ordered.Type
 	})
+	deployment.Status.Conditions = append(others, ordered)
 	if err := o.client.Status().Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
 		return err
 	}
