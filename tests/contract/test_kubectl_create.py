@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
 from tests.support.kubectl import Kubectl
 
-GENERATORS = {
+GENERATORS: dict[str, dict[str, object]] = {
     "configmap x --from-literal=a=b": {"data": {"a": "b"}},
     "cronjob x --image=app:1 --schedule=@daily": {"spec.schedule": "@daily"},
     "deployment x --image=app:1 --replicas=0": {"spec.template.spec.restartPolicy": "Always"},
@@ -29,9 +31,9 @@ GENERATORS = {
 CLUSTER_WIDE = {"clusterrole", "clusterrolebinding", "priorityclass"}
 
 
-def at(document: object, path: str) -> object:
+def at(document: Any, path: str) -> Any:
     for step in path.split("."):
-        document = document[int(step)] if isinstance(document, list) else document[step]  # type: ignore[index]
+        document = document[int(step)] if isinstance(document, list) else document[step]
     return document
 
 

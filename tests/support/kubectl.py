@@ -1,8 +1,9 @@
 """Real kubectl binaries, as many versions as this machine has.
 
 A test that takes the fixture `kubectl` runs with the oldest, the newest and the one that `make assets` built, and with
-`--kubectl=all` with every one. On a real server, which has nothing to prove, it runs with the newest of all. Which versions those were stands in the summary of the run; that none was found stands
-there too, because what did not run proves nothing.
+`--kubectl=all` with every one; on a real server, which has nothing to prove, with the newest of all. Which versions
+those were stands in the summary of the run; that none was found stands there too, because what did not run proves
+nothing.
 """
 
 from __future__ import annotations
