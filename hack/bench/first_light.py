@@ -37,7 +37,7 @@ PIPELINES = 20
 MEMORY_PROMOTIONS = 100
 IDLE_SECONDS = 60.0
 DEADLINE = 120.0
-SIMULATOR = "kardinal:simulator"
+SIMULATOR = "system:serviceaccount:kardinal-system:kardinal-simulator"
 """Whose writes a GitOps tool and a kubelet would make: they are shown, and not counted as kardinal's."""
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 

@@ -19,6 +19,7 @@ import orjson
 from kardinal.api import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.api.crds import definitions
 from kardinal.cli.plane import PlaneOptions, run_plane, write_private
+from kardinal.cli.rights import SYSTEM_NAMESPACE, manifests
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
 from kardinal.localplane import LocalPlane
@@ -28,7 +29,6 @@ from kardinal_controller.program import Controller, ControllerOptions
 
 __all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_stack", "until_served"]
 
-SYSTEM_NAMESPACE = "kardinal-system"
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
 ESTABLISHED_DEADLINE = 30.0
@@ -75,7 +75,7 @@ async def run_stack(
 
 
 async def _install(plane: LocalPlane) -> None:
-    """The custom resources and the namespaces, applied over HTTPS as an administrator would."""
+    """The custom resources, the namespaces and the rights of the programs, applied as an administrator would."""
     async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
         for definition in definitions():
             await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
@@ -85,6 +85,8 @@ async def _install(plane: LocalPlane) -> None:
                 await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
             except AlreadyExists:
                 continue
+        for resource, manifest in manifests():
+            await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
 
 
 async def until_served(client: Client, names: set[str]) -> None:

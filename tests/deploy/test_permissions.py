@@ -17,8 +17,10 @@ import orjson
 import pytest
 
 from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
+from kardinal.cli.rights import RIGHTS
 from kardinal.localplane import LoggedRequest
 from kardinal_controller.program import Controller
+from tests.support.identities import rights
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.permissions import ROLES, Permission, granted_to, needed_by
 from tests.support.programs import start_agent, start_controller, start_simulator
@@ -74,6 +76,12 @@ async def test_a_program_is_granted_what_it_uses_and_nothing_more(used: dict[str
         assert granted - used[identity] - seldom == set(), f"{identity} is granted what it does not use"
         assert SELDOM[identity].keys() - granted == set(), f"{identity} is not granted what it seldom needs"
         assert SELDOM[identity].keys() & used[identity] == set(), f"{identity} does this on the walk, not seldom"
+
+
+@pytest.mark.parametrize("role", sorted(RIGHTS))
+def test_a_laptop_allows_what_a_cluster_does(role: str) -> None:
+    shipped = next(one for one in rights() if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", role))
+    assert list(RIGHTS[role]) == shipped["rules"]
 
 
 async def walk(world: World, repository: GitRepository) -> None:

@@ -14,21 +14,8 @@ import yaml
 
 from kardinal.localplane import Authority, LocalPlane, LoggedRequest
 from kardinal.localplane.security.identities import IDENTITIES
-from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for
-
-
-@pytest.mark.parametrize("token", ["", "wrong", "a b", "\xff"])
-async def test_nobody_gets_in_without_a_token(plane: LocalPlane, token: str) -> None:
-    async with session_for(plane.kubeconfig, token=token) as session:
-        for path in ("/version", "/api", CONFIG_MAPS, "/nothing"):
-            refused = await Http(session).get(path)
-            assert (refused.status, refused.body["reason"]) == (401, "Unauthorized")
-
-
-async def test_probes_need_no_token(plane: LocalPlane) -> None:
-    async with session_for(plane.kubeconfig, token="") as session:
-        for path in ("/healthz", "/livez", "/readyz"):
-            assert (await Http(session).get(path)).body == b"ok"
+from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for, until
+from tests.support.clock import VirtualClock
 
 
 async def test_every_identity_has_a_token_of_its_own_and_its_name_in_the_log(plane: LocalPlane) -> None:
@@ -40,15 +27,47 @@ async def test_every_identity_has_a_token_of_its_own_and_its_name_in_the_log(pla
     subscription.close()
     assert [request.user for request in seen] == [
         "admin",
-        "kardinal:controller",
-        "kardinal:agent",
-        "kardinal:simulator",
+        "system:serviceaccount:kardinal-system:kardinal-controller",
+        "system:serviceaccount:kardinal-system:kardinal-agent",
+        "system:serviceaccount:kardinal-system:kardinal-simulator",
     ]
+    assert [request.code for request in seen] == [201, 403, 403, 403]
     tokens = {
         yaml.safe_load(plane.kubeconfig_for(identity).read_bytes())["users"][0]["user"]["token"]
         for identity in IDENTITIES
     }
     assert len(tokens) == len(IDENTITIES)
+
+
+TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
+
+
+async def test_a_token_of_an_account_ends_with_its_time(plane: LocalPlane, http: Http, clock: VirtualClock) -> None:
+    await until(lambda: _is_found(http, TOKENS.removesuffix("/token")))
+    issued = await http.post(TOKENS, {"spec": {"expirationSeconds": 600}})
+    async with session_for(plane.kubeconfig, token=issued.body["status"]["token"]) as session:
+        assert (await Http(session).get("/version")).status == 200
+        clock.skip(600)
+        assert (await Http(session).get("/version")).status == 401
+
+
+async def test_a_token_of_an_account_survives_a_restart_and_no_change(tmp_path: Path, authority: Authority) -> None:
+    first = await LocalPlane.start(tmp_path / "plane", authority=authority)
+    async with session_for(first.kubeconfig) as session:
+        await until(lambda: _is_found(Http(session), TOKENS.removesuffix("/token")))
+        token = (await Http(session).post(TOKENS, {})).body["status"]["token"]
+    await first.stop()
+    second = await LocalPlane.start(tmp_path / "plane", authority=authority)
+    head, claims, signature = token.split(".")
+    forged = claims[:-4] + ("AAAA" if claims[-4:] != "AAAA" else "BBBB")
+    for shown, status in ((token, 200), (f"{head}.{forged}.{signature}", 401), (f"{head}.{claims}.", 401)):
+        async with session_for(second.kubeconfig, token=shown) as session:
+            assert (await Http(session).get("/version")).status == status
+    await second.stop()
+
+
+async def _is_found(http: Http, path: str) -> bool:
+    return (await http.get(path)).status == 200
 
 
 async def test_the_log_counts_what_was_asked_and_what_came_of_it(plane: LocalPlane, http: Http) -> None:
@@ -107,7 +126,8 @@ async def test_the_directory_is_its_owners_alone(http: Http, tmp_path: Path) -> 
     directory = tmp_path / "plane"
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
-    for name in ("kubeconfig", "kubeconfig.controller", "tokens.json", "lock", "plane.db", "plane.db-wal"):
+    private = ("kubeconfig", "kubeconfig.controller", "tokens.json", "accounts.pem", "lock", "plane.db", "plane.db-wal")
+    for name in private:
         assert modes[name] == 0o600, name
 
 

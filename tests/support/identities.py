@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
-__all__ = ["ACCOUNTS", "SYSTEM_NAMESPACE", "rights"]
+from kardinal.api import NAMESPACE, SERVICE_ACCOUNT, ResourceType
+
+__all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "rights"]
 
 JsonObject = dict[str, Any]
 
@@ -18,14 +20,23 @@ ACCOUNTS = {name: f"kardinal-{name}" for name in ("controller", "agent", "simula
 """Identity of a test -> ServiceAccount."""
 
 _RBAC = "rbac.authorization.k8s.io"
-_KINDS = {"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+RESOURCES = {
+    resource.kind: resource
+    for resource in (
+        NAMESPACE,
+        SERVICE_ACCOUNT,
+        ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
+        ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+    )
+}
+"""The kinds of `rights`."""
 
 
 @cache
 def rights() -> tuple[JsonObject, ...]:
     """What has to be in a cluster before a program can run there, in the order in which it is applied."""
     shipped = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
-    documents = [doc for doc in shipped if doc["kind"] in _KINDS]
+    documents = [doc for doc in shipped if doc["kind"] in RESOURCES]
     documents += [
         # In a world the control plane is also the cluster of the agent.
         _bound("agent", to="kardinal-agent-control-plane"),

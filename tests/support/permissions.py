@@ -1,7 +1,8 @@
-"""What the programs may do in a cluster, read from deploy/, and what they did on a local plane.
+"""What the programs may do in a cluster, read from deploy/, and what they did in a world.
 
-The local plane lets every identity do everything. So that no program is shipped without a permission it needs, each
-world that runs one compares its requests with the rules of its ServiceAccount when the world ends.
+An API server refuses what is not theirs, but a program may try again and a test not notice. So that none is shipped
+without a permission it needs, each world that runs one compares its requests with the rules of its ServiceAccount when
+the world ends.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def hold_to_permissions(world: World, identity: str) -> None:
 
     def report() -> None:
         if denied:
-            pytest.fail(f"deploy/ does not allow {user}: {sorted(denied)}", pytrace=False)
+            pytest.fail(f"deploy/ does not allow the {identity}: {sorted(denied)}", pytrace=False)
 
     world.cleanup.callback(report)
     world.cleanup.callback(world.audit.subscribe(check).close)

@@ -17,11 +17,11 @@ from typing import Any
 import orjson
 import yaml
 
-from kardinal.api import DEPLOYMENT, NAMESPACE, SERVICE_ACCOUNT, ResourceType
+from kardinal.api import DEPLOYMENT, SERVICE_ACCOUNT, ResourceType
 from kardinal.kube.selectors import matches
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
-from tests.support.identities import ACCOUNTS, SYSTEM_NAMESPACE, rights
+from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
 from tests.support.objects import namespace
 from tests.support.requests import FollowedLog
 from tests.support.store import Etcd
@@ -31,16 +31,6 @@ __all__ = ["RealServer"]
 JsonObject = dict[str, Any]
 
 _POD = ResourceType("", "v1", "Pod", "pods")
-_RBAC = "rbac.authorization.k8s.io"
-_APPLIED = {
-    resource.kind: resource
-    for resource in (
-        NAMESPACE,
-        SERVICE_ACCOUNT,
-        ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
-        ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
-    )
-}
 
 _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 """Where custom resources are; they alone are stored as JSON."""
@@ -67,7 +57,7 @@ class RealServer:
         self._administrator = Administrator(kubeconfig)
         self._store = Etcd(kubeconfig.with_name("store-url").read_text())
         for document in (*rights(), namespace("platform-policies")):
-            self._administrator.apply(_APPLIED[document["kind"]], document)
+            self._administrator.apply(RESOURCES[document["kind"]], document)
         for identity in ACCOUNTS:
             self.kubeconfig_for(identity).write_text(self._kubeconfig_of(identity))
         self._start = {one.path: one for one in self._store.below("", values=True)}

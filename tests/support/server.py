@@ -15,6 +15,7 @@ from kardinal.localplane import LocalPlane
 from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Informer
 from tests.support.clock import VirtualClock
+from tests.support.identities import ACCOUNTS, SYSTEM_NAMESPACE
 
 __all__ = ["ApiServer", "PlaneServer"]
 
@@ -77,7 +78,7 @@ class PlaneServer:
         return self._plane.kubeconfig_for(identity)
 
     def user(self, identity: str) -> str:
-        return f"kardinal:{identity}"
+        return identity if identity == "admin" else f"system:serviceaccount:{SYSTEM_NAMESPACE}:{ACCOUNTS[identity]}"
 
     def moment(self) -> object:
         # Without a request and without time nothing changes there.

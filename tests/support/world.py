@@ -36,6 +36,7 @@ from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Manager
 from tests.support import settle
 from tests.support.clock import VirtualClock
+from tests.support.identities import RESOURCES, rights
 from tests.support.objects import namespace
 from tests.support.real import RealServer
 from tests.support.server import ApiServer, PlaneServer
@@ -302,6 +303,8 @@ async def prepared_plane(plane: LocalPlane, definitions: list[JsonObject]) -> Lo
             *(client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
             client.create(NAMESPACE, namespace("platform-policies")),
         )
+        for document in rights():
+            await client.apply(RESOURCES[document["kind"]], document, field_manager="kardinal-test", force=True)
         await until_served(client, {definition["metadata"]["name"] for definition in definitions})
     return plane
 

@@ -17,11 +17,12 @@ import orjson
 
 from kardinal.localplane.security.authority import Authority
 from kardinal.localplane.security.private import write_private
-from kardinal.localplane.security.users import AUTHENTICATED, MASTERS, User
+from kardinal.localplane.security.users import AUTHENTICATED, MASTERS, User, account_groups, account_name
 
 __all__ = ["IDENTITIES", "Tokens", "write_kubeconfig"]
 
 IDENTITIES = ("admin", "controller", "agent", "simulator")
+PROGRAMS_NAMESPACE = "kardinal-system"
 
 
 class Tokens:
@@ -76,7 +77,10 @@ contexts:
 
 
 def _user(identity: str) -> User:
-    return User(identity if identity == "admin" else f"kardinal:{identity}", (MASTERS, AUTHENTICATED))
+    if identity == "admin":
+        return User("admin", (MASTERS, AUTHENTICATED))
+    groups = (*account_groups(PROGRAMS_NAMESPACE), AUTHENTICATED)
+    return User(account_name(PROGRAMS_NAMESPACE, f"kardinal-{identity}"), groups)
 
 
 def _digest(token: str) -> bytes:

@@ -1,0 +1,89 @@
+"""What the programs of `kardinal local` may do there: what `deploy/` allows them in a cluster.
+
+A program that had every right on a laptop would be found out in the first cluster. The manifests are no part of the
+package, so that the rules stand here once more; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kardinal.api import SERVICE_ACCOUNT, ResourceType
+
+__all__ = ["RIGHTS", "SYSTEM_NAMESPACE", "manifests"]
+
+JsonObject = dict[str, Any]
+
+SYSTEM_NAMESPACE = "kardinal-system"
+_RBAC = "rbac.authorization.k8s.io"
+_ROLE = ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)
+_BINDING = ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+
+
+def _rule(verbs: str, group: str, resources: str) -> JsonObject:
+    return {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+
+
+_EVENTS = _rule("get create patch", "events.k8s.io", "events")
+_SECRETS = _rule("get", "", "secrets")
+_DEPLOYMENTS = _rule("list watch", "apps", "deployments")
+
+RIGHTS: dict[str, tuple[JsonObject, ...]] = {
+    "kardinal-controller": (
+        _rule("list watch", "kardinal.io", "pipelines bundles promotionsteps policygates metricchecks subscriptions"),
+        _rule("get create delete", "kardinal.io", "bundles"),
+        _rule("create patch delete", "kardinal.io", "promotionsteps policygates"),
+        _rule(
+            "patch",
+            "kardinal.io",
+            "pipelines/status bundles/status promotionsteps/status policygates/status metricchecks/status "
+            "subscriptions/status",
+        ),
+        _rule("get list watch create patch delete", "experimental.kro.run", "graphs"),
+        _rule("patch", "experimental.kro.run", "graphs/status"),
+        _rule("list watch create delete", "experimental.kro.run", "graphrevisions"),
+        _EVENTS,
+        _SECRETS,
+        _DEPLOYMENTS,
+    ),
+    "kardinal-agent": (_SECRETS, _DEPLOYMENTS),
+    "kardinal-agent-control-plane": (
+        _rule("list watch", "kardinal.io", "promotionsteps policygates bundles"),
+        _rule("patch", "kardinal.io", "promotionsteps/status"),
+        _EVENTS,
+    ),
+}
+"""ClusterRole -> its rules."""
+
+_GIVEN = {
+    "kardinal-controller": ("kardinal-controller",),
+    # Here the control plane is also the cluster of an agent.
+    "kardinal-agent": ("kardinal-agent", "kardinal-agent-control-plane"),
+    # It stands in for a GitOps tool, which may do everything in a cluster as well.
+    "kardinal-simulator": ("cluster-admin",),
+}
+"""ServiceAccount -> the ClusterRoles it has."""
+
+
+def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
+    """Everything that has to be applied, in that order."""
+    for role, rules in RIGHTS.items():
+        yield _ROLE, {**_head(_ROLE, role), "rules": list(rules)}
+    for account, roles in _GIVEN.items():
+        head = _head(SERVICE_ACCOUNT, account)
+        head["metadata"]["namespace"] = SYSTEM_NAMESPACE
+        yield SERVICE_ACCOUNT, head
+        for role in roles:
+            yield (
+                _BINDING,
+                {
+                    **_head(_BINDING, role if role == account else f"{account}-{role}"),
+                    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+                    "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}],
+                },
+            )
+
+
+def _head(resource: ResourceType, name: str) -> JsonObject:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
