@@ -142,7 +142,7 @@ def test_built_in_kinds_show_the_columns_of_the_real_server() -> None:
     assert row("", {"kind": "ConfigMap", "data": {"a": ""}, "binaryData": {"b": ""}})["Data"] == 2
     assert row("coordination.k8s.io", {"kind": "Lease", "spec": {"holderIdentity": "me"}})["Holder"] == "me"
     assert row("apiextensions.k8s.io", {"kind": "CustomResourceDefinition"}) == {"Name": "x", "Created At": CREATED}
-    assert row("", {"kind": "Service", "spec": {"ports": [{"port": 80}]}})["Port(s)"] == "80/TCP"
+    assert row("", {"kind": "Service", "spec": {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}]}})["Port(s)"] == "80/TCP"
     assert (
         row("rbac.authorization.k8s.io", {"kind": "RoleBinding", "roleRef": {"kind": "Role", "name": "r"}})["Role"]
         == "Role/r"

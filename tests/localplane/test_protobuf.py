@@ -260,7 +260,7 @@ def test_every_field_of_every_kind_is_read(kind: Kind) -> None:
     assert kind.typed is not None
     kept, unknown = kind.typed.decode(decoded)
     assert unknown == []
-    assert kept.keys() == decoded.keys()
+    assert kept.keys() == decoded.keys() - {"stringData"}
 
 
 @given(st.binary(max_size=60))

@@ -1,8 +1,9 @@
 """What `kubectl get` prints.
 
-columns     the columns of custom kinds, and the Table that carries the cells
-builtin     the columns of the built-in kinds
-jsonpath    the paths that columns of custom kinds are written in
+columns         the columns of custom kinds, and the Table that carries the cells
+builtin         the columns of the built-in kinds
+cells, pods     what stands in them
+jsonpath        the paths that columns of custom kinds are written in
 """
 
 from kardinal.localplane.tables.builtin import builtin_columns

@@ -1,191 +1,284 @@
-"""The columns of the built-in kinds, as the real server's printers show them.
+"""The columns of the built-in kinds, in the order and under the names that the real server's printers give them.
 
-Each printer is a function from an object and the time to one cell. Kinds without an entry show name and age.
-Design: local-plane.md 2.3 (built-ins).
+Kinds without an entry show name and age. An age is a string here and a date in the tables of custom kinds, as on the
+real server. Design: local-plane.md 2.3 (built-ins).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.tables.columns import AGE, NAME, Cell, Column, age
+from kardinal.localplane.tables import cells
+from kardinal.localplane.tables.columns import AGE, NAME, Cell, Column
+from kardinal.localplane.tables.pods import pod_gates, pod_ready, pod_restarts, pod_status
 
 __all__ = ["builtin_columns"]
 
 
 def builtin_columns(group: str, kind: str) -> tuple[Column, ...]:
     """The columns of a built-in kind in the order in which they are shown."""
-    return _COLUMNS.get((group, kind), (NAME, AGE))
+    return _COLUMNS.get((group, kind), (NAME, _AGE))
 
 
-def _text(name: str, cell: Cell, *, wide: bool = False, description: str = "") -> Column:
-    return Column(name, "string", cell, description=description, priority=1 if wide else 0)
-
-
-def _path(*keys: str, default: Any = "<none>") -> Cell:
-    """The value at the end of some keys, or a stand-in."""
-
-    def cell(obj: JsonObject, _: datetime) -> Any:
-        value: Any = obj
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        return default if value in (None, "") else value
-
-    return cell
-
-
-def _count(*keys: str) -> Cell:
-    """How many entries the maps or lists under some fields have together."""
-    return lambda obj, _: sum(len(obj.get(key) or ()) for key in keys)
+def _column(name: str, cell: Cell, *, wide: bool = False, type_: str = "string") -> Column:
+    return Column(name, type_, cell, priority=1 if wide else 0)
 
 
 def _created(obj: JsonObject, _: datetime) -> Any:
     return obj["metadata"].get("creationTimestamp", "<unknown>")
 
 
-def _ready(obj: JsonObject, _: datetime) -> str:
-    return f"{_number(obj, 'status', 'readyReplicas')}/{_number(obj, 'spec', 'replicas')}"
+def _marked_default(annotation: str) -> Cell:
+    """The name, and whether it is the one that is taken when none is named."""
 
-
-def _number(obj: JsonObject, part: str, key: str) -> int:
-    value = (obj.get(part) or {}).get(key)
-    return value if isinstance(value, int) else 0
-
-
-def _replicas(name: str, part: str, key: str) -> Column:
-    return Column(name, "integer", lambda obj, _: _number(obj, part, key))
-
-
-def _containers(key: str) -> Cell:
     def cell(obj: JsonObject, _: datetime) -> str:
-        pod = obj.get("spec", {}).get("template", {}).get("spec", {})
-        return ",".join(str(container.get(key, "")) for container in pod.get("containers") or ())
+        chosen = obj["metadata"].get("annotations", {}).get(annotation) == "true"
+        return f"{obj['metadata']['name']} (default)" if chosen else str(obj["metadata"]["name"])
 
     return cell
 
 
-def _selector(obj: JsonObject, _: datetime) -> str:
-    selector = obj.get("spec", {}).get("selector") or {}
-    labels = selector.get("matchLabels") or {}
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
+def _replicas(name: str, *keys: str) -> Column:
+    return _column(name, cells.number(*keys), type_="integer")
 
 
-def _seen(obj: JsonObject, now: datetime) -> str:
-    """When an event was seen last: a series and the old and new APIs each keep that elsewhere."""
-    moment = (
-        (obj.get("series") or {}).get("lastObservedTime")
-        or obj.get("lastTimestamp")
-        or obj.get("deprecatedLastTimestamp")
-        or obj.get("eventTime")
+def _pods(*template: str, selector: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    """The wide columns of what makes pods."""
+    shown = (
+        _column("Containers", cells.containers("name", *template), wide=True),
+        _column("Images", cells.containers("image", *template), wide=True),
     )
-    return age(moment, now)
+    return (*shown, _column("Selector", cells.selector(*selector), wide=True)) if selector else shown
 
 
-def _first_seen(obj: JsonObject, now: datetime) -> str:
-    return age(obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime"), now)
-
-
-def _about(obj: JsonObject, _: datetime) -> str:
-    target = obj.get("involvedObject") or obj.get("regarding") or {}
-    return f"{str(target.get('kind', '')).lower()}/{target.get('name', '')}"
-
-
-def _part(obj: JsonObject, _: datetime) -> str:
-    return str((obj.get("involvedObject") or obj.get("regarding") or {}).get("fieldPath", ""))
-
-
-def _source(obj: JsonObject, _: datetime) -> str:
-    source = obj.get("source") or obj.get("deprecatedSource") or {}
-    component = obj.get("reportingComponent") or obj.get("reportingController") or source.get("component", "")
-    host = obj.get("reportingInstance") or source.get("host", "")
-    return f"{component}, {host}" if host else component
-
-
-def _message(obj: JsonObject, _: datetime) -> str:
-    return str(obj.get("message") or obj.get("note") or "").strip()
-
-
-def _times(obj: JsonObject, _: datetime) -> int:
-    count = (obj.get("series") or {}).get("count") or obj.get("count") or obj.get("deprecatedCount")
-    return count if isinstance(count, int) else 1
-
-
-def _ports(obj: JsonObject, _: datetime) -> str:
-    ports = obj.get("spec", {}).get("ports") or ()
-    return ",".join(f"{port.get('port')}/{port.get('protocol', 'TCP')}" for port in ports) or "<none>"
-
-
-def _role(obj: JsonObject, _: datetime) -> str:
-    role = obj.get("roleRef") or {}
-    return f"{role.get('kind')}/{role.get('name')}"
-
-
-_CONTAINERS = _text("Containers", _containers("name"), wide=True, description="Names of the containers.")
-_IMAGES = _text("Images", _containers("image"), wide=True, description="Images of the containers.")
-_SELECTOR = _text("Selector", _selector, wide=True, description="Labels of the pods.")
+_AGE: Final = replace(AGE, type="string")
+_CREATED: Final = (NAME, _column("Created At", _created, type_="date"))
+_TEMPLATE: Final = ("spec", "template", "spec")
+_SELECTOR: Final = ("spec", "selector")
+_RBAC: Final = "rbac.authorization.k8s.io"
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_NETWORKING: Final = "networking.k8s.io"
 
 _EVENT: Final = (
-    _text("Last Seen", _seen, description="Time since this happened last."),
-    _text("Type", _path("type", default=""), description="Normal or Warning."),
-    _text("Reason", _path("reason", default=""), description="Why it happened, in one word."),
-    _text("Object", _about, description="What it is about."),
-    _text("Subobject", _part, wide=True, description="The part of the object it is about."),
-    _text("Source", _source, wide=True, description="Who reported it."),
-    _text("Message", _message, description="What happened."),
-    _text("First Seen", _first_seen, wide=True, description="Time since this happened first."),
-    Column("Count", "integer", _times, priority=1, description="How often it happened."),
-    Column("Name", "string", NAME.cell, format="name", priority=1, description=NAME.description),
+    _column("Last Seen", cells.last_seen),
+    _column("Type", cells.path("type", default="")),
+    _column("Reason", cells.path("reason", default="")),
+    _column("Object", cells.about),
+    _column("Subobject", cells.part, wide=True),
+    _column("Source", cells.source, wide=True),
+    _column("Message", lambda obj, _: str(obj.get("message") or obj.get("note") or "").strip()),
+    _column("First Seen", cells.first_seen, wide=True),
+    _column("Count", cells.times, wide=True),
+    replace(NAME, priority=1),
 )
+_BINDING: Final = (
+    NAME,
+    _column("Role", cells.reference("roleRef")),
+    _AGE,
+    _column("Users", cells.subjects("User"), wide=True),
+    _column("Groups", cells.subjects("Group"), wide=True),
+    _column("ServiceAccounts", cells.subjects("ServiceAccount"), wide=True),
+)
+_WEBHOOKS: Final = (NAME, _column("Webhooks", cells.count(("webhooks",)), type_="integer"), _AGE)
+_BOUND_POLICY: Final = (
+    NAME,
+    _column("PolicyName", cells.path("spec", "policyName", default="")),
+    _column("ParamRef", cells.param),
+    _AGE,
+)
+_UNSET: Final = "<unset>"
 
 _COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
-    ("", "Namespace"): (NAME, _text("Status", _path("status", "phase", default="Active")), AGE),
-    ("", "ConfigMap"): (NAME, Column("Data", "integer", _count("data", "binaryData")), AGE),
+    ("", "Namespace"): (NAME, _column("Status", cells.path("status", "phase", default="")), _AGE),
+    ("", "ConfigMap"): (NAME, _column("Data", cells.count(("data",), ("binaryData",))), _AGE),
     ("", "Secret"): (
         NAME,
-        _text("Type", _path("type", default="Opaque")),
-        Column("Data", "integer", _count("data")),
-        AGE,
+        _column("Type", cells.path("type", default="")),
+        _column("Data", cells.count(("data",))),
+        _AGE,
     ),
     ("", "Service"): (
         NAME,
-        _text("Type", _path("spec", "type", default="ClusterIP")),
-        _text("Cluster-IP", _path("spec", "clusterIP")),
-        _text("External-IP", _path("spec", "externalName")),
-        _text("Port(s)", _ports),
-        AGE,
+        _column("Type", cells.path("spec", "type")),
+        _column("Cluster-IP", cells.path("spec", "clusterIP")),
+        _column("External-IP", cells.external_address),
+        _column("Port(s)", cells.ports),
+        _AGE,
+        _column("Selector", cells.labels("spec", "selector"), wide=True),
     ),
+    ("", "Endpoints"): (NAME, _column("Endpoints", cells.endpoints), _AGE),
+    ("", "Pod"): (
+        NAME,
+        _column("Ready", pod_ready),
+        _column("Status", pod_status),
+        _column("Restarts", pod_restarts),
+        _AGE,
+        _column("IP", cells.path("status", "podIP"), wide=True),
+        _column("Node", cells.path("spec", "nodeName"), wide=True),
+        _column("Nominated Node", cells.path("status", "nominatedNodeName"), wide=True),
+        _column("Readiness Gates", pod_gates, wide=True),
+    ),
+    ("", "PersistentVolumeClaim"): (
+        NAME,
+        _column("Status", cells.phase),
+        _column("Volume", cells.path("spec", "volumeName", default="")),
+        _column("Capacity", cells.path("status", "capacity", "storage", default="")),
+        _column("Access Modes", cells.modes("status", "accessModes")),
+        _column("StorageClass", cells.path("spec", "storageClassName", default="")),
+        _column("VolumeAttributesClass", cells.path("spec", "volumeAttributesClassName", default=_UNSET)),
+        _AGE,
+        _column("VolumeMode", cells.path("spec", "volumeMode", default=_UNSET), wide=True),
+    ),
+    ("", "PersistentVolume"): (
+        NAME,
+        _column("Capacity", cells.path("spec", "capacity", "storage", default="0")),
+        _column("Access Modes", cells.modes("spec", "accessModes")),
+        _column("Reclaim Policy", cells.path("spec", "persistentVolumeReclaimPolicy", default="")),
+        _column("Status", cells.phase),
+        _column("Claim", cells.claim),
+        _column("StorageClass", cells.path("spec", "storageClassName", default="")),
+        _column("VolumeAttributesClass", cells.path("spec", "volumeAttributesClassName", default=_UNSET)),
+        _column("Reason", cells.path("status", "reason", default="")),
+        _AGE,
+        _column("VolumeMode", cells.path("spec", "volumeMode", default=_UNSET), wide=True),
+    ),
+    ("", "ResourceQuota"): (
+        NAME,
+        _column("Request", cells.quotas(limits=False)),
+        _column("Limit", cells.quotas(limits=True)),
+        _AGE,
+    ),
+    ("", "LimitRange"): _CREATED,
     ("", "Event"): _EVENT,
     ("events.k8s.io", "Event"): _EVENT,
-    ("coordination.k8s.io", "Lease"): (NAME, _text("Holder", _path("spec", "holderIdentity", default="")), AGE),
+    ("coordination.k8s.io", "Lease"): (NAME, _column("Holder", cells.path("spec", "holderIdentity", default="")), _AGE),
     ("apps", "Deployment"): (
         NAME,
-        _text("Ready", _ready, description="Ready pods of the wanted ones."),
-        _replicas("Up-to-date", "status", "updatedReplicas"),
-        _replicas("Available", "status", "availableReplicas"),
-        AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
+        _column("Ready", cells.ready),
+        _column("Up-to-date", cells.number("status", "updatedReplicas")),
+        _column("Available", cells.number("status", "availableReplicas")),
+        _AGE,
+        *_pods(*_TEMPLATE, selector=_SELECTOR),
     ),
     ("apps", "ReplicaSet"): (
         NAME,
         _replicas("Desired", "spec", "replicas"),
         _replicas("Current", "status", "replicas"),
         _replicas("Ready", "status", "readyReplicas"),
-        AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
+        _AGE,
+        *_pods(*_TEMPLATE, selector=_SELECTOR),
     ),
-    ("apps", "StatefulSet"): (NAME, _text("Ready", _ready), AGE, _CONTAINERS, _IMAGES),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+    ("apps", "StatefulSet"): (NAME, _column("Ready", cells.ready), _AGE, *_pods(*_TEMPLATE)),
+    ("apps", "DaemonSet"): (
         NAME,
-        Column("Created At", "date", _created, description="When the definition was created."),
+        _replicas("Desired", "status", "desiredNumberScheduled"),
+        _replicas("Current", "status", "currentNumberScheduled"),
+        _replicas("Ready", "status", "numberReady"),
+        _replicas("Up-to-date", "status", "updatedNumberScheduled"),
+        _replicas("Available", "status", "numberAvailable"),
+        _column("Node Selector", cells.labels(*_TEMPLATE, "nodeSelector")),
+        _AGE,
+        *_pods(*_TEMPLATE, selector=_SELECTOR),
     ),
-    ("rbac.authorization.k8s.io", "Role"): (NAME, Column("Created At", "date", _created)),
-    ("rbac.authorization.k8s.io", "ClusterRole"): (NAME, Column("Created At", "date", _created)),
-    ("rbac.authorization.k8s.io", "RoleBinding"): (NAME, _text("Role", _role), AGE),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (NAME, _text("Role", _role), AGE),
+    ("apps", "ControllerRevision"): (
+        NAME,
+        _column("Controller", cells.controller),
+        _column("Revision", cells.number("revision")),
+        _AGE,
+    ),
+    ("batch", "Job"): (
+        NAME,
+        _column("Status", cells.job_status),
+        _column("Completions", cells.completions),
+        _column("Duration", cells.duration),
+        _AGE,
+        *_pods(*_TEMPLATE, selector=_SELECTOR),
+    ),
+    ("batch", "CronJob"): (
+        NAME,
+        _column("Schedule", cells.path("spec", "schedule", default="")),
+        _column("Timezone", cells.path("spec", "timeZone")),
+        _column("Suspend", cells.yes_or_no("spec", "suspend"), type_="boolean"),
+        _column("Active", cells.count(("status", "active")), type_="integer"),
+        _column("Last Schedule", cells.last_scheduled),
+        _AGE,
+        *_pods("spec", "jobTemplate", *_TEMPLATE, selector=("spec", "jobTemplate", *_SELECTOR)),
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        NAME,
+        _column("Reference", cells.reference("spec", "scaleTargetRef")),
+        _column("Targets", cells.metrics),
+        _column("MinPods", lambda obj, _: str(obj["spec"].get("minReplicas", _UNSET))),
+        _column("MaxPods", cells.number("spec", "maxReplicas")),
+        _column("Replicas", cells.number("status", "currentReplicas")),
+        _AGE,
+    ),
+    ("policy", "PodDisruptionBudget"): (
+        NAME,
+        _column("Min Available", lambda obj, _: str(obj["spec"].get("minAvailable", "N/A"))),
+        _column("Max Unavailable", lambda obj, _: str(obj["spec"].get("maxUnavailable", "N/A"))),
+        _replicas("Allowed Disruptions", "status", "disruptionsAllowed"),
+        _AGE,
+    ),
+    (_NETWORKING, "Ingress"): (
+        NAME,
+        _column("Class", cells.path("spec", "ingressClassName")),
+        _column("Hosts", cells.hosts),
+        _column("Address", cells.balancer),
+        _column("Ports", lambda obj, _: "80, 443" if obj["spec"].get("tls") else "80"),
+        _AGE,
+    ),
+    (_NETWORKING, "IngressClass"): (
+        replace(NAME, cell=_marked_default("ingressclass.kubernetes.io/is-default-class")),
+        _column("Controller", cells.path("spec", "controller", default="")),
+        _column("Parameters", cells.reference("spec", "parameters")),
+        _AGE,
+    ),
+    (_NETWORKING, "NetworkPolicy"): (NAME, _column("Pod-Selector", cells.selector("spec", "podSelector")), _AGE),
+    ("discovery.k8s.io", "EndpointSlice"): (
+        NAME,
+        _column("AddressType", cells.path("addressType", default="")),
+        _column("Ports", cells.slice_ports),
+        _column("Endpoints", cells.slice_addresses),
+        _AGE,
+    ),
+    ("scheduling.k8s.io", "PriorityClass"): (
+        NAME,
+        _replicas("Value", "value"),
+        _column("Global-Default", lambda obj, _: bool(obj.get("globalDefault")), type_="boolean"),
+        _AGE,
+        _column("PreemptionPolicy", cells.path("preemptionPolicy", default="")),
+    ),
+    ("storage.k8s.io", "StorageClass"): (
+        replace(NAME, cell=_marked_default("storageclass.kubernetes.io/is-default-class")),
+        _column("Provisioner", cells.path("provisioner", default="")),
+        _column("ReclaimPolicy", cells.path("reclaimPolicy")),
+        _column("VolumeBindingMode", cells.path("volumeBindingMode")),
+        _column("AllowVolumeExpansion", lambda obj, _: bool(obj.get("allowVolumeExpansion"))),
+        _AGE,
+    ),
+    (_RBAC, "Role"): _CREATED,
+    (_RBAC, "ClusterRole"): _CREATED,
+    (_RBAC, "RoleBinding"): _BINDING,
+    (_RBAC, "ClusterRoleBinding"): _BINDING,
+    (_ADMISSION, "MutatingAdmissionPolicy"): (
+        NAME,
+        _column("Mutations", cells.count(("spec", "mutations")), type_="integer"),
+        _column("ParamKind", cells.param),
+        _AGE,
+    ),
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): _BOUND_POLICY,
+    (_ADMISSION, "MutatingWebhookConfiguration"): _WEBHOOKS,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): (
+        NAME,
+        _column("Validations", cells.count(("spec", "validations")), type_="integer"),
+        _column("ParamKind", cells.param),
+        _AGE,
+    ),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): _BOUND_POLICY,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): _WEBHOOKS,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _CREATED,
 }
