@@ -133,6 +133,22 @@ def _await_release(directory: Path, process: int) -> None:
 
 @local.command()
 @_directory_option
+def export(*, directory: Path) -> None:
+    """Print everything of a running plane, Secrets included, as YAML for `kubectl apply -f`.
+
+    Status, UIDs and revisions stay behind, and so does what is made again without being asked for: Events, Leases,
+    what the server starts with, and what a controller owns. Where custom resources are new, apply twice.
+    """
+    # As above: a start does not need it.
+    from kardinal.cli.export import print_everything  # noqa: PLC0415
+
+    if holder(directory) is None:
+        raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
+    print_everything(directory / "kubeconfig")
+
+
+@local.command()
+@_directory_option
 def status(*, directory: Path) -> None:
     """Say whether something runs on a directory, and where it listens."""
     process = holder(directory)

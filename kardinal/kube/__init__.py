@@ -3,6 +3,7 @@
 from kardinal.kube.backoff import Backoff
 from kardinal.kube.client import Client
 from kardinal.kube.connection import Access, Connection
+from kardinal.kube.discovery import Served, discover
 from kardinal.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -45,12 +46,14 @@ __all__ = [
     "NotFound",
     "ObjectList",
     "PatchType",
+    "Served",
     "ServerError",
     "TooManyRequests",
     "Unauthorized",
     "UnsupportedMediaType",
     "WatchEvent",
     "Write",
+    "discover",
     "load_connection",
     "recorded_writes",
 ]

@@ -54,6 +54,10 @@ class Client:
         """Call `observer(method, status)` for every answer."""
         self._transport.observers.append(observer)
 
+    async def fetch(self, path: str) -> JsonObject:
+        """What is at a path that is no resource's."""
+        return await self._transport.request("GET", path)
+
     async def get(self, resource: ResourceType, name: str, namespace: str | None = None) -> JsonObject:
         return await self._transport.request("GET", _path(resource, namespace, name))
 

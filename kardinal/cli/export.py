@@ -1,0 +1,117 @@
+"""Everything of a running API server as one YAML stream that `kubectl apply -f` takes.
+
+What is exported is what somebody wanted, not how far it has come. A server gives every object a UID, revisions and
+field managers of its own, status is written by controllers alone, and none of it can be applied. Owner references name
+UIDs, so they would make garbage of what they are on: what a controller owns is left out, because its controller makes
+it again, and other references are dropped.
+
+The trap is a short Git hash: `1e10` is text here and a number to the YAML of Go, so every text that could be taken for
+anything else is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from kardinal.cli.session import explained
+from kardinal.kube import Client, JsonObject, KubeError, Served, discover, load_connection
+from kardinal.runtime.process import run
+
+__all__ = ["print_everything"]
+
+PAGE = 500
+_SERVER = frozenset({"kube-apiserver", "kube-controller-manager", "clusterrole-aggregation-controller"})
+_PASSING = frozenset({"Event", "Lease"})
+_ORDER = ("CustomResourceDefinition", "Namespace", "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role")
+_KEPT_METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_OWN_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./ -]+")
+
+
+def print_everything(kubeconfig: Path) -> None:
+    """The stream on standard output, what was left out on standard error."""
+    try:
+        run(_print(kubeconfig))
+    except KubeError as error:
+        raise explained(error) from error
+
+
+async def _print(kubeconfig: Path) -> None:
+    left_out: Counter[str] = Counter()
+    printed = 0
+    async with Client(await load_connection(kubeconfig), user_agent="kardinal-export") as client:
+        for served in sorted(await discover(client), key=_rank):
+            if served.resource.kind in _PASSING or not {"list", "create"} <= served.verbs:
+                continue
+            token = None
+            while True:
+                page = await client.list(served.resource, limit=PAGE, continue_token=token)
+                for document in page.items:
+                    if reason := _made_again(document):
+                        left_out[reason] += 1
+                        continue
+                    click.echo("---\n" + _yaml(_wanted(document, served)), nl=False)
+                    printed += 1
+                if (token := page.continue_token) is None:
+                    break
+    told = "".join(f"; left out {number} {reason}" for reason, number in sorted(left_out.items()))
+    click.echo(f"exported {printed} objects{told}", err=True)
+
+
+def _rank(served: Served) -> tuple[int, bool, str, str]:
+    """What others need comes first."""
+    kind = served.resource.kind
+    place = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+    return place, served.resource.namespaced, served.resource.group, kind
+
+
+def _made_again(document: JsonObject) -> str:
+    """Why an object has no place in an export."""
+    metadata = document["metadata"]
+    if "deletionTimestamp" in metadata:
+        return "on their way out"
+    managers = {entry["manager"] for entry in metadata.get("managedFields", ())}
+    is_default_account = document["kind"] == "ServiceAccount" and metadata["name"] == "default"
+    if is_default_account or (managers and managers <= _SERVER):
+        return "that the server makes itself"
+    if any(reference.get("controller") for reference in metadata.get("ownerReferences", ())):
+        return "that a controller makes again"
+    return ""
+
+
+def _wanted(document: JsonObject, served: Served) -> JsonObject:
+    """The object without what only its server could say."""
+    metadata = {field: document["metadata"][field] for field in _KEPT_METADATA if field in document["metadata"]}
+    if "annotations" in metadata:
+        annotations = metadata["annotations"]
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
+    if "finalizers" in metadata:
+        metadata["finalizers"] = [one for one in metadata["finalizers"] if one != _OWN_FINALIZER]
+    head = {"apiVersion": document["apiVersion"], "kind": document["kind"]}
+    filled = {field: value for field, value in metadata.items() if value}
+    hidden = {"apiVersion", "kind", "metadata"} | ({"status"} if served.status else set())
+    return {**head, "metadata": filled, **{key: value for key, value in document.items() if key not in hidden}}
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Text that could be read as anything else is quoted."""
+
+
+def _text(dumper: yaml.CSafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None if _PLAIN.fullmatch(value) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _yaml(document: Any) -> str:
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return text
