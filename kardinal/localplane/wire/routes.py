@@ -75,7 +75,7 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
     nameless = verb in {"update", "patch"} and not target.name
     everywhere = kind.namespaced and not target.namespace and verb in {"create", "deletecollection"}
     creates_by_name = verb == "create" and bool(target.name)
-    misplaced = creates_by_name != (target.subresource == "token")
+    misplaced = creates_by_name != (target.subresource == "token") or (verb == "delete" and bool(target.subresource))
     if not verb or nameless or everywhere or misplaced or (not kind.stored and verb != "create"):
         raise method_not_allowed()
     return verb
