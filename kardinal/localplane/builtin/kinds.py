@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kardinal.localplane.builtin.events import EVENTS_VIEW
 from kardinal.localplane.builtin.typed import BuiltinType
-from kardinal.localplane.kinds import Kind
+from kardinal.localplane.kinds import Kind, ScalePaths
 
 __all__ = ["BUILTIN_KINDS", "CUSTOM_RESOURCE_DEFINITION", "NAMESPACE"]
 
@@ -74,6 +74,10 @@ def _workload(group: str, kind: str, plural: str, *short_names: str) -> Kind:
     return _with_status(_kind(group, kind, plural, *short_names, categories=("all",), generation=True))
 
 
+def _scaled(kind: Kind) -> Kind:
+    return replace(kind, scale=ScalePaths())
+
+
 def _policy(kind: str, plural: str) -> Kind:
     return _kind(
         "admissionregistration.k8s.io",
@@ -123,12 +127,12 @@ BUILTIN_KINDS: tuple[Kind, ...] = (
     replace(_EVENT, shared_storage="events", view=EVENTS_VIEW),
     _kind("coordination.k8s.io", "Lease", "leases", unconditional_update=False),
     replace(
-        _workload("apps", "Deployment", "deployments", "deploy"),
+        _scaled(_workload("apps", "Deployment", "deployments", "deploy")),
         annotated_generation=True,
         status_keeps=frozenset({"labels"}),
     ),
-    _workload("apps", "ReplicaSet", "replicasets", "rs"),
-    _workload("apps", "StatefulSet", "statefulsets", "sts"),
+    _scaled(_workload("apps", "ReplicaSet", "replicasets", "rs")),
+    _scaled(_workload("apps", "StatefulSet", "statefulsets", "sts")),
     _workload("apps", "DaemonSet", "daemonsets", "ds"),
     _kind("apps", "ControllerRevision", "controllerrevisions"),
     _workload("batch", "Job", "jobs"),

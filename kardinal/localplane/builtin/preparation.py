@@ -33,8 +33,12 @@ def prepare(group: str, kind: str, document: JsonObject, *, old: JsonObject | No
 
 
 def _namespace(namespace: JsonObject, old: JsonObject | None) -> None:
-    # Only the namespace controller ends a namespace, through its own subresource.
-    namespace["spec"] = {"finalizers": [NAMESPACE_FINALIZER]} if old is None else old["spec"]
+    # Only whoever may finalize a namespace ends it, through a subresource of its own.
+    if old is None:
+        given = namespace["spec"].get("finalizers", [])
+        namespace["spec"] = {"finalizers": list(dict.fromkeys([*given, NAMESPACE_FINALIZER]))}
+    else:
+        namespace["spec"] = old["spec"]
 
 
 def _pod(pod: JsonObject, old: JsonObject | None) -> None:

@@ -47,7 +47,7 @@ class Control:
         self._collector = Collector(store, registry=registry, deletion=deletion, look_at=self._push)
         self._accounts = Accounts(store, registry=registry, objects=objects)
         self._aggregation = Aggregation(store, registry=registry, objects=objects)
-        self._namespaces = Namespaces(store, registry=registry, deletion=deletion)
+        self._namespaces = Namespaces(store, registry=registry, deletion=deletion, clock=clock)
         self._definitions = Definitions(store, registry=registry, deletion=deletion, clock=clock)
         self._expiry = Expiry(store, clock=clock)
         self._pending: dict[_Key, None] = {}

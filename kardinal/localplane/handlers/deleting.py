@@ -37,7 +37,7 @@ class Deleting:
         options = await deletion_options(exchange, body)
         if target.name:
             deleted = self._deletion.delete(target.kind, namespace=target.namespace, name=target.name, options=options)
-            return self._deleted(exchange, target, deleted)
+            return self._deleted(exchange, target, deleted, accepted=options.accepted)
         entries = list(self._lists.select(target.kind, selector_for(exchange, target)))
         for number, entry in enumerate(entries, start=1):
             try:
@@ -50,10 +50,13 @@ class Deleting:
                 await asyncio.sleep(0)
         renderer = renderer_for(exchange, target, clock=self._clock)
         metadata = {"resourceVersion": str(self._store.committed.revision)}
+        if target.kind.custom:
+            metadata["continue"] = ""
         return json_response(b"".join([piece async for piece in renderer.list(entries, metadata=metadata)]))
 
-    def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted) -> web.Response:
+    def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted, *, accepted: bool) -> web.Response:
         entry = deleted.entry
         if deleted.gone and not target.kind.returns_deleted:
             return json_response(statuses.success(target.kind, name=entry.name, uid=entry.uid))
-        return json_response(renderer_for(exchange, target, clock=self._clock).object(entry))
+        body = renderer_for(exchange, target, clock=self._clock).object(entry)
+        return json_response(body, status=202 if accepted and not deleted.gone else 200)

@@ -31,6 +31,11 @@ VERSION = {
     "compiler": "",
     "platform": "",
 }
+# Two kinds are stored under another name than the one they are served by.
+_STORED_ELSEWHERE = {
+    "events.events.k8s.io": "/v1/Event",
+    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/v1beta1/CustomResourceDefinition",
+}
 
 
 def core_versions(address: str) -> JsonObject:
@@ -151,5 +156,5 @@ def _group(name: str, versions: list[str]) -> JsonObject:
 
 def _storage_version_hash(kind: Kind) -> str:
     """What tells a client that the version of stored objects has changed."""
-    stored = f"{kind.group}/{kind.storage_version}/{kind.kind}"
+    stored = _STORED_ELSEWHERE.get(kind.qualified, f"{kind.group}/{kind.storage_version}/{kind.kind}")
     return base64.b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()

@@ -14,6 +14,8 @@ from kardinal.localplane.objects import (
     parse_labels,
     parse_list_options,
     parse_revision,
+    scale_of,
+    viewed,
 )
 from kardinal.localplane.storage import Committed
 from kardinal.localplane.wire import (
@@ -48,6 +50,8 @@ class Reading:
         entry = self._store.get(kind.storage, namespace=target.namespace, name=target.name)
         if entry is None:
             raise statuses.not_found(kind, target.name)
+        if target.subresource == "scale":
+            return json_response(scale_of(kind, viewed(kind, entry.decode())))
         return json_response(renderer_for(exchange, target, clock=self._clock).object(entry))
 
     async def list(self, exchange: Exchange, target: Target) -> web.StreamResponse:

@@ -15,7 +15,18 @@ from kardinal.localplane.handlers.deleting import Deleting
 from kardinal.localplane.handlers.parameters import write_options
 from kardinal.localplane.handlers.reading import renderer_for
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects import Deletion, Guard, Lists, Objects, WriteOptions, Written
+from kardinal.localplane.objects import (
+    SCALE_KIND,
+    Deletion,
+    Guard,
+    Lists,
+    Objects,
+    WriteOptions,
+    Written,
+    scale_of,
+    scaled,
+    viewed,
+)
 from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
 from kardinal.localplane.security import Access, refuse_escalation
 from kardinal.localplane.statuses import bad_request
@@ -39,6 +50,8 @@ _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
 _STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _PATCH_TYPES = (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH, APPLY)
+
+Modify = Callable[[JsonObject], JsonObject]
 
 
 class Writing:
@@ -85,6 +98,9 @@ class Writing:
         return self._written(exchange, target, written)
 
     async def _update(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        if target.subresource == "scale":
+            sent = await decode_document(body, content_type(exchange.request), kind=SCALE_KIND)
+            return self._scale(exchange, target, lambda scale: sent.document)
         sent = await decode_document(body, content_type(exchange.request), kind=target.kind)
         written = self._objects.replace(
             target.kind,
@@ -104,6 +120,8 @@ class Writing:
                 raise statuses.unsupported_media_type(_JSON_PATCH, _MERGE_PATCH, APPLY)
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
         patch = await decode_patch(body)
+        if target.subresource == "scale" and media_type != APPLY:
+            return self._scale(exchange, target, _patcher(SCALE_KIND, media_type, patch))
         if media_type == APPLY:
             return self._apply(exchange, target, patch)
         written = self._objects.patch(
@@ -116,6 +134,20 @@ class Writing:
             options=self._options(exchange, target),
         )
         return self._written(exchange, target, written)
+
+    def _scale(self, exchange: Exchange, target: Target, modify: Modify) -> web.Response:
+        """Change an object through its scale; `modify` makes a new scale of the present one."""
+        kind = target.kind
+        written = self._objects.patch(
+            kind,
+            lambda live: scaled(kind, live, modify(scale_of(kind, live))),
+            namespace=target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            options=self._options(exchange, target),
+        )
+        exchange.warnings.extend(written.warnings)
+        return json_response(scale_of(kind, viewed(kind, written.entry.decode())))
 
     def _apply(self, exchange: Exchange, target: Target, applied: Any) -> web.Response:
         if not isinstance(applied, dict):
@@ -154,7 +186,7 @@ class Writing:
         return json_response(body, status=201 if written.created else 200)
 
 
-def _patcher(kind: Kind, media_type: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
+def _patcher(kind: Kind, media_type: str, patch: Any) -> Modify:
     match media_type:
         case "application/json-patch+json":
             return lambda live: json_patch(live, patch)

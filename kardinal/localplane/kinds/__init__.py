@@ -1,13 +1,15 @@
 """What the server knows of a kind, where the kinds come from, and which are served.
 
     kind        one kind: names, scope, schema, columns
+    below       what hangs below an object: status, scale
     registry    those that are served right now
     crds        CustomResourceDefinitions, and the kinds they bring
 
 Built on schemas and tables; the kinds that are always there are in `builtin`.
 """
 
+from kardinal.localplane.kinds.below import ScalePaths
 from kardinal.localplane.kinds.kind import Kind, Typed, View
 from kardinal.localplane.kinds.registry import Registry
 
-__all__ = ["Kind", "Registry", "Typed", "View"]
+__all__ = ["Kind", "Registry", "ScalePaths", "Typed", "View"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FINALIZE", "SCALE", "STATUS", "TOKEN", "Subresource"]
+__all__ = ["FINALIZE", "SCALE", "STATUS", "TOKEN", "ScalePaths", "Subresource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,15 @@ class Subresource:
     group: str = ""
     version: str = ""
     kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where an object keeps what its scale tells; `selector` is empty where it has none."""
+
+    replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    selector: str = ".spec.selector"
 
 
 STATUS = Subresource("status")

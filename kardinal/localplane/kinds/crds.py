@@ -11,6 +11,7 @@ from typing import Any
 
 from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause, InvalidSchema
+from kardinal.localplane.kinds.below import ScalePaths
 from kardinal.localplane.kinds.kind import Kind, View
 from kardinal.localplane.schemas import compile_validator
 from kardinal.localplane.tables import custom_columns
@@ -89,6 +90,7 @@ def kinds_of(document: JsonObject) -> list[Kind]:
             short_names=tuple(names.get("shortNames", ())),
             categories=tuple(names.get("categories", ())),
             status="status" in version.get("subresources", {}),
+            scale=_scale(version.get("subresources", {}).get("scale")),
             custom=True,
             generation=True,
             unconditional_update=False,
@@ -101,6 +103,12 @@ def kinds_of(document: JsonObject) -> list[Kind]:
         for version in spec["versions"]
         if version.get("served")
     ]
+
+
+def _scale(paths: JsonObject | None) -> ScalePaths | None:
+    if paths is None:
+        return None
+    return ScalePaths(paths["specReplicasPath"], paths["statusReplicasPath"], paths.get("labelSelectorPath") or "")
 
 
 def _deprecation(spec: JsonObject, version: JsonObject) -> str:

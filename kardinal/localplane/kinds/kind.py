@@ -14,7 +14,7 @@ from typing import Protocol
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.kinds.below import FINALIZE, STATUS, TOKEN, Subresource
+from kardinal.localplane.kinds.below import FINALIZE, SCALE, STATUS, TOKEN, ScalePaths, Subresource
 from kardinal.localplane.schemas import Validator, compile_validator
 from kardinal.localplane.tables import Column, builtin_columns, custom_columns
 
@@ -69,6 +69,7 @@ class Kind:
     `created_by_update`: a PUT of what is not there creates it.
     `returns_deleted`: a deletion is answered with the object, not with a Status.
     `status_keeps`: the fields of metadata that a write to the status cannot change; None: all of them.
+    `scale`: where its objects keep what their scale shows.
     `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
     `stored`: False for reviews, which are answered and forgotten.
     `selectable_fields`: what its objects may be selected by, besides name and namespace.
@@ -92,6 +93,7 @@ class Kind:
     created_by_update: bool = False
     returns_deleted: bool = False
     status_keeps: frozenset[str] | None = None
+    scale: ScalePaths | None = None
     shared_storage: str = ""
     stored: bool = True
     selectable_fields: tuple[str, ...] = ()
@@ -125,7 +127,7 @@ class Kind:
     def subresources(self) -> tuple[Subresource, ...]:
         """What hangs below its objects."""
         own = _OWN_SUBRESOURCES.get(self.qualified, ())
-        found = (*own, *((STATUS,) if self.status else ()))
+        found = (*own, *((STATUS,) if self.status else ()), *((SCALE,) if self.scale else ()))
         return found if self.custom else tuple(sorted(found, key=lambda one: one.name))
 
     @cached_property

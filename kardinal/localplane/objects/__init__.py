@@ -25,11 +25,13 @@ from kardinal.localplane.objects.list_options import ListOptions, parse_list_opt
 from kardinal.localplane.objects.lists import Lists
 from kardinal.localplane.objects.objects import Guard, Objects, WriteOptions, Written
 from kardinal.localplane.objects.revisions import parse_revision
+from kardinal.localplane.objects.scales import SCALE_KIND, scale_of, scaled
 from kardinal.localplane.objects.selectors import Selector
 
 __all__ = [
     "FOREGROUND",
     "ORPHAN",
+    "SCALE_KIND",
     "Deleted",
     "Deletion",
     "DeletionOptions",
@@ -48,6 +50,8 @@ __all__ = [
     "parse_list_options",
     "parse_revision",
     "release",
+    "scale_of",
+    "scaled",
     "truth",
     "viewed",
 ]

@@ -11,6 +11,8 @@ from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind, crds
 from kardinal.localplane.objects import roles
+from kardinal.localplane.objects.metadata import invalid
+from kardinal.localplane.objects.names import finalizer_problems
 
 __all__ = ["admit"]
 
@@ -26,12 +28,26 @@ def admit(kind: Kind, document: JsonObject, *, old: JsonObject | None) -> list[C
     return [] if admission is None else admission(document, old)
 
 
+def _namespace(document: JsonObject, old: JsonObject | None) -> list[Cause]:
+    causes = []
+    for index, finalizer in enumerate(document["spec"].get("finalizers", ())):
+        at = f"spec.finalizers[{index}]"
+        causes += [invalid(at, finalizer, problem) for problem in finalizer_problems(finalizer)]
+    phase = document["status"].get("phase", "")
+    expected = "Terminating" if "deletionTimestamp" in document["metadata"] else "Active"
+    if old is not None and phase != expected:
+        empty = "not empty" if expected == "Terminating" else "empty"
+        causes.append(invalid("status.Phase", phase, f"may only be '{expected}' if `deletionTimestamp` is {empty}"))
+    return causes
+
+
 def _definition(document: JsonObject, old: JsonObject | None) -> list[Cause]:
     crds.prepare(document, old=old)
     return crds.problems(document)
 
 
 _ADMISSIONS: dict[tuple[str, str], Admission] = {
+    ("", "Namespace"): _namespace,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("rbac.authorization.k8s.io", "ClusterRole"): roles.role,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): roles.binding,

@@ -151,6 +151,8 @@ def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresourc
         if "status" in document:
             changed["status"] = document["status"]
         return changed
+    if subresource == "finalize":
+        return {**live, "spec": document["spec"]}
     if kind.status:
         document.pop("status", None)
         if "status" in live:
@@ -198,7 +200,8 @@ def refuse_new_finalizers(kind: Kind, document: JsonObject, *, live: JsonObject)
             "Forbidden: no new finalizers can be added if the object is being deleted, "
             f"found new finalizers []string{{{listed}}}",
         )
-        raise statuses.invalid(kind, document["metadata"]["name"], [cause])
+        # Two rules of the real server find it.
+        raise statuses.invalid(kind, document["metadata"]["name"], [cause, cause])
 
 
 def content(kind: Kind, document: JsonObject) -> JsonObject:

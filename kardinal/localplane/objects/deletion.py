@@ -20,6 +20,9 @@ from kardinal.runtime.clock import Clock
 __all__ = ["Deleted", "Deletion", "is_held_by_content", "is_terminating", "release"]
 
 
+_IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
+
+
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """The last state, and whether the object is gone or merely on its way."""
@@ -39,6 +42,8 @@ class Deletion:
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
         if entry is None:
             raise statuses.not_found(kind, name)
+        if kind is NAMESPACE and name in _IMMORTAL:
+            raise statuses.forbidden(kind, name, "this namespace may not be deleted")
         _check_preconditions(kind, entry, options)
         document = entry.decode()
         metadata = document["metadata"]
@@ -54,11 +59,12 @@ class Deletion:
         changed = _set_policy(metadata, options.policy)
         if "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = timestamp(self._clock.now())
-            metadata["deletionGracePeriodSeconds"] = 0
             if kind.generation:
                 metadata["generation"] = metadata.get("generation", 0) + 1
             if kind is NAMESPACE:
                 document.setdefault("status", {})["phase"] = "Terminating"
+            else:
+                metadata["deletionGracePeriodSeconds"] = 0
             changed = True
         if not changed:
             return entry

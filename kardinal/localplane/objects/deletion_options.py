@@ -42,14 +42,15 @@ _GO_NAMES: dict[type, str] = {
 class DeletionOptions:
     """`policy` is the finalizer that the propagation policy stands for; None leaves those of the object alone.
 
-    `uid` and `revision` are preconditions; `grace` are the seconds that a Pod is given.
+    `uid` and `revision` are preconditions. `accepted`: asked in the old spelling not to orphan dependents, which is
+    answered as something that is only on its way.
     """
 
     uid: str | None = None
     revision: str | None = None
     policy: str | None = None
-    grace: int | None = None
     dry_run: bool = False
+    accepted: bool = False
 
 
 def parse_deletion_options(body: JsonObject, query: Mapping[str, list[str]]) -> DeletionOptions:
@@ -73,8 +74,8 @@ def parse_deletion_options(body: JsonObject, query: Mapping[str, list[str]]) -> 
         uid=preconditions.get("uid"),
         revision=preconditions.get("resourceVersion"),
         policy=None if policy is None else _POLICIES[policy],
-        grace=said.get("gracePeriodSeconds"),
         dry_run=bool(dry_run),
+        accepted=orphan is False,
     )
 
 

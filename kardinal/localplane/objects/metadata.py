@@ -14,9 +14,15 @@ import orjson
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects.names import label_value_problems, name_rule, qualified_name_problems
+from kardinal.localplane.objects.names import (
+    STANDARD_FINALIZERS,
+    finalizer_problems,
+    label_value_problems,
+    name_rule,
+    qualified_name_problems,
+)
 
-__all__ = ["KNOWN_FIELDS", "keep_server_fields", "prune", "validate", "warnings"]
+__all__ = ["KNOWN_FIELDS", "invalid", "keep_server_fields", "prune", "validate", "warnings"]
 
 KNOWN_FIELDS = frozenset(
     {
@@ -40,7 +46,6 @@ KNOWN_FIELDS = frozenset(
 ANNOTATIONS_LIMIT = 256 * 1024
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 # Kinds whose finalizers the real server's shared rules of built-in kinds do not reach.
 _ANY_FINALIZER = frozenset({"CustomResourceDefinition", "Lease", "Event"})
 
@@ -63,16 +68,14 @@ def prune(metadata: JsonObject) -> list[str]:
         if key in metadata and not metadata[key]:
             del metadata[key]
     metadata.pop("selfLink", None)
-    for key in ("labels", "annotations"):
-        if isinstance(values := metadata.get(key), dict) and None in values.values():
-            metadata[key] = {name: "" if value is None else value for name, value in values.items()}
     return [f"metadata.{key}" for key in unknown]
 
 
 def validate(kind: Kind, metadata: JsonObject) -> list[Cause]:
     """Everything that can be wrong with the metadata of an object of `kind`."""
-    return list(_shapes(metadata)) or [
+    return [
         *_name(kind, metadata.get("name", ""), prefix=metadata.get("generateName", "")),
+        *_generation(metadata.get("generation", 0)),
         *_labels(metadata.get("labels", {})),
         *_annotations(metadata.get("annotations", {})),
         *_owners(metadata.get("ownerReferences", [])),
@@ -87,7 +90,7 @@ def warnings(kind: Kind, metadata: JsonObject) -> list[str]:
     found = []
     for finalizer in metadata.get("finalizers", []):
         problems = qualified_name_problems(finalizer)
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in finalizer else ""
             problems.append(
                 f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
@@ -97,57 +100,41 @@ def warnings(kind: Kind, metadata: JsonObject) -> list[str]:
     return found
 
 
-def _shapes(metadata: JsonObject) -> Iterator[Cause]:
-    for key in ("name", "namespace", "generateName", "uid", "resourceVersion"):
-        if not isinstance(metadata.get(key, ""), str):
-            yield Cause("FieldValueTypeInvalid", f"metadata.{key}", "Invalid value: must be a string")
-    for key in ("ownerReferences", "finalizers", "managedFields"):
-        if not isinstance(metadata.get(key, []), list):
-            yield Cause("FieldValueTypeInvalid", f"metadata.{key}", "Invalid value: must be a list")
-    for key in ("labels", "annotations"):
-        values = metadata.get(key, {})
-        if not isinstance(values, dict):
-            yield Cause("FieldValueTypeInvalid", f"metadata.{key}", "Invalid value: must be an object")
-        elif wrong := [name for name, value in values.items() if not isinstance(value, str)]:
-            yield Cause("FieldValueTypeInvalid", f"metadata.{key}[{wrong[0]}]", "Invalid value: must be a string")
-    owners = metadata.get("ownerReferences", [])
-    if isinstance(owners, list) and not all(isinstance(owner, dict) for owner in owners):
-        yield Cause("FieldValueTypeInvalid", "metadata.ownerReferences", "Invalid value: must be objects")
-    finalizers = metadata.get("finalizers", [])
-    if isinstance(finalizers, list) and not all(isinstance(finalizer, str) for finalizer in finalizers):
-        yield Cause("FieldValueTypeInvalid", "metadata.finalizers", "Invalid value: must be strings")
-
-
 def _name(kind: Kind, name: str, *, prefix: str) -> Iterator[Cause]:
     problems = name_rule(kind)
     if prefix:
         # A prefix may end in a dash, which the name made from it does not.
         tried = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
         for problem in problems(tried):
-            yield _invalid("metadata.generateName", prefix, problem)
+            yield invalid("metadata.generateName", prefix, problem)
     if not name:
         yield Cause("FieldValueRequired", "metadata.name", "Required value: name or generateName is required")
         return
     for problem in problems(name):
-        yield _invalid("metadata.name", name, problem)
+        yield invalid("metadata.name", name, problem)
 
 
 def _labels(labels: JsonObject) -> Iterator[Cause]:
     for key, value in labels.items():
         for problem in qualified_name_problems(key):
-            yield _invalid("metadata.labels", key, problem)
+            yield invalid("metadata.labels", key, problem)
         for problem in label_value_problems(value):
-            yield _invalid("metadata.labels", value, problem)
+            yield invalid("metadata.labels", value, problem)
 
 
 def _annotations(annotations: JsonObject) -> Iterator[Cause]:
     for key in annotations:
         for problem in qualified_name_problems(key.lower()):
-            yield _invalid("metadata.annotations", key, problem)
+            yield invalid("metadata.annotations", key, problem)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
         yield Cause(
             "FieldValueTooLong", "metadata.annotations", f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
         )
+
+
+def _generation(generation: int) -> Iterator[Cause]:
+    if generation < 0:
+        yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
 
 
 def _owners(owners: list[JsonObject]) -> Iterator[Cause]:
@@ -156,12 +143,12 @@ def _owners(owners: list[JsonObject]) -> Iterator[Cause]:
     for owner in owners:
         version = owner.get("apiVersion", "")
         if not version or version.count("/") > 1 or version.endswith("/"):
-            yield _invalid(f"{path}.apiVersion", version, "version must not be empty")
+            yield invalid(f"{path}.apiVersion", version, "version must not be empty")
         for key in ("kind", "name", "uid"):
             if not owner.get(key):
-                yield _invalid(f"{path}.{key}", "", "must not be empty")
+                yield invalid(f"{path}.{key}", "", "must not be empty")
         if (version, owner.get("kind")) == ("v1", "Event"):
-            yield _invalid(path, _ordered(owner), "/v1, Kind=Event is disallowed from being an owner")
+            yield invalid(path, _ordered(owner), "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller") is True:
             name = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if controller:
@@ -169,7 +156,7 @@ def _owners(owners: list[JsonObject]) -> Iterator[Cause]:
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {name}"
                 )
-                yield _invalid(path, [_ordered(one) for one in owners], problem)
+                yield invalid(path, [_ordered(one) for one in owners], problem)
             else:
                 controller = name
 
@@ -181,17 +168,17 @@ def _ordered(owner: JsonObject) -> JsonObject:
 def _finalizers(kind: Kind, finalizers: list[str]) -> Iterator[Cause]:
     for finalizer in finalizers:
         for problem in qualified_name_problems(finalizer):
-            yield _invalid("metadata.finalizers", finalizer, problem)
+            yield invalid("metadata.finalizers", finalizer, problem)
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         problem = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield _invalid("metadata.finalizers", finalizers, problem)
+        yield invalid("metadata.finalizers", finalizers, problem)
     if kind.custom or kind.kind in _ANY_FINALIZER:
         return
     for index, finalizer in enumerate(finalizers):
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            problem = "name is neither a standard finalizer name nor is it fully qualified"
-            yield _invalid(f"metadata.finalizers[{index}]", finalizer, problem)
+        for problem in finalizer_problems(finalizer)[len(qualified_name_problems(finalizer)) :]:
+            yield invalid(f"metadata.finalizers[{index}]", finalizer, problem)
 
 
-def _invalid(field: str, value: object, problem: str) -> Cause:
+def invalid(field: str, value: object, problem: str) -> Cause:
+    """A field whose value is wrong, in the words of the real server."""
     return Cause("FieldValueInvalid", field, f"Invalid value: {orjson.dumps(value).decode()}: {problem}")

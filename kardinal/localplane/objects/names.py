@@ -13,9 +13,19 @@ from collections.abc import Callable
 
 from kardinal.localplane.kinds import Kind
 
-__all__ = ["NameRule", "generated_name", "label_value_problems", "name_rule", "qualified_name_problems"]
+__all__ = [
+    "STANDARD_FINALIZERS",
+    "NameRule",
+    "finalizer_problems",
+    "generated_name",
+    "label_value_problems",
+    "name_rule",
+    "qualified_name_problems",
+]
 
 NameRule = Callable[[str], list[str]]
+
+STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_PREFIX = 58
@@ -77,6 +87,14 @@ def qualified_name_problems(name: str) -> list[str]:
         problems.append("name part must be no more than 63 bytes")
     if not _QUALIFIED.fullmatch(local):
         problems.append(f"name part {_QUALIFIED_HELP}")
+    return problems
+
+
+def finalizer_problems(name: str) -> list[str]:
+    """What is wrong with a finalizer of a built-in kind."""
+    problems = qualified_name_problems(name)
+    if "/" not in name and name not in STANDARD_FINALIZERS:
+        problems.append("name is neither a standard finalizer name nor is it fully qualified")
     return problems
 
 

@@ -92,13 +92,20 @@ NAME: Final = Column(
     "string",
     lambda obj, now: obj["metadata"].get("name", ""),
     format="name",
-    description="Name of the object, unique in its namespace for its kind.",
+    # Clients show these as they are, so they are those of the real server.
+    description="Name must be unique within a namespace. Is required when creating resources, although some resources "
+    "may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for "
+    "creation idempotence and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names",
 )
 AGE: Final = Column(
     "Age",
     "date",
     lambda obj, now: age(obj["metadata"].get("creationTimestamp"), now),
-    description="Time since the object was created.",
+    description="CreationTimestamp is a timestamp representing the server time when this object was created. It is not "
+    "guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is "
+    "represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
 )
 
 
@@ -129,7 +136,8 @@ def custom_columns(definitions: list[JsonObject], *, field: str) -> tuple[Column
                 kind,
                 cell,
                 format=definition.get("format", ""),
-                description=definition.get("description", ""),
+                description=definition.get("description")
+                or f"Custom resource definition column (in JSONPath format): {path}",
                 priority=definition.get("priority", 0),
             )
         )

@@ -95,7 +95,7 @@ def negotiate(accept: str, *, routed: bool = False, listing: bool = False, watch
 
 @lru_cache(maxsize=256)
 def accepts_aggregated_discovery(accept: str) -> bool:
-    """Whether the first acceptable discovery document is the aggregated one."""
+    """Whether the first acceptable discovery document is the aggregated one; 406 when there is none at all."""
     for clause in _clauses(accept or "*/*"):
         if clause.matches(JSON):
             if "as" not in clause.parameters:
@@ -104,7 +104,7 @@ def accepts_aggregated_discovery(accept: str) -> bool:
                 clause.parameters["as"] == "APIGroupDiscoveryList"
             ):
                 return True
-    return False
+    raise _not_acceptable(_SUPPORTED)
 
 
 def _clauses(accept: str) -> list[_Clause]:

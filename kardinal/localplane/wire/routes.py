@@ -56,7 +56,7 @@ def resolve(path: str, registry: Registry) -> Target:
         raise unknown_path() if _is_builtin(registry, group) else NoSuchPath(path)
     if target.name and not target.kind.stored:
         raise unknown_path()
-    if target.subresource not in _subresources(target.kind):
+    if target.subresource not in {"", *(one.name for one in target.kind.subresources)}:
         raise not_found(target.kind, target.name) if target.kind.custom else unknown_path()
     return target
 
@@ -74,9 +74,10 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
         return _allowed_of_custom(verb, target)
     nameless = verb in {"update", "patch"} and not target.name
     everywhere = kind.namespaced and not target.namespace and verb in {"create", "deletecollection"}
-    creates_by_name = verb == "create" and bool(target.name)
-    misplaced = creates_by_name != (target.subresource == "token") or (verb == "delete" and bool(target.subresource))
-    if not verb or nameless or everywhere or misplaced or (not kind.stored and verb != "create"):
+    below = next((one for one in kind.subresources if one.name == target.subresource), None)
+    creates_by_name = verb == "create" and bool(target.name) and below is None
+    allowed = kind.verbs if below is None else below.verbs
+    if verb not in allowed or nameless or everywhere or creates_by_name:
         raise method_not_allowed()
     return verb
 
@@ -137,9 +138,3 @@ def _names(names: list[str]) -> tuple[str, str]:
         case [name, subresource]:
             return name, subresource
     raise unknown_path()
-
-
-def _subresources(kind: Kind) -> set[str]:
-    if kind.qualified == "serviceaccounts":
-        return {"", "token"}
-    return {"", "status"} if kind.status else {""}

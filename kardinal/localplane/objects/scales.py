@@ -1,0 +1,92 @@
+"""The scale of an object: how many of something it wants and has, in the same form for every kind.
+
+It is a view: what is read is made from the object, what is written goes into it, where its kind keeps it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kardinal.localplane import statuses
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause, StatusError
+from kardinal.localplane.kinds import Kind, ScalePaths
+
+__all__ = ["SCALE_KIND", "scale_of", "scaled"]
+
+SCALE_KIND = Kind(
+    "autoscaling", "v1", "Scale", "scales", singular="scale", list_kind="ScaleList", unconditional_update=True
+)
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(kind: Kind, document: JsonObject) -> JsonObject:
+    """The scale of an object."""
+    paths = _paths(kind)
+    wanted = _value(document, paths.replicas)
+    if wanted is None and kind.custom:
+        raise StatusError(
+            500, "InternalError", f'Internal error occurred: the spec replicas field "{paths.replicas}" does not exist'
+        )
+    status: JsonObject = {"replicas": _value(document, paths.status_replicas) or 0}
+    selector = _value(document, paths.selector) if paths.selector else None
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else _formatted(selector)
+    metadata = document["metadata"]
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in _IDENTITY if key in metadata},
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": status,
+    }
+
+
+def scaled(kind: Kind, document: JsonObject, scale: JsonObject) -> JsonObject:
+    """The object as a scale wants it; a scale that says which state it has seen holds for that state alone."""
+    metadata = scale.get("metadata") or {}
+    name = document["metadata"]["name"]
+    if metadata.get("name", name) != name:
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0 and not kind.custom:
+        problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        raise statuses.invalid(SCALE_KIND, name, [Cause("FieldValueInvalid", "spec.replicas", problem)])
+    result = _with(document, _keys(_paths(kind).replicas), replicas)
+    seen = metadata.get("resourceVersion")
+    return result | {"metadata": document["metadata"] | ({"resourceVersion": seen} if seen else {})}
+
+
+def _paths(kind: Kind) -> ScalePaths:
+    if kind.scale is None:
+        raise LookupError(f"{kind.qualified} has no scale")
+    return kind.scale
+
+
+def _keys(path: str) -> list[str]:
+    return path.lstrip(".").split(".")
+
+
+def _value(document: JsonObject, path: str) -> Any:
+    value: Any = document
+    for key in _keys(path):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _with(document: JsonObject, keys: list[str], value: Any) -> JsonObject:
+    first, *rest = keys
+    return document | {first: _with(document.get(first) or {}, rest, value) if rest else value}
+
+
+def _formatted(selector: JsonObject) -> str:
+    """A selector of labels as one line."""
+    terms = [f"{key}={value}" for key, value in sorted(selector.get("matchLabels", {}).items())]
+    for one in sorted(selector.get("matchExpressions", ()), key=lambda one: str(one["key"])):
+        values = f" ({','.join(sorted(one.get('values', ())))})"
+        operators = {"In": f"{one['key']} in{values}", "NotIn": f"{one['key']} notin{values}"}
+        operators |= {"Exists": one["key"], "DoesNotExist": f"!{one['key']}"}
+        terms.append(operators[one["operator"]])
+    return ",".join(terms)
