@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 CODE := kardinal kardinal_agent kardinal_controller tests hack
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane
+.PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -24,6 +24,11 @@ test-kube: assets ## run the contract, controller and end-to-end tests on a real
 
 test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
 	$(BIN)/pytest --kubectl=all tests/contract
+
+soak: assets ## hours: hundreds of kills, thousands of hostile requests and fuzzed sequences, behaviours deleted
+	$(BIN)/pytest --soak --timeout=0 tests/localplane/baddays tests/localplane/hostile
+	$(BIN)/python -m tests.contract.fuzz --sequences 5000 --patience 20
+	$(BIN)/python -m hack.mutations
 
 lint: $(INSTALLED) ## check style, types and the direction of imports
 	$(BIN)/ruff check .
