@@ -6,7 +6,8 @@ controller is known to look at it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import ApplyConflict, Cause, StatusError
@@ -27,6 +28,7 @@ __all__ = [
     "success",
     "too_large",
     "unsupported_media_type",
+    "warning",
 ]
 
 
@@ -82,6 +84,16 @@ def apply_conflict(error: ApplyConflict) -> StatusError:
     number = len(error.causes)
     title = f"Apply failed with {number} conflict{'s' if number > 1 else ''}"
     return StatusError(409, "Conflict", f"{title}: {error}", details=_causes(error.causes))
+
+
+@contextmanager
+def warning(*warnings: str) -> Iterator[None]:
+    """Whatever is refused meanwhile is refused with these warnings."""
+    try:
+        yield
+    except StatusError as error:
+        error.warnings = (*warnings, *error.warnings)
+        raise
 
 
 def bad_request(message: str) -> StatusError:

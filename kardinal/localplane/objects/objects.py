@@ -117,11 +117,12 @@ class Objects:
         if kind.generation:
             metadata["generation"] = 1
         document, warnings = self._shaped(kind, without_status(kind, document), old=None, source=source)
-        self._track(kind, document, live=None, subresource="", options=options, applied=applied)
-        self._admit(kind, document, old=None, options=options)
-        if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
-            raise statuses.already_exists(kind, name)
-        return Written(self._commit(kind, document, options=options), warnings, created=True)
+        with statuses.warning(*warnings):
+            self._track(kind, document, live=None, subresource="", options=options, applied=applied)
+            self._admit(kind, document, old=None, options=options)
+            if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
+                raise statuses.already_exists(kind, name)
+            return Written(self._commit(kind, document, options=options), warnings, created=True)
 
     def replace(
         self,
@@ -235,10 +236,11 @@ class Objects:
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
         document, warnings = self._shaped(kind, document, old=live, source=source)
-        self._track(kind, document, live=live, subresource=subresource, options=options, applied=applied)
         # What the real server puts back on every other write is what this one is about.
         before = live | {"spec": document["spec"]} if subresource == "finalize" else live
-        self._admit(kind, document, old=before, options=options)
+        with statuses.warning(*warnings):
+            self._track(kind, document, live=live, subresource=subresource, options=options, applied=applied)
+            self._admit(kind, document, old=before, options=options)
         if same(document, live):
             return Written(entry, warnings)
         metadata = document["metadata"]
@@ -288,7 +290,8 @@ class Objects:
             causes += outcome.causes
         warnings = source.judge(*unknown_fields(unknown))
         if causes:
-            raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
+            with statuses.warning(*warnings):
+                raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
         return document, (*warnings, *rules.warnings(kind, document["metadata"]))
 
     def _admit(self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions) -> None:

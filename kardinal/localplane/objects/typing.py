@@ -75,4 +75,4 @@ class Source:
 
 def unknown_fields(paths: Iterable[str]) -> tuple[str, ...]:
     """The sentences about fields that a kind does not have."""
-    return tuple(f'unknown field "{path}"' for path in paths)
+    return tuple(f"unknown field {orjson.dumps(path).decode()}" for path in paths)

@@ -91,14 +91,14 @@ async def _write(response: web.StreamResponse, data: bytes, compress: zlib._Comp
 def _is_pretty(exchange: Exchange) -> bool:
     """People read what curl and browsers show; everybody else has to ask."""
     wanted = exchange.query.get("pretty", "")
-    if wanted:
+    if wanted and not exchange.representation.pretty:
         return wanted in _TRUE
     return exchange.representation.pretty or exchange.request.headers.get("User-Agent", "").startswith(_BROWSERS)
 
 
 def _compresses(exchange: Exchange) -> bool:
     accepted = exchange.request.headers.get("Accept-Encoding", "").split(",")
-    return any(one.partition(";")[0].strip() == "gzip" for one in accepted)
+    return any(one.strip() == "gzip" for one in accepted)
 
 
 def _mark_compressed(response: web.StreamResponse) -> None:

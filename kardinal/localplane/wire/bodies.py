@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from aiohttp import web
 
 from kardinal.localplane.documents import JsonObject
@@ -98,7 +99,8 @@ async def _decode(body: bytes, media_type: str, *, name: str, described: Kind | 
             return Body(decode(body))
         if media_type == JSON:
             document = decode_json(body)
-            strict = [f'duplicate field "{path}"' for path in duplicate_fields(body.strip(), document)]
+            repeated = duplicate_fields(body.strip(), document)
+            strict = [f"duplicate field {orjson.dumps(path).decode()}" for path in repeated]
         elif media_type == YAML:
             document, told = await asyncio.to_thread(decode_yaml, body)
             strict = [told] if told else []
@@ -127,9 +129,8 @@ def _type_problem(document: Any, *, custom: bool, body: bytes) -> str:
     for field in ("apiVersion", "kind"):
         if not isinstance(fields.get(field) or "", str):
             return f"{problem} {_GO_NAMES[type(fields[field])]} into Go struct field .{field} of type string"
-    for field, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if custom and not fields.get(field):
-            return f"Object '{title}' is missing in '{body.decode(errors='replace')}'"
+    if custom and not fields.get("kind"):
+        return f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
     return ""
 
 
