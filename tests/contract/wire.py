@@ -206,7 +206,8 @@ class Api:
         url = URL(path, encoded=True).update_query({key: str(value) for key, value in query.items()})
         content = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
         exchange = self.tape.start(f"{method} {url}", body=content, loose=loose)
-        sent = CIMultiDict([("User-Agent", "contract/1.0"), *self.headers, *headers.items()])
+        sent = CIMultiDict([*self.headers, *headers.items()])
+        sent.setdefault("User-Agent", "contract/1.0")
         token = self.connection.token if self.token is None else self.token
         if token and "Authorization" not in sent:
             sent["Authorization"] = f"Bearer {token}"

@@ -30,7 +30,6 @@ from kardinal.localplane.errors import ApplyConflict, ApplyError, Cause
 
 __all__ = ["Writer", "apply", "track_update"]
 
-_NOTHING: Final[JsonObject] = {}
 _UNTRACKED: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -52,15 +51,24 @@ _NOBODYS: Final[FieldSet] = {
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes, through which endpoint, when; `ignored` is what that endpoint leaves as it is."""
+    """Who writes, through which endpoint, when.
+
+    `ignored`: what that endpoint leaves as it is. `versions`: those of the kind; a claim of another one is forgotten.
+    `blank`: what is there before anything is said: the structs of a Go type, which nobody adds.
+    """
 
     manager: str
     now: datetime
     subresource: str = ""
     ignored: FieldSet = field(default_factory=dict)
+    versions: frozenset[str] = frozenset()
+    blank: JsonObject = field(default_factory=dict)
 
     def claim(self, operation: str, api_version: str, fields: FieldSet) -> Claim:
         return Claim(self.manager, operation, api_version, self.subresource, fields, timestamp(self.now))
+
+    def knows(self, claim: Claim) -> bool:
+        return not self.versions or claim.api_version in self.versions
 
     def heeded(self, change: Difference) -> Difference:
         return change.without(self.ignored)
@@ -78,7 +86,7 @@ def apply(
     if live is None:
         return _recorded(applied, [mine])
 
-    known = _settled(claims_from(live["metadata"].get("managedFields") or []), declared)
+    known = _settled(claims_from(live["metadata"].get("managedFields") or []), by, declared)
     claims = known or _before_first_apply(live, by, declared)
     last = next((claim for claim in claims if claim.voice == mine.voice), None)
     others = [claim for claim in claims if claim is not last]
@@ -93,7 +101,7 @@ def apply(
         _refuse_conflicts(others, change.taken, allowed)
     if change:
         others = [claim.without(change.taken, change.removed) for claim in others]
-    if same(_tracked(merged), _tracked(live)):
+    if same(_unclaimed(merged), _unclaimed(live)):
         if known and mine.claims_nothing_new(last):
             return synchronised(live, applied, manager=by.manager)
         # Nothing is written but the claim, so it is as old as it was: a new one has no time.
@@ -102,18 +110,15 @@ def apply(
 
 
 def track_update(
-    live: JsonObject | None, new: JsonObject, *, by: Writer, schema: JsonObject | None, blank: JsonObject = _NOTHING
+    live: JsonObject | None, new: JsonObject, *, by: Writer, schema: JsonObject | None
 ) -> list[JsonObject]:
-    """The managedFields after a create, replace or patch that leaves the object as `new`.
-
-    `blank` is what a new object of the kind holds before anybody adds anything: nobody owns that.
-    """
+    """The managedFields after a create, replace or patch that leaves the object as `new`."""
     claims = _base(live, new, by.subresource)
     if live is not None and not claims:
         # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
         return []
     declared = type_of(schema)
-    return record(capped(_updated(live or blank, new, _settled(claims, declared), by=by, declared=declared)))
+    return record(capped(_updated(live or by.blank, new, _settled(claims, by, declared), by=by, declared=declared)))
 
 
 def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writer, declared: Type) -> list[Claim]:
@@ -135,7 +140,7 @@ def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writ
 
 def _before_first_apply(live: JsonObject, by: Writer, declared: Type) -> list[Claim]:
     """Who owns an object that nobody ever claimed."""
-    return _updated({}, live, [], by=replace(by, manager="before-first-apply"), declared=declared)
+    return _updated(by.blank, live, [], by=replace(by, manager="before-first-apply"), declared=declared)
 
 
 def _base(live: JsonObject | None, new: JsonObject, subresource: str) -> list[Claim]:
@@ -149,9 +154,9 @@ def _base(live: JsonObject | None, new: JsonObject, subresource: str) -> list[Cl
     return claims_of_client(given) or claims_from(stored)
 
 
-def _settled(claims: list[Claim], declared: Type) -> list[Claim]:
+def _settled(claims: list[Claim], by: Writer, declared: Type) -> list[Claim]:
     """The claims in the terms of today's schema: who owned parts of what has become one value owns the whole."""
-    return [claim.owning(settled(claim.fields, declared)) for claim in claims]
+    return [claim.owning(settled(claim.fields, declared)) for claim in claims if by.knows(claim)]
 
 
 def _refuse_conflicts(others: list[Claim], taken: FieldSet, allowed: FieldSet) -> None:
@@ -171,6 +176,12 @@ def _recorded(obj: JsonObject, claims: list[Claim]) -> JsonObject:
 def _tracked(obj: JsonObject) -> JsonObject:
     """The object without what the server alone sets."""
     metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTRACKED}
+    return {**obj, "metadata": metadata}
+
+
+def _unclaimed(obj: JsonObject) -> JsonObject:
+    """The object without the record of who owns what."""
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key != "managedFields"}
     return {**obj, "metadata": metadata}
 
 

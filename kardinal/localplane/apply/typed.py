@@ -94,11 +94,20 @@ def _placed(path: str, problem: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as Go's structured-merge-diff prints it."""
-    if value.__class__ is dict:
-        return "{" + "; ".join(f"{key}={_shown(value[key])}" for key in sorted(value)) + "}"
-    if value.__class__ is list:
-        return "[" + ",".join(_shown(item) for item in value) + "]"
+    """A value as Go's %v prints it, behind a pointer."""
+    return f"&{{{_plain(value)}}}"
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case dict():
+            return "map[" + " ".join(f"{key}:{_plain(value[key])}" for key in sorted(value)) + "]"
+        case list():
+            return "[" + " ".join(_plain(item) for item in value) + "]"
+        case str():
+            return value
+        case None:
+            return "<nil>"
     return orjson.dumps(value).decode()
 
 

@@ -100,8 +100,9 @@ def decode(name: str, document: JsonObject) -> tuple[JsonObject, list[str]]:
     return result, list(walk.unknown)
 
 
+@cache
 def blank(name: str) -> JsonObject:
-    """The empty value of a type, before any default."""
+    """The empty value of a type, before any default; to be looked at only."""
     return _shape(name).read({}, None, _Walk(bare=True))
 
 

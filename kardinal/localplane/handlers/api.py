@@ -167,7 +167,7 @@ def _as_status(error: LocalPlaneError) -> StatusError:
         case ApplyConflict():
             return statuses.apply_conflict(error)
         case PatchError():
-            return StatusError(error.code, error.reason, error.message)
+            return StatusError(error.code, error.reason, error.message, details={} if error.code == 422 else None)
         case UnsupportedProtobuf():
             if error.unknown_field:
                 return statuses.bad_request(str(error))

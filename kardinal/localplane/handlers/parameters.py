@@ -15,6 +15,10 @@ __all__ = ["deletion_options", "write_options"]
 
 MANAGER_LENGTH = 128
 _STRICTNESS = ("", "Ignore", "Strict", "Warn")
+_ESCAPES = dict(zip("\a\b\f\n\r\t\v", (f"\\{letter}" for letter in "abfnrtv"), strict=True)) | {
+    '"': '\\"',
+    "\\": "\\\\",
+}
 _KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
@@ -57,6 +61,12 @@ def _manager_problems(manager: str) -> list[Cause]:
         causes.append(Cause("FieldValueTooLong", "fieldManager", problem))
     for position, character in enumerate(manager):
         if not character.isprintable():
-            problem = f'Invalid value: "{manager}": invalid character U+{ord(character):04X} (at position {position})'
+            place = f"invalid character U+{ord(character):04X} (at position {position})"
+            problem = f"Invalid value: {_go_quoted(manager)}: {place}"
             causes.append(Cause("FieldValueInvalid", "fieldManager", problem))
     return causes
+
+
+def _go_quoted(text: str) -> str:
+    """A text as Go's %q writes it."""
+    return '"' + "".join(_ESCAPES.get(one, one if one.isprintable() else f"\\x{ord(one):02x}") for one in text) + '"'

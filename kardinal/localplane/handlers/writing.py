@@ -29,12 +29,12 @@ from kardinal.localplane.objects import (
 )
 from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
 from kardinal.localplane.security import Access, refuse_escalation
-from kardinal.localplane.statuses import bad_request
 from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import (
     Exchange,
     Target,
     content_type,
+    decode_configuration,
     decode_document,
     decode_patch,
     flag,
@@ -119,11 +119,11 @@ class Writing:
             if kind.custom:
                 raise statuses.unsupported_media_type(_JSON_PATCH, _MERGE_PATCH, APPLY)
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-        patch = await decode_patch(body)
-        if target.subresource == "scale" and media_type != APPLY:
-            return self._scale(exchange, target, _patcher(SCALE_KIND, media_type, patch))
         if media_type == APPLY:
-            return self._apply(exchange, target, patch)
+            return await self._apply(exchange, target, body)
+        patch, faults = decode_patch(body, strategic=media_type == _STRATEGIC_PATCH)
+        if target.subresource == "scale":
+            return self._scale(exchange, target, _patcher(SCALE_KIND, media_type, patch))
         written = self._objects.patch(
             kind,
             _patcher(kind, media_type, patch),
@@ -131,7 +131,7 @@ class Writing:
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
-            options=self._options(exchange, target),
+            options=self._options(exchange, target, faults=faults),
         )
         return self._written(exchange, target, written)
 
@@ -149,17 +149,21 @@ class Writing:
         exchange.warnings.extend(written.warnings)
         return json_response(scale_of(kind, viewed(kind, written.entry.decode())))
 
-    def _apply(self, exchange: Exchange, target: Target, applied: Any) -> web.Response:
-        if not isinstance(applied, dict):
-            raise bad_request("the applied configuration must be an object")
+    async def _apply(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
+        options = self._options(exchange, target, applied=True)
+        configuration, fault = await decode_configuration(body)
+        if fault and options.validation == "Strict":
+            raise statuses.bad_request(f"error strict decoding YAML: {fault}")
+        if fault and options.validation == "Warn":
+            exchange.warnings.extend(line.strip() for line in fault.splitlines()[1:])
         written = self._objects.apply(
             target.kind,
-            applied,
+            configuration,
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
             force=flag(exchange.query, "force"),
-            options=self._options(exchange, target, applied=True),
+            options=options,
         )
         return self._written(exchange, target, written)
 

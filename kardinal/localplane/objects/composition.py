@@ -21,9 +21,11 @@ from kardinal.localplane.objects.revisions import parse_precondition
 __all__ = [
     "check_preconditions",
     "check_type",
+    "claimed",
     "content",
     "identify",
     "ignored_fields",
+    "refuse_identity",
     "refuse_new_finalizers",
     "require_type",
     "restricted",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _BUILT_IN = {(kind.api_version, kind.kind) for kind in BUILTIN_KINDS}
+_ROOT = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 
 def viewed(kind: Kind, document: JsonObject) -> JsonObject:
@@ -45,8 +48,8 @@ def stored_form(kind: Kind, document: JsonObject) -> JsonObject:
     return document if kind.view is None else kind.view.inward(document)
 
 
-def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "", replaced: bool = False) -> JsonObject:
-    """Check that the document is what the URL says, and complete it; its metadata. A PUT has to name its object."""
+def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "") -> JsonObject:
+    """Check that the document is what the URL says, and complete it; its metadata."""
     require_type(kind, document)
     document["apiVersion"], document["kind"] = kind.api_version, kind.kind
     if document.get("metadata") is None:
@@ -62,16 +65,14 @@ def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = ""
         )
     else:
         metadata["namespace"] = namespace
-    if replaced and not metadata.get("name"):
+    if name and not metadata.get("name"):
         raise statuses.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )
-    if name and (metadata.get("name") or name) != name:
+    if name and metadata["name"] != name:
         raise statuses.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
         )
-    if name:
-        metadata["name"] = name
     return metadata
 
 
@@ -108,12 +109,13 @@ def _check_custom_type(kind: Kind, document: JsonObject, *, api_version: str, fo
 
 def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replaced: bool) -> None:
     name, version = live["name"], parse_precondition(str(metadata.get("resourceVersion") or ""))
-    if metadata.get("uid") and metadata["uid"] != live["uid"]:
+    other = metadata.get("uid") or live["uid"]
+    if replaced and other != live["uid"]:
         raise statuses.conflict(
             kind,
             name,
             f"StorageError: invalid object, Code: 4, Key: {_key(kind, live)}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {live['uid']}",
+            f"Precondition failed: UID in precondition: {other}, UID in object meta: {live['uid']}",
         )
     if version is None and replaced and not kind.unconditional_update:
         cause = Cause(
@@ -127,6 +129,10 @@ def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, r
             name,
             "the object has been modified; please apply your changes to the latest version and try again",
         )
+    if other != live["uid"]:
+        cause = Cause("FieldValueInvalid", "metadata.uid", f'Invalid value: "{other}": field is immutable')
+        # The rules of metadata are asked twice on the real server.
+        raise statuses.invalid(kind, name, [cause, cause])
 
 
 def _key(kind: Kind, metadata: JsonObject) -> str:
@@ -141,6 +147,16 @@ def check_type(kind: Kind, configuration: JsonObject) -> None:
     if (api_version, found) != (kind.api_version, kind.kind):
         group, _, version = api_version.rpartition("/")
         raise statuses.bad_request(f"invalid object type: {group}/{version}, Kind={found}")
+
+
+def refuse_identity(kind: Kind, metadata: JsonObject) -> None:
+    """An apply that creates cannot mean a particular object."""
+    if metadata.get("uid"):
+        raise statuses.conflict(
+            kind,
+            metadata["name"],
+            f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found",
+        )
 
 
 def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresource: str) -> JsonObject:
@@ -178,6 +194,17 @@ def _metadata_beside_status(kind: Kind, metadata: JsonObject, *, live: JsonObjec
         return kept | {key: metadata[key] for key in ("managedFields",) if key in metadata}
     kept = {key: value for key, value in metadata.items() if key not in kind.status_keeps}
     return kept | {key: live[key] for key in kind.status_keeps if key in live}
+
+
+def claimed(kind: Kind, document: JsonObject, *, said: JsonObject, subresource: str) -> JsonObject:
+    """What an update is taken to have written: through /status also root fields it could not change.
+
+    The endpoint of a custom kind ignores spec and metadata only; the real server claims the rest, and so do we.
+    """
+    if subresource != "status" or not kind.custom or said.keys() <= _ROOT >= document.keys():
+        return document
+    kept = {key: value for key, value in document.items() if key in _ROOT}
+    return kept | {key: value for key, value in said.items() if key not in _ROOT}
 
 
 def ignored_fields(kind: Kind, *, subresource: str) -> FieldSet:

@@ -27,9 +27,11 @@ from kardinal.localplane.objects.admission import admit
 from kardinal.localplane.objects.composition import (
     check_preconditions,
     check_type,
+    claimed,
     content,
     identify,
     ignored_fields,
+    refuse_identity,
     refuse_new_finalizers,
     require_type,
     restricted,
@@ -110,15 +112,16 @@ class Objects:
             name = metadata["name"] = self._free_name(kind, namespace, str(metadata["generateName"]))
         self._require_open_namespace(kind, namespace, name=name)
         # A kind that has no generation of its own keeps what a client says.
-        said = {} if kind.generation or "generation" not in metadata else {"generation": metadata["generation"]}
-        rules.keep_server_fields(metadata, live=said)
+        chosen = {} if kind.generation or "generation" not in metadata else {"generation": metadata["generation"]}
+        rules.keep_server_fields(metadata, live=chosen)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp(self._clock.now())
         if kind.generation:
             metadata["generation"] = 1
         document, warnings = self._shaped(kind, without_status(kind, document), old=None, source=source)
         with statuses.warning(*warnings):
-            self._track(kind, document, live=None, subresource="", options=options, applied=applied)
+            said = None if applied else document
+            self._track(kind, document, live=None, subresource="", options=options, said=said)
             self._admit(kind, document, old=None, options=options)
             if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
                 raise statuses.already_exists(kind, name)
@@ -137,9 +140,9 @@ class Objects:
         """PUT: the document in the place of the live object, which some kinds must say they have seen."""
         require_type(kind, document)
         document, source = Source(kind, options.validation, options.faults).read(document)
+        identify(kind, document, namespace=namespace, name=name)
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
         if entry is None and kind.created_by_update and not subresource:
-            identify(kind, document, namespace=namespace, name=name, replaced=True)
             return self._create(kind, document, namespace=namespace, options=options, source=source, applied=False)
         if entry is None:
             raise statuses.not_found(kind, name)
@@ -181,11 +184,12 @@ class Objects:
     ) -> Written:
         live = viewed(kind, entry.decode())
         replaced = source.shown is None
-        metadata = identify(kind, document, namespace=entry.namespace, name=entry.name, replaced=replaced)
+        metadata = identify(kind, document, namespace=entry.namespace, name=entry.name)
         check_preconditions(kind, metadata, live=live["metadata"], replaced=replaced)
+        said = document
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(
-            kind, entry, document, live=live, subresource=subresource, options=options, source=source, applied=False
+            kind, entry, document, live=live, subresource=subresource, options=options, source=source, said=said
         )
 
     def apply(
@@ -208,16 +212,16 @@ class Objects:
         writer = self._writer(kind, subresource=subresource, options=options)
         document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
         document = document | {"metadata": dict(document["metadata"])}
-        source = Source(kind, options.validation, options.faults)
-        if kind.typed is not None:
-            document, source = source.read(document)
+        document, source = Source(kind, options.validation, options.faults).read(document)
         metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
+            refuse_identity(kind, metadata)
+            metadata.pop("resourceVersion", None)
             return self._create(kind, document, namespace=namespace, options=options, source=source, applied=True)
         check_preconditions(kind, metadata, live=live["metadata"], replaced=False)
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(
-            kind, entry, document, live=live, subresource=subresource, options=options, source=source, applied=True
+            kind, entry, document, live=live, subresource=subresource, options=options, source=source, said=None
         )
 
     def _change(
@@ -230,16 +234,18 @@ class Objects:
         subresource: str,
         options: WriteOptions,
         source: Source,
-        applied: bool,
+        said: JsonObject | None,
     ) -> Written:
+        """Store what a write makes of the live object; `said`: what its client sent, None for an apply."""
         metadata = document["metadata"]
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
         document, warnings = self._shaped(kind, document, old=live, source=source)
         # What the real server puts back on every other write is what this one is about.
         before = live | {"spec": document["spec"]} if subresource == "finalize" else live
+        spoken = None if said is None else claimed(kind, document, said=said, subresource=subresource)
         with statuses.warning(*warnings):
-            self._track(kind, document, live=live, subresource=subresource, options=options, applied=applied)
+            self._track(kind, document, live=live, subresource=subresource, options=options, said=spoken)
             self._admit(kind, document, old=before, options=options)
         if same(document, live):
             return Written(entry, warnings)
@@ -260,20 +266,21 @@ class Objects:
         live: JsonObject | None,
         subresource: str,
         options: WriteOptions,
-        applied: bool,
+        said: JsonObject | None,
     ) -> None:
         """Record who owns what, which an apply has done; where nobody owns anything, nothing is recorded."""
         metadata = document["metadata"]
-        if not applied:
+        if said is not None:
             writer = self._writer(kind, subresource=subresource, options=options)
-            blank = {} if kind.typed is None else kind.typed.blank
-            metadata["managedFields"] = track_update(live, document, by=writer, schema=kind.schema, blank=blank)
+            metadata["managedFields"] = track_update(live, said, by=writer, schema=kind.schema)
         if not metadata.get("managedFields"):
             metadata.pop("managedFields", None)
 
     def _writer(self, kind: Kind, *, subresource: str, options: WriteOptions) -> Writer:
         ignored = ignored_fields(kind, subresource=subresource)
-        return Writer(options.manager, self._clock.now(), subresource, ignored)
+        versions = frozenset() if kind.custom or kind.view is not None else frozenset({kind.api_version})
+        blank = {} if kind.typed is None else kind.typed.blank
+        return Writer(options.manager, self._clock.now(), subresource, ignored, versions, blank)
 
     def _shaped(
         self, kind: Kind, document: JsonObject, *, old: JsonObject | None, source: Source
@@ -282,7 +289,7 @@ class Objects:
         if kind.typed is not None:
             return document, source.judge()
         unknown = rules.prune(document["metadata"])
-        causes = rules.validate(kind, document["metadata"])
+        causes = _metadata_problems(kind, document["metadata"], old=old)
         if kind.validator is not None:
             outcome = kind.validator.process(document, old=old)
             document = outcome.object
@@ -300,7 +307,7 @@ class Objects:
         if kind.typed is not None:
             kind.typed.prepare(document, old=old)
             rules.prune(metadata)
-            causes = rules.validate(kind, metadata) + kind.typed.problems(document, old=old)
+            causes = _metadata_problems(kind, metadata, old=old) + kind.typed.problems(document, old=old)
         if not causes:
             options.guard(document, old)
             causes = admit(kind, document, old=old)
@@ -344,3 +351,8 @@ class Objects:
             message = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
             raise statuses.forbidden(kind, name, message, causes=[cause])
+
+
+def _metadata_problems(kind: Kind, metadata: JsonObject, *, old: JsonObject | None) -> list[Cause]:
+    """The real server asks twice what is wrong with the metadata of a change: once for all kinds, once for each."""
+    return rules.validate(kind, metadata) * (1 if old is None else 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
@@ -19,6 +20,11 @@ from kardinal.localplane.errors import Cause, StatusError, Unreadable
 from kardinal.localplane.kinds import Kind
 
 __all__ = ["Source", "unknown_fields"]
+
+_NO_OBJECT = (
+    "json: cannot unmarshal array into Go value of type "
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,13 @@ class Source:
     kind: Kind
     validation: str
     faults: tuple[str, ...] = ()
-    shown: JsonObject | str | None = None
+    shown: Any = None
 
-    def read(self, document: JsonObject) -> tuple[JsonObject, Source]:
+    def read(self, document: Any) -> tuple[JsonObject, Source]:
         """The object that the document stands for, and its source with the faults of both."""
+        if not isinstance(document, dict):
+            # Only a JSON patch makes another thing of an object, and then a list.
+            raise self._refusal(f"couldn't get version/kind; json parse error: {_NO_OBJECT}")
         try:
             read, unknown = self._decoded(document)
         except Unreadable as error:
@@ -60,6 +69,9 @@ class Source:
         if not isinstance(metadata, dict):
             return document, []
         decoded, unknown = decode_metadata(metadata)
+        if decoded.get("managedFields") == []:
+            # An empty list, which resets the record of a built-in kind, is none in an object without a type.
+            del decoded["managedFields"]
         return document | {"metadata": decoded}, unknown
 
     def _refusal(self, detail: str) -> StatusError:

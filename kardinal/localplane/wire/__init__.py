@@ -10,7 +10,15 @@ chaos                                   what may happen to it on the way
 
 from kardinal.localplane.wire.answers import finish, send
 from kardinal.localplane.wire.attributes import attributes_of
-from kardinal.localplane.wire.bodies import Body, content_type, decode_document, decode_options, decode_patch, read_body
+from kardinal.localplane.wire.bodies import (
+    Body,
+    content_type,
+    decode_configuration,
+    decode_document,
+    decode_options,
+    decode_patch,
+    read_body,
+)
 from kardinal.localplane.wire.chaos import Chaos, Disconnected
 from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response, manager_of
 from kardinal.localplane.wire.negotiation import Representation, accepts_aggregated_discovery, negotiate
@@ -31,6 +39,7 @@ __all__ = [
     "accepts_aggregated_discovery",
     "attributes_of",
     "content_type",
+    "decode_configuration",
     "decode_document",
     "decode_options",
     "decode_patch",

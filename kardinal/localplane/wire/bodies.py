@@ -25,7 +25,16 @@ from kardinal.localplane.wire.negotiation import JSON, PROTOBUF, YAML
 from kardinal.localplane.wire.protobuf import decode
 from kardinal.localplane.wire.yaml_text import MalformedYaml, decode_yaml
 
-__all__ = ["BODY_LIMIT", "Body", "content_type", "decode_document", "decode_options", "decode_patch", "read_body"]
+__all__ = [
+    "BODY_LIMIT",
+    "Body",
+    "content_type",
+    "decode_configuration",
+    "decode_document",
+    "decode_options",
+    "decode_patch",
+    "read_body",
+]
 
 BODY_LIMIT = 3 * 1024 * 1024
 BODY_SECONDS = 60.0
@@ -76,20 +85,40 @@ async def decode_options(body: bytes, media_type: str) -> JsonObject:
     return (await _decode(body, media_type, name="DeleteOptions", described=None)).document
 
 
-async def decode_patch(body: bytes) -> Any:
-    """A patch: kubectl sends JSON whatever the content type says of YAML."""
+def decode_patch(body: bytes, *, strategic: bool = False) -> tuple[Any, tuple[str, ...]]:
+    """A patch in JSON, and what strict validation has against its text."""
     try:
-        return decode_json(body)
+        patch = decode_json(body)
     except NumberOutOfRange as error:
         raise bad_request(str(error)) from None
     except MalformedJson as error:
-        if re.match(rb"\s*[{\[]", body) and b"\n" not in body.strip():
-            raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(str(error) if strategic else f"error decoding patch: {error}") from None
+    prefix = "json patch " if isinstance(patch, list) else ""
+    return patch, tuple(f'{prefix}duplicate field "{path}"' for path in duplicate_fields(body.strip(), patch))
+
+
+async def decode_configuration(body: bytes) -> tuple[JsonObject, str]:
+    """An applied configuration, and what is to be said of keys that stand twice in it; JSON is YAML, read faster."""
     try:
-        document, _ = await asyncio.to_thread(decode_yaml, body)
+        document = decode_json(body)
+        if not duplicate_fields(body.strip(), document):
+            return _require_object(document), ""
+    except (MalformedJson, NumberOutOfRange):
+        pass
+    try:
+        document, told = await asyncio.to_thread(decode_yaml, body)
     except MalformedYaml as error:
-        raise bad_request(f"error decoding YAML: {error}") from None
-    return document
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
+    return _require_object(document), f"error converting YAML to JSON: {told}" if told else ""
+
+
+def _require_object(document: Any) -> JsonObject:
+    if document is not None and not isinstance(document, dict):
+        raise bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{_GO_NAMES[type(document)]} into Go value of type map[string]interface {{}}"
+        )
+    return document or {}
 
 
 async def _decode(body: bytes, media_type: str, *, name: str, described: Kind | None) -> Body:

@@ -13,8 +13,7 @@ from kardinal.localplane.statuses import bad_request, method_not_allowed, not_fo
 
 __all__ = ["NoSuchPath", "Target", "flag", "resolve", "unknown_path", "verb_of"]
 
-_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
-_FALSE = {"0", "f", "F", "FALSE", "false", "False", ""}
+_FALSE = {"0", "false"}
 _VERBS = {
     "GET": ("list", "get"),
     "POST": ("create", "create"),
@@ -97,13 +96,8 @@ def _allowed_of_custom(verb: str, target: Target) -> str:
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """A boolean parameter in any spelling that Go's ParseBool takes: Python clients send `True`."""
-    value = query.get(name, "")
-    if value in _TRUE:
-        return True
-    if value in _FALSE:
-        return False
-    raise bad_request(f"{name}: {value!r} is not a boolean")
+    """A boolean parameter: present, it is true unless it is false or 0, however it is spelt."""
+    return name in query and query[name].lower() not in _FALSE
 
 
 def unknown_path() -> StatusError:

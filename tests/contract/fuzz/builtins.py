@@ -105,7 +105,6 @@ def _deployment(rng: Random, whole: bool) -> JsonObject:
             "minReadySeconds": rng.choice([0, 1]),
             "strategy": rng.choice(
                 [
-                    {"type": "Recreate"},
                     {"rollingUpdate": {"maxSurge": rng.choice([1, "50%"])}},
                     {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": rng.choice([1, "25%"])}},
                 ]

@@ -23,6 +23,21 @@ __all__ = ["sequence"]
 _APPLIERS = ("alpha", "beta", "gamma", "kubectl")
 _UPDATERS = ("alpha", "delta", "epsilon")
 _LABELS = ("l0", "l1")
+_POD = ("spec", "template")
+_DEPLOYMENT_NEEDS = {
+    ("spec",),
+    ("spec", "paused"),
+    ("spec", "selector"),
+    ("spec", "selector", "matchLabels"),
+    ("spec", "selector", "matchLabels", "app"),
+    _POD,
+    (*_POD, "metadata"),
+    (*_POD, "metadata", "labels"),
+    (*_POD, "metadata", "labels", "app"),
+    (*_POD, "spec"),
+    (*_POD, "spec", "containers"),
+}
+_MERGE_KEYS = ("name", "port", "containerPort", "ip", "key")
 
 
 def sequence(seed: int, index: int, *, definitions: list[JsonObject], namespace: str) -> Sequence:
@@ -114,7 +129,8 @@ class _BuiltinAuthor(_Author):
         return {"status": status_of(self._kind, self._rng)}
 
     def sane(self, path: tuple[str, ...]) -> bool:
-        return self._kind != "Deployment" or path[:2] not in {("spec", "paused"), ("spec", "selector")}
+        """What a Deployment cannot be without stays: core validation is not what this is about."""
+        return self._kind != "Deployment" or path not in _DEPLOYMENT_NEEDS
 
 
 class _Script:
@@ -202,7 +218,7 @@ class _Script:
         for holder, key in _lists_of_objects(body):
             if self._rng.random() < 0.3:
                 item = holder[key][-1]
-                identity = {name: item[name] for name in ("name", "port", "containerPort") if name in item}
+                identity = {name: item[name] for name in _MERGE_KEYS if name in item}
                 holder[key][-1] = {**identity, "$patch": "delete"}
         if self._rng.random() < 0.1 and isinstance(body.get("spec"), dict):
             body["spec"]["$patch"] = self._rng.choice(["merge", "dance"])

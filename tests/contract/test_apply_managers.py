@@ -1,0 +1,184 @@
+"""Who owns what after other writes, and what clients may do to `metadata.managedFields`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contract.examples import config_map
+from tests.contract.things import define_things, shortly, thing
+from tests.contract.wire import Answer, Api
+
+covers = pytest.mark.covers
+
+
+def managers(answer: Answer) -> list[str]:
+    return [entry["manager"] for entry in answer.body["metadata"].get("managedFields", ())]
+
+
+@covers("apply", "create", "success")
+async def test_a_write_owns_what_it_adds_with_the_containers(api: Api) -> None:
+    things = await define_things(api)
+    spec: dict[str, Any] = {"ports": [{"port": 80}], "tags": ["x"], "list": ["x"], "selector": {"a": "1"}}
+    created = await api.post(things, thing(api, **spec, config={"a": "1"}, free={"x": {"y": [1]}}))
+    assert created.status == 201
+    assert "f:size" in created.body["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
+
+
+@covers("apply", "update", "success")
+async def test_an_update_takes_what_it_changes_from_everyone_else(api: Api) -> None:
+    things = await define_things(api)
+    applied = await api.apply(f"{things}/a", thing(api, colour="red", config={"x": "1"}), fieldManager="one")
+    body = applied.body | {"spec": {"colour": "green", "config": {"x": "1", "y": "1"}, "size": 3}}
+    updated = await api.put(f"{things}/a", body, fieldManager="two")
+    entries = {entry["manager"]: entry["fieldsV1"] for entry in updated.body["metadata"]["managedFields"]}
+    assert entries == {
+        "one": {"f:spec": {"f:config": {"f:x": {}}}},
+        "two": {"f:spec": {"f:colour": {}, "f:config": {"f:y": {}}}},
+    }
+
+
+@covers("apply", "update", "success")
+async def test_a_manager_that_owns_nothing_is_forgotten(api: Api) -> None:
+    path = api.path("configmaps")
+    await api.post(path, config_map("a", key="1"), fieldManager="one")
+    changed = await api.merge(f"{path}/a", {"data": None}, fieldManager="two")
+    assert managers(changed) == []
+
+
+@covers("apply", "patch", "success")
+async def test_an_equal_write_owns_nothing(api: Api) -> None:
+    path = api.path("configmaps")
+    created = await api.post(path, config_map("a", key="1"), fieldManager="one")
+    same = await api.merge(f"{path}/a", {"data": {"key": "1"}}, fieldManager="two")
+    assert same.body == created.body
+
+
+@covers("apply", "patch", "success")
+async def test_status_is_claimed_apart(api: Api) -> None:
+    things = await define_things(api)
+    await api.post(things, thing(api, colour="red"), fieldManager="one")
+    await api.merge(f"{things}/a/status", {"status": {"phase": "On"}, "spec": {"colour": "x"}}, fieldManager="one")
+    both = {**thing(api, colour="green"), "status": {"phase": "Off", "config": {"x": "1"}}}
+    applied = await api.apply(f"{things}/a/status", both, fieldManager="two", force="true")
+    assert (applied.body["spec"]["colour"], applied.body["status"]["phase"]) == ("red", "Off")
+    main = await api.apply(f"{things}/a", both, fieldManager="three", force="true")
+    assert (main.body["spec"]["colour"], main.body["status"]["phase"]) == ("green", "Off")
+    dropped = await api.apply(f"{things}/a/status", thing(api), fieldManager="two")
+    assert "phase" not in dropped.body.get("status", {})
+
+
+@covers("apply", "apply", "refusal")
+async def test_the_status_of_nothing_cannot_be_applied(api: Api) -> None:
+    things = await define_things(api)
+    refused = await api.apply(f"{things}/a/status", {**thing(api), "status": {"phase": "On"}})
+    assert (refused.status, refused.body["reason"]) == (404, "NotFound")
+
+
+@covers("apply", "update", "success")
+@pytest.mark.parametrize("custom", [False, True], ids=["built-in", "custom"])
+@pytest.mark.parametrize("reset", [[], [{}], None], ids=shortly)
+async def test_the_record_can_be_reset(api: Api, reset: list[Any] | None, custom: bool) -> None:
+    collection = await define_things(api) if custom else api.path("configmaps")
+    body = thing(api, colour="red") if custom else config_map("a", key="1")
+    created = await api.post(collection, body, fieldManager="one")
+    metadata = created.body["metadata"] | {"managedFields": reset}
+    answer = await api.put(f"{collection}/a", created.body | {"metadata": metadata}, fieldManager="two")
+    assert managers(answer) == ([] if reset == [{}] or (reset == [] and not custom) else ["one"])
+    label = {"metadata": {"labels": {"l": "1"}}}
+    later = await api.merge(f"{collection}/a", label, fieldManager="three")
+    assert ("three" in managers(later)) == bool(managers(answer))
+
+
+@covers("apply", "patch", "success")
+async def test_a_status_write_cannot_rewrite_the_record(api: Api) -> None:
+    things = await define_things(api)
+    await api.post(things, thing(api, colour="red"), fieldManager="one")
+    forged = {"metadata": {"managedFields": [{}]}, "status": {"phase": "On"}}
+    answer = await api.merge(f"{things}/a/status", forged, fieldManager="two")
+    assert managers(answer) == ["one", "two"]
+
+
+@covers("apply", "update", "success")
+async def test_an_entry_can_be_handed_to_another_manager(api: Api) -> None:
+    path = api.path("configmaps")
+    created = await api.post(path, config_map("a", key="1"), fieldManager="one")
+    entry = created.body["metadata"]["managedFields"][0] | {"manager": "two", "operation": "Apply"}
+    metadata = created.body["metadata"] | {"managedFields": [entry]}
+    answer = await api.put(f"{path}/a", created.body | {"metadata": metadata}, fieldManager="one")
+    assert managers(answer) == ["two"]
+    left = await api.apply(f"{path}/a", config_map("a"), fieldManager="two")
+    assert "data" not in left.body
+
+
+@covers("apply", "update", "success")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"operation": "Guess"},
+        {"apiVersion": ""},
+        {"fieldsType": "FieldsV9"},
+        {"fieldsV1": {"data": {}}},
+        {"fieldsV1": {"k:{": {}}},
+        {"fieldsV1": {"f:data": {"f:key": {}, "x:later": {}}}},
+        {"fieldsV1": {"f:data": {"f:key": {".": {}}}}},
+        {"fieldsV1": {}},
+        {"manager": ""},
+        {"apiVersion": "v9"},
+        {"subresource": "status"},
+        {"time": None},
+    ],
+    ids=shortly,
+)
+async def test_an_entry_that_a_client_wrote(api: Api, change: dict[str, Any]) -> None:
+    path = api.path("configmaps")
+    created = await api.post(path, config_map("a", key="1"), fieldManager="one")
+    entry = created.body["metadata"]["managedFields"][0] | change
+    metadata = created.body["metadata"] | {"managedFields": [entry], "labels": {"l": "1"}}
+    answer = await api.put(f"{path}/a", created.body | {"metadata": metadata}, fieldManager="two")
+    assert answer.status in {200, 422}
+
+
+@covers("apply", "create", "success")
+@pytest.mark.parametrize(
+    "agent",
+    ["kubectl/v1.32 (linux)", "plain", "/leading", "tool with spaces/1", "x" * 140 + "/1"],
+    ids=shortly,
+)
+async def test_the_default_manager_is_what_the_user_agent_begins_with(api: Api, agent: str) -> None:
+    path = api.path("configmaps")
+    created = await api("POST", path, config_map("a", key="1"), headers={"User-Agent": agent})
+    assert managers(created) == [agent.partition("/")[0][:128] or "unknown"]
+
+
+@covers("apply", "create", "success")
+async def test_a_creation_may_bring_entries_of_its_own(api: Api) -> None:
+    fields = {"f:data": {"f:key": {}}}
+    entry = {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    brought = config_map("a", key="1", other="1")
+    brought["metadata"]["managedFields"] = [entry]
+    created = await api.post(api.path("configmaps"), brought, fieldManager="one")
+    assert created.status == 201
+
+
+@covers("apply", "patch", "success")
+async def test_ten_managers_of_updates_are_kept(api: Api) -> None:
+    """Which are put together first depends on seconds, unless all but one are of one version and one moment."""
+    path = api.path("configmaps")
+    entries = [
+        {
+            "manager": f"m{number:02}",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": f"2026-01-01T00:00:{number:02}Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {f"f:k{number:02}": {}}},
+        }
+        for number in range(12)
+    ]
+    data = {f"k{number:02}": "1" for number in range(12)}
+    await api.post(path, config_map("a", **data), fieldManager="creator")
+    metadata = {"managedFields": entries, "labels": {"l": "1"}}
+    answer = await api.merge(f"{path}/a", {"metadata": metadata}, fieldManager="writer")
+    assert managers(answer) == ["ancient-changes", *(f"m{number:02}" for number in range(4, 12)), "writer"]
