@@ -141,7 +141,9 @@ class Api:
     def _authorize(self, exchange: Exchange) -> None:
         """Who asks, in whose name, and whether they may; `exchange` knows it afterwards."""
         request, path = exchange.request, exchange.request.rel_url.raw_path
-        exchange.user = self._authentication.of_request(request.headers.get("Authorization", ""), path=path)
+        exchange.user = self._authentication.of_request(
+            request.headers.get("Authorization", ""), path=path, warn=exchange.warnings.append
+        )
         exchange.asked = attributes_of(request.method, path, exchange.query)
         exchange.user = impersonate(exchange.user, request.headers.items(), exchange.asked, access=self._access)
         self._access.require(exchange.user, exchange.asked)

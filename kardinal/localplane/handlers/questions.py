@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from kardinal.localplane.security import Reviews, TokenRequests
+from kardinal.localplane.handlers.parameters import write_options
+from kardinal.localplane.objects import Source
+from kardinal.localplane.security import TOKEN_REQUEST, Reviews, TokenRequests
 from kardinal.localplane.wire import (
     Exchange,
     Target,
@@ -34,7 +36,11 @@ class Questions:
 
     async def answer(self, exchange: Exchange, target: Target) -> web.Response:
         body = await read_body(exchange.request)
-        document = (await decode_document(body, content_type(exchange.request), kind=target.kind)).document
+        kind = TOKEN_REQUEST if target.kind.stored else target.kind
+        sent = await decode_document(body, content_type(exchange.request), kind=kind)
+        validation = write_options(exchange, applied=False).validation
+        document, source = Source(kind, validation, sent.strict).read(sent.document)
+        exchange.warnings.extend(source.judge())
         manager, namespace = manager_of(exchange), target.namespace
         if target.kind.stored:
             answer = self._token_requests.answer(

@@ -27,6 +27,7 @@ from kardinal.localplane.objects.objects import Guard, Objects, WriteOptions, Wr
 from kardinal.localplane.objects.revisions import parse_revision
 from kardinal.localplane.objects.scales import SCALE_KIND, scale_of, scaled
 from kardinal.localplane.objects.selectors import Selector
+from kardinal.localplane.objects.typing import Source
 
 __all__ = [
     "FOREGROUND",
@@ -40,6 +41,7 @@ __all__ = [
     "Lists",
     "Objects",
     "Selector",
+    "Source",
     "WriteOptions",
     "Written",
     "dry_run_problems",

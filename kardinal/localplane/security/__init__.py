@@ -21,7 +21,7 @@ from kardinal.localplane.security.identities import IDENTITIES, Tokens, write_ku
 from kardinal.localplane.security.impersonation import impersonate
 from kardinal.localplane.security.private import private_directory
 from kardinal.localplane.security.reviews import REVIEW_KINDS, Reviews
-from kardinal.localplane.security.token_requests import TokenRequests
+from kardinal.localplane.security.token_requests import TOKEN_REQUEST, TokenRequests
 from kardinal.localplane.security.users import ANONYMOUS, User
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "HEALTH_PATHS",
     "IDENTITIES",
     "REVIEW_KINDS",
+    "TOKEN_REQUEST",
     "Access",
     "Accounts",
     "Attributes",

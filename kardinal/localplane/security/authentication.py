@@ -7,7 +7,7 @@ server, as on clusters that allow anonymous requests for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.security.accounts import ISSUER, Accounts, Authenticated, TokenRefused
@@ -18,6 +18,7 @@ __all__ = ["HEALTH_PATHS", "Authentication"]
 
 HEALTH_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 _INVALID = "invalid bearer token"
+_EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
 class Authentication:
@@ -27,9 +28,11 @@ class Authentication:
         self._identities = identities
         self._accounts = accounts
 
-    def of_request(self, authorization: str, *, path: str) -> User:
+    def of_request(self, authorization: str, *, path: str, warn: Callable[[str], None]) -> User:
         """Who sends a request with this `Authorization` header; 401 for nobody and for everybody unknown."""
         scheme, _, rest = authorization.strip().partition(" ")
+        if scheme.lower() == "bearer" and rest.startswith(" "):
+            warn(_EXTRA_SPACE)
         token = rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
         if not token:
             if path in HEALTH_PATHS:

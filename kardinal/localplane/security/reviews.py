@@ -81,7 +81,9 @@ class Reviews:
                 status = self._access_of(_person(spec), spec)
         metadata = {"namespace": namespace} if namespace else {}
         review: JsonObject = described | {"metadata": metadata, "spec": spec}
-        tracked = track_update(None, review, by=Writer(manager, self._clock.now()), schema=kind.schema)
+        blank = {} if kind.typed is None else kind.typed.blank
+        writer = Writer(manager, self._clock.now())
+        tracked = track_update(None, review, by=writer, schema=kind.schema, blank=blank)
         if tracked:
             review["metadata"]["managedFields"] = tracked
         return review | {"status": status}

@@ -15,12 +15,13 @@ from kardinal.localplane.statuses import bad_request, conflict, invalid, not_fou
 from kardinal.localplane.storage import Committed, Entry
 from kardinal.runtime.clock import Clock
 
-__all__ = ["TokenRequests"]
+__all__ = ["TOKEN_REQUEST", "TokenRequests"]
 
 _LIFETIME = 3600
 _SHORTEST, _LONGEST = 600, 1 << 32
 _GROUP = "authentication.k8s.io"
-_REQUEST = Kind(_GROUP, "v1", "TokenRequest", "tokenrequests", "tokenrequest", "", stored=False)
+_TYPE = BuiltinType(_GROUP, "v1", "TokenRequest")
+TOKEN_REQUEST = Kind(_GROUP, "v1", "TokenRequest", "tokenrequests", "tokenrequest", "", stored=False, typed=_TYPE)
 _BINDABLE = {"Pod": "pods", "Secret": "secrets"}
 
 
@@ -38,11 +39,11 @@ class TokenRequests:
         for key, expected in (("name", name), ("namespace", namespace)):
             if metadata.get(key) not in (None, "", expected):
                 explanation = f"must match the service account {key} if specified"
-                raise invalid(_REQUEST, name, [_wrong(f"metadata.{key}", f'"{metadata[key]}"', explanation)])
+                raise invalid(TOKEN_REQUEST, name, [_wrong(f"metadata.{key}", f'"{metadata[key]}"', explanation)])
         account = self._store.get(kind.storage, namespace=namespace, name=name)
         if account is None:
             raise not_found(kind, name)
-        spec = document.get("spec") or {}
+        spec = {key: value for key, value in (document.get("spec") or {}).items() if value is not None}
         seconds = spec.get("expirationSeconds", _LIFETIME)
         _check_lifetime(seconds)
         bound = self._bound(spec.get("boundObjectRef"), namespace=namespace, account=name)
@@ -50,8 +51,8 @@ class TokenRequests:
         lifetime = timedelta(seconds=seconds)
         audiences = spec.get("audiences") or [ISSUER]
         request: JsonObject = {
-            "apiVersion": _REQUEST.api_version,
-            "kind": _REQUEST.kind,
+            "apiVersion": TOKEN_REQUEST.api_version,
+            "kind": TOKEN_REQUEST.kind,
             "metadata": {
                 "name": name,
                 "namespace": namespace,
@@ -60,12 +61,7 @@ class TokenRequests:
             },
             "spec": {**spec, "expirationSeconds": seconds},
         }
-        tracked = track_update(
-            None,
-            request,
-            by=Writer(manager, now, "token"),
-            schema=BuiltinType(_GROUP, "v1", "TokenRequest").schema,
-        )
+        tracked = track_update(None, request, by=Writer(manager, now, "token"), schema=_TYPE.schema, blank=_TYPE.blank)
         if tracked:
             request["metadata"]["managedFields"] = tracked
         request["spec"] = {"boundObjectRef": None, **request["spec"], "audiences": audiences}
@@ -107,7 +103,7 @@ def _check_lifetime(seconds: Any) -> None:
     elif seconds > _LONGEST:
         explanation = "may not specify a duration larger than 2^32 seconds"
     if explanation:
-        raise invalid(_REQUEST, "", [_wrong("spec.expirationSeconds", str(seconds), explanation)])
+        raise invalid(TOKEN_REQUEST, "", [_wrong("spec.expirationSeconds", str(seconds), explanation)])
 
 
 def _wrong(field: str, value: str, explanation: str) -> Cause:
