@@ -113,3 +113,5 @@ async def install(shell: Shell, real_server: RealServer | None, tmp_path: Path) 
             return Local(shell, tmp_path / "local", *(["--simulate"] if deploys else []))
 
         yield made
+        if real_server is not None:
+            real_server.release()

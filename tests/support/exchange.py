@@ -1,4 +1,8 @@
-"""One blocking request on a connection that is kept; one that was interrupted is not used again."""
+"""One blocking request on a connection that is kept for a while.
+
+One that was interrupted is not used again, and one that its server gave up for idleness is opened again: whatever is
+asked here may be asked twice.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,22 @@ def exchange(
 ) -> bytes:
     """The body of the answer, which must be a success."""
     try:
+        status, content = _ask(connection, method, path, body, headers)
+    except ConnectionError:
+        status, content = _ask(connection, method, path, body, headers)
+    if status >= 300:
+        raise RuntimeError(f"{method} {path}: {status} {content.decode()}")
+    return content
+
+
+def _ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+) -> tuple[int, bytes]:
+    try:
         connection.request(method, path, body, dict(headers))
         with connection.getresponse() as answer:
-            content = answer.read()
+            return answer.status, answer.read()
     except BaseException:
         # Whatever interrupted it, a timeout of the test included: the answer may still arrive, to another request.
         connection.close()
         raise
-    if answer.status >= 300:
-        raise RuntimeError(f"{method} {path}: {answer.status} {content.decode()}")
-    return content

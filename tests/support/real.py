@@ -61,6 +61,7 @@ class RealServer:
         for identity in ACCOUNTS:
             self.kubeconfig_for(identity).write_text(self._kubeconfig_of(identity))
         self._start = {one.path: one for one in self._store.below("", values=True)}
+        self.release()
         self._custom: dict[str, JsonObject] = {}
         self._revisions: dict[str, int] = {}
 
@@ -104,9 +105,13 @@ class RealServer:
             self._start[one.path] = one
         self.audit.begin()
 
-    def close(self) -> None:
+    def release(self) -> None:
+        """Close what was opened for a test; the next request opens it again."""
         self._administrator.close()
         self._store.close()
+
+    def close(self) -> None:
+        self.release()
         self.audit.close()
 
     def _look(self) -> None:

@@ -310,12 +310,16 @@ async def prepared_plane(plane: LocalPlane, definitions: list[JsonObject]) -> Lo
 
 
 @pytest.fixture
-def api_server(request: pytest.FixtureRequest, real_server: RealServer | None, clock: VirtualClock) -> ApiServer:
+def api_server(
+    request: pytest.FixtureRequest, real_server: RealServer | None, clock: VirtualClock
+) -> Iterator[ApiServer]:
     """An API server with the CRDs and the namespaces default and platform-policies, as new."""
     if real_server is None:
-        return PlaneServer(request.getfixturevalue("prepared_plane"), clock)
+        yield PlaneServer(request.getfixturevalue("prepared_plane"), clock)
+        return
     real_server.reset()
-    return real_server
+    yield real_server
+    real_server.release()
 
 
 @pytest.fixture

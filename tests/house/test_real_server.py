@@ -1,0 +1,52 @@
+"""A real API server is met as new by every test, whatever the one before did to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kardinal.api import BUNDLE, CONFIG_MAP, DEPLOYMENT, NAMESPACE
+from kardinal.kube import PatchType
+from tests.support.objects import bundle, namespace
+from tests.support.real import RealServer
+from tests.support.world import World
+
+
+async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_server: RealServer | None) -> None:
+    if real_server is None:
+        pytest.skip("a local plane is made anew for each test")
+    before = {obj["metadata"]["name"] for obj in await world.objects(NAMESPACE)}
+    held = bundle("held")
+    held["metadata"]["finalizers"] = ["example.com/for-ever"]
+    await world.apply(namespace("other"), held)
+    await world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}})
+    labels = {"metadata": {"labels": {"touched": "yes"}}}
+    await world.client.patch(NAMESPACE, "default", None, labels, kind=PatchType.MERGE)
+    await world.delete(BUNDLE, "held")
+    assert world.audit.writes > 0
+
+    real_server.reset()
+
+    assert {obj["metadata"]["name"] for obj in await world.objects(NAMESPACE)} == before
+    assert "touched" not in (await world.get(NAMESPACE, "default"))["metadata"]["labels"]
+    assert await world.objects(BUNDLE) == await world.objects(CONFIG_MAP, "other") == []
+    assert world.audit.writes == 0
+
+
+async def test_a_world_rests_when_its_pods_run_or_never_will(world: World) -> None:
+    if not world.server.runs_workloads:
+        pytest.skip("nothing runs on a local plane by itself")
+    for name, image in (("good", "example.com/app:1"), ("bad", "example.com/app:broken")):
+        template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "app", "image": image}]}}
+        await world.apply(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template},
+            }
+        )
+
+    await world.settle()
+
+    good, bad = [(await world.get(DEPLOYMENT, name))["status"] for name in ("good", "bad")]
+    assert (good.get("availableReplicas", 0), bad.get("availableReplicas", 0)) == (2, 0)
