@@ -180,7 +180,9 @@ async def test_a_revision_that_is_no_number_is_refused(api: Api, revision: str) 
 
 
 @covers("crud", "update", "refusal")
-@pytest.mark.parametrize("change", [{"name": "b"}, {"name": ""}, {"namespace": "kube-system"}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"name": "b"}, {"name": ""}, {"namespace": "kube-system"}], ids=["other-name", "no-name", "namespace"]
+)
 async def test_a_put_must_be_of_what_the_url_says(api: Api, change: dict[str, str]) -> None:
     path = api.path("configmaps")
     await api.post(path, config_map("a"))

@@ -87,7 +87,9 @@ async def test_nothing_but_pods_has_a_grace_period(api: Api, seconds: int) -> No
 
 @covers("delete", "delete", "conflict")
 @pytest.mark.parametrize(
-    "precondition", [{"uid": "other"}, {"resourceVersion": "1"}, {"uid": ""}, {"resourceVersion": ""}], ids=str
+    "precondition",
+    [{"uid": "other"}, {"resourceVersion": "1"}, {"uid": ""}, {"resourceVersion": ""}],
+    ids=["uid", "revision", "no-uid", "no-revision"],
 )
 async def test_a_deletion_of_something_else_conflicts(api: Api, precondition: dict[str, str]) -> None:
     await api.define(api.widgets())
@@ -227,7 +229,7 @@ async def test_orphans_forget_their_owner_and_stay(api: Api) -> None:
         {"unknown": True},
         [],
     ],
-    ids=str,
+    ids=["policy", "two-policies", "dry-run", "other-kind", "kind", "meta-kind", "seconds", "unknown", "list"],
 )
 async def test_the_options_of_a_deletion_are_checked(api: Api, options: Any) -> None:
     await api.post(api.path("configmaps"), config_map("a"))

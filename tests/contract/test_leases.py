@@ -90,7 +90,10 @@ async def test_moments_of_a_lease_have_microseconds(api: Api, moment: str) -> No
         {"preferredHolder": "b"},
         {},
     ],
-    ids=str,
+    ids=[
+        *("no-time", "less-than-no-time", "long", "transitions", "soon", "no-moment", "nobody", "number"),
+        *("strategy", "odd-strategy", "preferred", "nothing"),
+    ],
 )
 async def test_a_lease_is_checked(api: Api, spec: dict[str, Any]) -> None:
     await api.post(leases(api), lease(**spec))

@@ -24,14 +24,18 @@ _CORE_NAMES = {
 _EVENTS_NAMES = {core: name for name, core in _CORE_NAMES.items()}
 
 
-def _renamed(document: JsonObject, names: dict[str, str], *, api_version: str) -> JsonObject:
-    renamed = {names.get(key, key): value for key, value in document.items()}
-    renamed["apiVersion"] = api_version
-    return renamed
+# What the core group always says, and events.k8s.io when there is something to say.
+_ALWAYS = ("reportingComponent", "reportingInstance")
 
 
-EVENTS_VIEW = View(
-    version="v1",
-    inward=lambda document: _renamed(document, _CORE_NAMES, api_version="v1"),
-    outward=lambda document: _renamed(document, _EVENTS_NAMES, api_version="events.k8s.io/v1"),
-)
+def _inward(document: JsonObject) -> JsonObject:
+    core = {_CORE_NAMES.get(key, key): value for key, value in document.items()}
+    return {"apiVersion": "v1", "kind": "Event", **dict.fromkeys(_ALWAYS, ""), **core} | {"apiVersion": "v1"}
+
+
+def _outward(document: JsonObject) -> JsonObject:
+    said = {key: value for key, value in document.items() if value or key not in _ALWAYS}
+    return {_EVENTS_NAMES.get(key, key): value for key, value in said.items()} | {"apiVersion": "events.k8s.io/v1"}
+
+
+EVENTS_VIEW = View(version="v1", inward=_inward, outward=_outward)

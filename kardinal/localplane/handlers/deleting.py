@@ -16,7 +16,7 @@ from kardinal.localplane.handlers.parameters import deletion_options
 from kardinal.localplane.handlers.reading import renderer_for, selector_for
 from kardinal.localplane.objects import Deleted, Deletion, Lists
 from kardinal.localplane.storage import Store
-from kardinal.localplane.wire import Exchange, Target, json_response
+from kardinal.localplane.wire import Exchange, Form, Target, json_response
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Deleting"]
@@ -39,6 +39,9 @@ class Deleting:
             deleted = self._deletion.delete(target.kind, namespace=target.namespace, name=target.name, options=options)
             return self._deleted(exchange, target, deleted, accepted=options.accepted)
         entries = list(self._lists.select(target.kind, selector_for(exchange, target)))
+        metadata = {"resourceVersion": str(self._store.committed.revision)}
+        if target.kind.custom and exchange.representation.form is Form.OBJECT:
+            metadata["continue"] = ""
         for number, entry in enumerate(entries, start=1):
             try:
                 self._deletion.delete(target.kind, namespace=entry.namespace, name=entry.name, options=options)
@@ -49,9 +52,6 @@ class Deleting:
                 await self._store.settled()
                 await asyncio.sleep(0)
         renderer = renderer_for(exchange, target, clock=self._clock)
-        metadata = {"resourceVersion": str(self._store.committed.revision)}
-        if target.kind.custom:
-            metadata["continue"] = ""
         return json_response(b"".join([piece async for piece in renderer.list(entries, metadata=metadata)]))
 
     def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted, *, accepted: bool) -> web.Response:

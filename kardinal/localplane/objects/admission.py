@@ -11,10 +11,13 @@ from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind, crds
 from kardinal.localplane.objects import roles
+from kardinal.localplane.objects.event_rules import event_problems
 from kardinal.localplane.objects.metadata import invalid
 from kardinal.localplane.objects.names import finalizer_problems
 
 __all__ = ["admit"]
+
+EVENTS = "events"
 
 Admission = Callable[[JsonObject, JsonObject | None], list[Cause]]
 
@@ -24,6 +27,8 @@ def admit(kind: Kind, document: JsonObject, *, old: JsonObject | None) -> list[C
 
     Below its first level the document may share parts with the live object: they are replaced, never changed.
     """
+    if kind.storage == EVENTS:
+        return event_problems(kind, document, old)
     admission = _ADMISSIONS.get((kind.group, kind.kind))
     return [] if admission is None else admission(document, old)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -312,7 +312,9 @@ class Objects:
             options.guard(document, old)
             causes = admit(kind, document, old=old)
         if causes:
-            raise statuses.invalid(kind, metadata.get("name", ""), causes)
+            # What is kept in the form of another kind is judged as one.
+            judged = kind if kind.custom or kind.view is None else replace(kind, group="")
+            raise statuses.invalid(judged, metadata.get("name", ""), causes)
 
     def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
         stored = stored_form(kind, document)

@@ -160,7 +160,7 @@ def _cell(path: str, kind: str) -> Cell:
 def _as_string(value: Any, _: datetime) -> str:
     if isinstance(value, str):
         return value
-    return orjson.dumps(value).decode()
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _as_integer(value: Any, _: datetime) -> int | None:

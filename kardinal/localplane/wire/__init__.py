@@ -21,7 +21,7 @@ from kardinal.localplane.wire.bodies import (
 )
 from kardinal.localplane.wire.chaos import Chaos, Disconnected
 from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response, manager_of
-from kardinal.localplane.wire.negotiation import Representation, accepts_aggregated_discovery, negotiate
+from kardinal.localplane.wire.negotiation import Form, Representation, accepts_aggregated_discovery, negotiate
 from kardinal.localplane.wire.rendering import Renderer
 from kardinal.localplane.wire.routes import NoSuchPath, Target, flag, resolve, unknown_path, verb_of
 from kardinal.localplane.wire.warnings import warning_headers
@@ -32,6 +32,7 @@ __all__ = [
     "Chaos",
     "Disconnected",
     "Exchange",
+    "Form",
     "NoSuchPath",
     "Renderer",
     "Representation",
