@@ -74,5 +74,10 @@ def make_entry(resource: str, document: JsonObject, raw: bytes | None = None) ->
         revision=int(metadata.get("resourceVersion") or 0),
         labels=metadata.get("labels") or {},
         owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
-        raw=orjson.dumps(document) if raw is None else raw,
+        raw=_encoded(document) if raw is None else raw,
     )
+
+
+def _encoded(document: JsonObject) -> bytes:
+    # A copy: orjson hands out the buffer it wrote to, of which an object of 2 KB fills a quarter.
+    return bytes(memoryview(orjson.dumps(document)))

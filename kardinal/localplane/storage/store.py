@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import orjson
-
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.storage.committed import Committed
 from kardinal.localplane.storage.committers import Committer, GroupCommitter, InlineCommitter
@@ -85,7 +83,7 @@ class Store:
 
     def _stamped(self, resource: str, document: JsonObject) -> Entry:
         document["metadata"]["resourceVersion"] = str(self._staged.revision + 1)
-        return make_entry(resource, document, orjson.dumps(document))
+        return make_entry(resource, document)
 
     def _commit(self, kind: ChangeType, entry: Entry, previous: Entry | None) -> Entry:
         self._committer.commit(Change(kind, entry, previous))
