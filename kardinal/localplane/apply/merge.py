@@ -18,7 +18,10 @@ __all__ = ["merge"]
 
 
 def merge(live: Any, applied: Any, declared: Type) -> Any:
-    """The live value with the applied one laid over it; elements only the live list has keep their place."""
+    """The live value with the applied one laid over it, itself when that changes nothing.
+
+    Elements that only the live list has keep their place.
+    """
     if same(live, applied):
         return live
     form = declared.form(applied)
@@ -33,10 +36,12 @@ def _merge_maps(live: Any, applied: Any, declared: Type) -> Any:
     if live.__class__ is not dict or not live:
         return applied
     # Null names the map without content: what is in it stays.
-    merged: JsonObject = dict(live)
+    changed: JsonObject = {}
     for key, item in (applied or {}).items():
-        merged[key] = merge(live[key], item, declared.child(key)) if key in live else item
-    return merged
+        merged = merge(live[key], item, declared.child(key)) if key in live else item
+        if key not in live or merged is not live[key]:
+            changed[key] = merged
+    return {**live, **changed} if changed else live
 
 
 def _merge_lists(live: Any, applied: Any, declared: Type) -> Any:
@@ -62,4 +67,6 @@ def _merge_lists(live: Any, applied: Any, declared: Type) -> Any:
             shared.popleft()
             if waiting:
                 waiting.popleft()
-    return result + [item for step, item in waiting if step not in theirs]
+    result += [item for step, item in waiting if step not in theirs]
+    unchanged = len(result) == len(live) and all(one is other for one, other in zip(result, live, strict=True))
+    return live if unchanged else result

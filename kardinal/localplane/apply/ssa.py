@@ -95,13 +95,13 @@ def apply(
     if last is not None and last.fields != mine.fields:
         managed = [wanted, *(claim.fields for claim in others)]
         merged = prune(merged, declared, last=last.fields, managed=managed)
-    change = by.heeded(compare(_tracked(live), _tracked(merged), declared))
+    change = Difference() if merged is live else by.heeded(compare(_tracked(live), _tracked(merged), declared))
     if change.taken and not force:
         allowed = applied_before(live, manager=by.manager, declared=declared)
         _refuse_conflicts(others, change.taken, allowed)
     if change:
         others = [claim.without(change.taken, change.removed) for claim in others]
-    if same(_unclaimed(merged), _unclaimed(live)):
+    if merged is live or same(_unclaimed(merged), _unclaimed(live)):
         if known and mine.claims_nothing_new(last):
             return synchronised(live, applied, manager=by.manager)
         # Nothing is written but the claim, so it is as old as it was: a new one has no time.

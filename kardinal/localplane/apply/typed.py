@@ -23,10 +23,44 @@ class NotTyped(ValueError):
 
 
 def check(value: Any, declared: Type) -> None:
-    """Refuse a configuration that does not fit."""
+    """Refuse a configuration that does not fit; only then is it said where."""
+    if _fits(value, declared):
+        return
     problems = _problems(value, declared, "")
     if problems:
         raise NotTyped(problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *sorted(problems)]))
+
+
+def _fits(value: Any, declared: Type) -> bool:
+    found = value.__class__
+    if value is None or found is _CLASSES.get(declared.scalar):
+        return True
+    match declared.form(value):
+        case Form.SCALAR:
+            return not _scalar_problem(value, declared.scalar)
+        case Form.MAP:
+            return found is dict and _map_fits(value, declared)
+    return found is list and _list_fits(value, declared)
+
+
+def _map_fits(value: dict[str, Any], declared: Type) -> bool:
+    fields, extra = declared.fields, declared.element
+    for key, item in value.items():
+        child = fields.get(key, extra)
+        if child is None or not _fits(item, child):
+            return False
+    return True
+
+
+def _list_fits(value: list[Any], declared: Type) -> bool:
+    if not declared.atomic_list:
+        try:
+            if len({element(item, declared) for item in value}) < len(value):
+                return False
+        except NoElement:
+            return False
+    items = declared.elements
+    return all(_fits(item, items) for item in value)
 
 
 def _problems(value: Any, declared: Type, path: str) -> list[str]:
@@ -86,6 +120,7 @@ def _scalar_problem(value: Any, scalar: str) -> str:
     return ""
 
 
+_CLASSES = {"string": str, "boolean": bool, "numeric": int}
 _GO_TYPES = {str: "string", bool: "bool", list: "[]interface {}"}
 
 
