@@ -79,7 +79,7 @@ def _scaled(kind: Kind) -> Kind:
 
 
 def _policy(kind: str, plural: str) -> Kind:
-    return _kind(
+    policy = _kind(
         "admissionregistration.k8s.io",
         kind,
         plural,
@@ -88,6 +88,7 @@ def _policy(kind: str, plural: str) -> Kind:
         generation=True,
         unconditional_update=False,
     )
+    return replace(policy, enforced=False)
 
 
 NAMESPACE = _with_status(_kind("", "Namespace", "namespaces", "ns", namespaced=False))

@@ -186,6 +186,8 @@ class Writing:
 
     def _written(self, exchange: Exchange, target: Target, written: Written) -> web.Response:
         exchange.warnings.extend(written.warnings)
+        if not target.kind.enforced:
+            exchange.warnings.append(f"{target.kind.kind}: stored, not enforced")
         body = renderer_for(exchange, target, clock=self._clock).object(written.entry)
         return json_response(body, status=201 if written.created else 200)
 

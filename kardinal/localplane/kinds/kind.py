@@ -72,6 +72,7 @@ class Kind:
     `scale`: where its objects keep what their scale shows.
     `storage`: the collection its objects are kept in, `qualified` unless it shares another kind's.
     `stored`: False for reviews, which are answered and forgotten.
+    `enforced`: False for what would have a say in other requests on a real server, and has none here.
     `selectable_fields`: what its objects may be selected by, besides name and namespace.
     `deprecation`: what everybody is told who uses this version.
     """
@@ -96,6 +97,7 @@ class Kind:
     scale: ScalePaths | None = None
     shared_storage: str = ""
     stored: bool = True
+    enforced: bool = True
     selectable_fields: tuple[str, ...] = ()
     deprecation: str = ""
     view: View | None = field(default=None, compare=False, repr=False)

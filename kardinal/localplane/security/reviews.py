@@ -82,8 +82,8 @@ class Reviews:
         metadata = {"namespace": namespace} if namespace else {}
         review: JsonObject = described | {"metadata": metadata, "spec": spec}
         blank = {} if kind.typed is None else kind.typed.blank
-        writer = Writer(manager, self._clock.now())
-        tracked = track_update(None, review, by=writer, schema=kind.schema, blank=blank)
+        writer = Writer(manager, self._clock.now(), blank=blank)
+        tracked = track_update(None, review, by=writer, schema=kind.schema)
         if tracked:
             review["metadata"]["managedFields"] = tracked
         return review | {"status": status}

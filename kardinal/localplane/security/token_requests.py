@@ -61,7 +61,7 @@ class TokenRequests:
             },
             "spec": {**spec, "expirationSeconds": seconds},
         }
-        tracked = track_update(None, request, by=Writer(manager, now, "token"), schema=_TYPE.schema, blank=_TYPE.blank)
+        tracked = track_update(None, request, by=Writer(manager, now, "token", blank=_TYPE.blank), schema=_TYPE.schema)
         if tracked:
             request["metadata"]["managedFields"] = tracked
         request["spec"] = {"boundObjectRef": None, **request["spec"], "audiences": audiences}
