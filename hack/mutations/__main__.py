@@ -2,7 +2,7 @@
 
     python -m hack.mutations [NAME...]
 
-A suite that passes says little until it is known to fail. `mutations.yaml` lists edits, each of which takes one
+A suite that passes says little until it is known to fail. `mutations.toml` lists edits, each of which takes one
 behaviour away; every one is made in a copy of this checkout, where the tests that run on the local plane must then
 fail. One that passes is a behaviour nobody would miss until a cluster did. Ends with 0 when all of them were noticed.
 """
@@ -13,11 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
 
 ROOT = Path(__file__).parents[2]
 TESTS = ("tests/contract", "tests/localplane")
@@ -45,8 +44,8 @@ class Mutation:
 
 def load() -> list[Mutation]:
     """The committed list."""
-    document = yaml.safe_load(Path(__file__).with_name("mutations.yaml").read_text())
-    return [Mutation(**entry) for entry in document]
+    document = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text())
+    return [Mutation(**entry) for entry in document["mutation"]]
 
 
 def main(names: Sequence[str]) -> int:
