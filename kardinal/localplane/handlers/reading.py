@@ -22,6 +22,7 @@ from kardinal.localplane.wire import (
     JSON_HEADERS,
     Chaos,
     Exchange,
+    Form,
     Renderer,
     Target,
     json_response,
@@ -31,6 +32,8 @@ from kardinal.localplane.wire import (
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Reading", "renderer_for", "selector_for"]
+
+_INCLUDED = ("", "None", "Metadata", "Object")
 
 
 class Reading:
@@ -99,10 +102,14 @@ class Reading:
 
 
 def renderer_for(exchange: Exchange, target: Target, *, clock: Clock) -> Renderer:
+    include = exchange.query.get("includeObject", "")
+    if exchange.representation.form is Form.TABLE and include not in _INCLUDED:
+        problem = f"Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+        raise statuses.bad_request(f"Unable to convert to Table as requested: includeObject: {problem}")
     return Renderer(
         target.kind,
         exchange.representation,
-        include_object=exchange.query.get("includeObject", ""),
+        include_object=include,
         now=clock.now(),
     )
 

@@ -151,10 +151,15 @@ def _cell(path: str, kind: str) -> Cell:
     show: Cell = _SHOW.get(kind, _as_string)
 
     def cell(obj: JsonObject, now: datetime) -> Any:
-        value = next(find(obj), None)
-        return None if value is None else show(value, now)
+        value = next(find(obj), _NOTHING)
+        if value is None and kind == "string":
+            return "<no value>"
+        return None if value is None or value is _NOTHING else show(value, now)
 
     return cell
+
+
+_NOTHING: Final = object()
 
 
 def _as_string(value: Any, _: datetime) -> str:

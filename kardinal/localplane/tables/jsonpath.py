@@ -1,6 +1,6 @@
 """The JSONPath of printer columns: the subset of Kubernetes' template language that CRDs use.
 
-    .spec.image   .metadata.labels['kardinal.io/shard']   .metadata.annotations.a\\.b   .spec.steps[0].name
+    .spec.image   .metadata.labels['kardinal\\.io/shard']   .metadata.annotations.a\\.b   .spec.steps[0].name
     .spec.steps[-1].name   .spec.items[*].id   .status.conditions[?(@.type=="Ready")].status
 
 A path is compiled once, when its CRD is created, and refused there when it cannot be understood; at run time a missing
@@ -72,9 +72,14 @@ def _field(match: re.Match[str]) -> Step:
     return _member(re.sub(r"\\(.)", r"\1", next(group for group in match.groups() if group is not None)))
 
 
+def _quoted(match: re.Match[str]) -> Step:
+    """A name in brackets is read like one after a dot, so dots in it divide it unless they are escaped."""
+    return compile_path("." + next(group for group in match.groups() if group is not None))
+
+
 def _member(name: str) -> Step:
     def step(value: Any) -> Iterator[Any]:
-        if isinstance(value, dict) and value.get(name) is not None:
+        if isinstance(value, dict) and name in value:
             yield value[name]
 
     return step
@@ -139,7 +144,7 @@ def _exists(match: re.Match[str]) -> Step:
 _STEPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Step]], ...] = (
     (_EVERY, _every),
     (_FIELD, _field),
-    (_QUOTED, _field),
+    (_QUOTED, _quoted),
     (_INDEX, _index),
     (_SLICE, _slice),
     (_FILTER, _filter),
