@@ -181,7 +181,9 @@ async def test_what_cannot_change_is_refused(api: Api, case: str) -> None:
     plural, change = UPDATED[case]
     found = manifest(plural)
     await api.silent.post(found.path(api), found.named("a"))
-    refused = await api.merge(found.path(api, "a"), change, dryRun="All")
+    # Some refusals end in a difference of Go structs.
+    loose = "loose" if case in ("job-template", "pod-spec", "claim") else ""
+    refused = await api.merge(found.path(api, "a"), change, message=loose, dryRun="All")
     assert refused.status == 422, refused.body
 
 

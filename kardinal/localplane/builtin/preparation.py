@@ -82,7 +82,9 @@ def _service(service: JsonObject, old: JsonObject | None) -> None:
     if not spec.get("clusterIP"):
         address = f"10.{_draw.randint(96, 111)}.{_draw.randint(0, 255)}.{_draw.randint(1, 254)}"
         spec["clusterIP"] = (spec.get("clusterIPs") or [before.get("clusterIP") or address])[0]
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    addresses = spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    if addresses == before.get("clusterIPs") and spec["clusterIP"] != before.get("clusterIP"):
+        spec["clusterIPs"] = [spec["clusterIP"], *addresses[1:]]
     selectorless = spec["clusterIP"] == "None" and not spec.get("selector")
     families = ["IPv6"] if ":" in spec["clusterIP"] else ["IPv4", "IPv6"] if selectorless else ["IPv4"]
     spec.setdefault("ipFamilies", before.get("ipFamilies") or families)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import orjson
 
-from kardinal.localplane.objects.names import label_value_problems, qualified_name_problems
+from kardinal.localplane.naming import label_value_problems, qualified_name_problems
 from kardinal.localplane.statuses import bad_request
 
 __all__ = ["LabelSelector", "Requirement", "parse_labels"]

@@ -14,13 +14,8 @@ import orjson
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.objects.names import (
-    STANDARD_FINALIZERS,
-    finalizer_problems,
-    label_value_problems,
-    name_rule,
-    qualified_name_problems,
-)
+from kardinal.localplane.naming import label_value_problems, qualified_name_problems
+from kardinal.localplane.objects.names import STANDARD_FINALIZERS, finalizer_problems, name_rule
 
 __all__ = ["KNOWN_FIELDS", "invalid", "keep_server_fields", "prune", "validate", "warnings"]
 

@@ -1,8 +1,27 @@
+"""What the real server refuses of built-in kinds, as far as people meet it.
+
+    core            configuration, secrets, services, accounts, claims
+    pods            pod specs, wherever they occur
+    workloads       what makes pods: selectors, strategies, what cannot change
+    policies        roles, budgets, autoscalers, ingresses, leases and the like
+    faults          the sentences of a refusal, by plain paths
+
+A real server's checks of typed objects are some twenty thousand lines; these are the mistakes that a manifest usually
+has. What is let through here and refused there is documented. Design: local-plane.md 5.1 (Not), 5.4.
+"""
+
+from __future__ import annotations
+
+from kardinal.localplane.builtin.validation import core, pods, policies, workloads
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 
 __all__ = ["problems"]
 
+_CHECKS = {**core.CHECKS, **pods.CHECKS, **workloads.CHECKS, **policies.CHECKS}
+
 
 def problems(group: str, kind: str, document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
-    return []
+    """Everything for which an object of a built-in kind must be refused."""
+    check = _CHECKS.get((group, kind))
+    return [] if check is None else list(check(document, old))

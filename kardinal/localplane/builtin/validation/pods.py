@@ -1,0 +1,172 @@
+"""Faults of pod specs: containers, their ports, environment, probes and resources, and the volumes they mount."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kardinal.localplane.builtin.quantities import parse
+from kardinal.localplane.builtin.validation.faults import (
+    Check,
+    duplicate,
+    forbidden,
+    invalid,
+    label_faults,
+    named,
+    non_negative,
+    not_found,
+    one_of,
+    required,
+)
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause
+from kardinal.localplane.naming import label_problems, subdomain_problems
+
+__all__ = ["CHECKS", "PROTOCOLS", "in_port_range", "pod_spec", "port_name_problems"]
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+_RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_COUNTS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+_PORT_NAME: Final = re.compile(r"[-a-z0-9]+", re.IGNORECASE)
+_LETTER: Final = re.compile(r"[a-z]", re.IGNORECASE)
+_PODS_CHANGE: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n"
+)
+
+
+def pod_spec(spec: JsonObject, path: str) -> Iterator[Cause]:
+    """Everything that is wrong with a pod spec."""
+    volumes: set[str] = set()
+    for index, volume in enumerate(spec.get("volumes", ())):
+        at, name = f"{path}.volumes[{index}].name", volume["name"]
+        yield from named(at, name, label_problems)
+        if name in volumes:
+            yield duplicate(at, name)
+        volumes.add(name)
+    if not spec.get("containers"):
+        yield required(f"{path}.containers")
+    names: set[str] = set()
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            at = f"{path}.{field}[{index}]"
+            yield from _container(container, at, volumes=volumes)
+            if container["name"] in names and container["name"]:
+                yield duplicate(f"{at}.name", container["name"])
+            names.add(container["name"])
+    yield from one_of(f"{path}.restartPolicy", spec["restartPolicy"], _RESTART_POLICIES)
+    yield from one_of(f"{path}.dnsPolicy", spec["dnsPolicy"], _DNS_POLICIES)
+    yield from label_faults(f"{path}.nodeSelector", spec.get("nodeSelector", {}))
+    if "serviceAccountName" in spec:
+        yield from named(f"{path}.serviceAccountName", spec["serviceAccountName"], subdomain_problems)
+
+
+def in_port_range(path: str, port: int) -> Iterator[Cause]:
+    if not 1 <= port <= 65535:
+        yield invalid(path, port, "must be between 1 and 65535, inclusive")
+
+
+def port_name_problems(name: str) -> list[str]:
+    """What is wrong with the name by which services find a port."""
+    problems = ["must be no more than 15 characters"] if len(name) > 15 else []
+    if not _PORT_NAME.fullmatch(name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER.search(name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name[:1] == "-" or name[-1:] == "-":
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def _container(container: JsonObject, path: str, *, volumes: set[str]) -> Iterator[Cause]:
+    yield from named(f"{path}.name", container["name"], label_problems)
+    image = container.get("image", "")
+    if not image:
+        yield required(f"{path}.image")
+    elif image != image.strip():
+        yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+    for name in _PROBES:
+        if name in container:
+            yield from _probe(container[name], f"{path}.{name}")
+    yield from one_of(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
+    yield from _ports(container.get("ports", ()), f"{path}.ports")
+    for index, variable in enumerate(container.get("env", ())):
+        yield from _variable(variable, f"{path}.env[{index}]")
+    for index, mount in enumerate(container.get("volumeMounts", ())):
+        at = f"{path}.volumeMounts[{index}]"
+        if not mount["name"]:
+            yield required(f"{at}.name")
+        elif mount["name"] not in volumes:
+            yield not_found(f"{at}.name", mount["name"])
+        if not mount["mountPath"]:
+            yield required(f"{at}.mountPath")
+    yield from _resources(container["resources"], f"{path}.resources")
+
+
+def _probe(probe: JsonObject, path: str) -> Iterator[Cause]:
+    handlers = [name for name in _HANDLERS if name in probe]
+    if not handlers:
+        yield required(path, "must specify a handler type")
+    for extra in handlers[1:]:
+        yield forbidden(f"{path}.{extra}", "may not specify more than 1 handler type")
+    for field in _COUNTS:
+        yield from non_negative(f"{path}.{field}", probe.get(field))
+
+
+def _ports(ports: list[JsonObject], path: str) -> Iterator[Cause]:
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        at = f"{path}[{index}]"
+        if "name" in port:
+            yield from (invalid(f"{at}.name", port["name"], problem) for problem in port_name_problems(port["name"]))
+            if port["name"] in names:
+                yield duplicate(f"{at}.name", port["name"])
+            names.add(port["name"])
+        if not port["containerPort"]:
+            yield required(f"{at}.containerPort")
+        else:
+            yield from in_port_range(f"{at}.containerPort", port["containerPort"])
+        yield from one_of(f"{at}.protocol", port["protocol"], PROTOCOLS)
+
+
+def _variable(variable: JsonObject, path: str) -> Iterator[Cause]:
+    if not variable["name"]:
+        yield required(f"{path}.name")
+    if "valueFrom" in variable and variable.get("value"):
+        yield invalid(f"{path}.valueFrom", "", "may not be specified when `value` is not empty")
+
+
+def _resources(resources: JsonObject, path: str) -> Iterator[Cause]:
+    limits, requests = resources.get("limits", {}), resources.get("requests", {})
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            if parse(amount) < 0:
+                yield invalid(f"{path}.{field}[{name}]", amount, "must be greater than or equal to 0")
+    for name, amount in requests.items():
+        if name in limits and parse(amount) > parse(limits[name]):
+            yield invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limits[name]}")
+
+
+def _pod(pod: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
+    yield from pod_spec(pod["spec"], "spec")
+    if old is not None and _fixed(pod["spec"]) != _fixed(old["spec"]):
+        yield forbidden("spec", _PODS_CHANGE)
+
+
+def _fixed(spec: JsonObject) -> JsonObject:
+    """What of a pod cannot change."""
+    kept = {key: value for key, value in spec.items() if key not in ("activeDeadlineSeconds", "tolerations")}
+    for field in ("containers", "initContainers"):
+        kept[field] = [{key: one[key] for key in one if key != "image"} for one in spec.get(field) or ()]
+    return kept
+
+
+CHECKS: Final[dict[tuple[str, str], Check]] = {("", "Pod"): _pod}
