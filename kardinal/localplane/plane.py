@@ -10,6 +10,7 @@ import asyncio
 import fcntl
 import os
 import ssl
+from asyncio import sslproto
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -50,6 +51,7 @@ ADDRESS = "127.0.0.1"
 SHUTDOWN_SECONDS = 2.0
 # Longer than the 90 s for which Go clients keep an idle connection: the client must be the one to let go.
 KEEPALIVE_SECONDS = 120.0
+TLS_BUFFER = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ class LocalPlane:
         if fresh:
             # The watches of a real server, too, begin after what it starts with.
             self._store.committed.history.forget()
+        # Of a quarter of a megabyte each, connections that do nothing would fill the memory.
+        sslproto.SSLProtocol.max_size = TLS_BUFFER
         await self._runner.setup()
         site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
         try:

@@ -69,8 +69,11 @@ def decode_yaml(body: bytes) -> tuple[Any, str]:
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
-    # libyaml counts from nought where its binding for Go counts from one, and says nothing about the first line.
-    line = error.problem_mark.line if error.problem_mark is not None else 0
+    """The line as Go's parser tells it: where the context begins, if it says; the scanner counts from one."""
+    lines = [mark.line for mark in (error.context_mark, error.problem_mark) if mark is not None]
+    line = next(filter(None, lines), 0)
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
     return f"line {line}: " if line else ""
 
 
