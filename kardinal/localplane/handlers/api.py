@@ -110,7 +110,9 @@ class Api:
         self._authorize(exchange)
         if request.path in HEALTH_PATHS:
             return web.Response(text="ok")
-        if request.method in {"GET", "HEAD"} and (answer := self._information.answer(request)) is not None:
+        if (answer := self._information.answer(request)) is not None:
+            if request.method not in {"GET", "HEAD"}:
+                raise statuses.method_not_allowed()
             exchange.verb = "get"
             return answer
         target = resolve(request.rel_url.raw_path, self._registry)

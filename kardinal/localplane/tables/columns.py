@@ -151,7 +151,7 @@ def _cell(path: str, kind: str) -> Cell:
     show: Cell = _SHOW.get(kind, _as_string)
 
     def cell(obj: JsonObject, now: datetime) -> Any:
-        value = next(find(obj), _NOTHING)
+        value: Any = next(find(obj), _NOTHING)
         if value is None and kind == "string":
             return "<no value>"
         return None if value is None or value is _NOTHING else show(value, now)
