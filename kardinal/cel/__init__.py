@@ -4,24 +4,33 @@ program = cel.compile('dev.status.state == "Verified"')
 outcome = program.evaluate({"dev": step}, now=clock.now())      # Value, Missing or Failed; never raises
 """
 
-from kardinal.cel.errors import CompileError, FailureKind
+from kardinal.cel.errors import CompileError, FailureKind, Fault
+from kardinal.cel.functions import FUNCTIONS
+from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
+from kardinal.cel.overloads import Function
 from kardinal.cel.program import Failed, Missing, Outcome, Program, Value, compile  # noqa: A004 - read as `cel.compile`
 from kardinal.cel.references import Reference, chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
-from kardinal.cel.values import OMIT, Omitted
+from kardinal.cel.values import OMIT, Omitted, Optional, equal
 
 __all__ = [
+    "FUNCTIONS",
     "OMIT",
+    "STANDARD",
     "Call",
     "CompileError",
     "Constant",
     "Failed",
     "FailureKind",
+    "Fault",
+    "Function",
+    "Library",
     "Missing",
     "Name",
     "Node",
     "Omitted",
+    "Optional",
     "Outcome",
     "Program",
     "Reference",
@@ -29,5 +38,6 @@ __all__ = [
     "chain",
     "children",
     "compile",
+    "equal",
     "lower",
 ]

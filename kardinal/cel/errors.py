@@ -32,11 +32,12 @@ class EvaluationError(Exception):
 
 
 class Absent(EvaluationError):
-    """The expression reads `path`, which is not in scope."""
+    """The expression reads `path`, which is not in scope; `key` is the step that leads nowhere."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, key: object = None) -> None:
         super().__init__(path)
         self.path = path
+        self.key = key
 
 
 class Fault(EvaluationError):

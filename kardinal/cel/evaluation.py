@@ -3,8 +3,8 @@
 Building closures once makes evaluation a chain of plain calls on plain values; a reference of any depth is one closure
 with a loop of lookups. Three rules differ from Python's instincts: `&&` and `||` succeed when any term decides, even
 beside a term that fails; absent data and impossible operations are different failures, because a Graph waits for the
-one and stops at the other; and every comprehension pays for its body before running it, so that no expression, however
-nested, runs away.
+one and stops at the other; and every comprehension pays for its body before running it (`macros`), so that no
+expression, however nested, runs away.
 
 A field of null counts as absent: an API server writes null for what is not set.
 """
@@ -12,12 +12,13 @@ A field of null counts as absent: an API server writes null for what is not set.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from kardinal.cel.errors import Absent, EvaluationError, Fault
+from kardinal.cel.frames import Evaluate, Frame, not_boolean
 from kardinal.cel.functions import CLOCK_FUNCTIONS, FUNCTIONS
+from kardinal.cel.macros import comprehension
+from kardinal.cel.overloads import Function
 from kardinal.cel.syntax import (
     Call,
     Comprehension,
@@ -32,45 +33,30 @@ from kardinal.cel.syntax import (
     Node,
     Select,
     TypeName,
-    children,
 )
 from kardinal.cel.values import NOTHING, Optional, Type, type_name
 
-__all__ = ["STEP_LIMIT", "Evaluate", "Frame", "build"]
+__all__ = ["Evaluate", "Frame", "build"]
 
-STEP_LIMIT = 100_000
-"""Syntax nodes that the comprehensions of one evaluation may visit (graph.md 2.14)."""
-
-
-@dataclass(slots=True)
-class Frame:
-    """What one evaluation sees."""
-
-    scope: Mapping[str, object]
-    now: datetime
-    bound: dict[str, object] = field(default_factory=dict)
-    steps: int = 0
+Functions = Mapping[str, Function]
 
 
-Evaluate = Callable[[Frame], object]
-
-
-def build(node: Node) -> Evaluate:
+def build(node: Node, functions: Functions = FUNCTIONS) -> Evaluate:
     """The closure that computes `node`."""
-    return _BUILDERS[type(node)](node)
+    return _BUILDERS[type(node)](node, functions)
 
 
-def _constant(node: Constant) -> Evaluate:
+def _constant(node: Constant, functions: Functions) -> Evaluate:
     value = node.value
     return lambda _: value
 
 
-def _type(node: TypeName) -> Evaluate:
+def _type(node: TypeName, functions: Functions) -> Evaluate:
     kind = Type(node.name)
     return lambda _: kind
 
 
-def _name(node: Name) -> Evaluate:
+def _name(node: Name, functions: Functions) -> Evaluate:
     name = node.name
     if node.bound:
         return lambda frame: frame.bound[name]
@@ -84,7 +70,7 @@ def _name(node: Name) -> Evaluate:
     return evaluate
 
 
-def _access(node: Select | Index) -> Evaluate:
+def _access(node: Select | Index, functions: Functions) -> Evaluate:
     """A chain of fields over one base, walked in one loop."""
     hops: list[tuple[str, bool]] = []
     base: Node = node
@@ -100,7 +86,7 @@ def _access(node: Select | Index) -> Evaluate:
                 break
     hops.reverse()
     path, position = node.text, node.position
-    start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base)
+    start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base, functions)
 
     def evaluate(frame: Frame) -> object:
         value = start(frame)
@@ -118,7 +104,7 @@ def _access(node: Select | Index) -> Evaluate:
             elif soft:
                 return NOTHING
             else:
-                raise Absent(path)
+                raise Absent(path, name)
         return Optional(value) if soft else value
 
     return evaluate
@@ -139,10 +125,10 @@ def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
     return evaluate
 
 
-def _index(node: Index) -> Evaluate:
+def _index(node: Index, functions: Functions) -> Evaluate:
     if isinstance(node.key, Constant) and isinstance(node.key.value, str):
-        return _access(node)
-    operand, key = build(node.operand), build(node.key)
+        return _access(node, functions)
+    operand, key = build(node.operand, functions), build(node.key, functions)
     optional, path, position = node.optional, node.text, node.position
 
     def evaluate(frame: Frame) -> object:
@@ -168,13 +154,13 @@ def _index(node: Index) -> Evaluate:
             return Optional(container[index]) if soft else container[index]
         if soft:
             return NOTHING
-        raise Absent(path)
+        raise Absent(path, index)
 
     return evaluate
 
 
-def _has(node: Has) -> Evaluate:
-    operand, name, path, position = build(node.operand), node.field, node.text, node.position
+def _has(node: Has, functions: Functions) -> Evaluate:
+    operand, name, path, position = build(node.operand, functions), node.field, node.text, node.position
 
     def evaluate(frame: Frame) -> bool:
         value = operand(frame)
@@ -189,11 +175,11 @@ def _has(node: Has) -> Evaluate:
     return evaluate
 
 
-def _call(node: Call) -> Evaluate:
+def _call(node: Call, functions: Functions) -> Evaluate:
     name, position = node.function, node.position
     if name in CLOCK_FUNCTIONS:
         return lambda frame: frame.now
-    function, arguments = FUNCTIONS[name], tuple(map(build, node.arguments))
+    function, arguments = functions[name], tuple(build(argument, functions) for argument in node.arguments)
 
     def evaluate(frame: Frame) -> object:
         return function(name, position, [argument(frame) for argument in arguments])
@@ -201,8 +187,8 @@ def _call(node: Call) -> Evaluate:
     return evaluate
 
 
-def _logical(node: Logical) -> Evaluate:
-    terms = tuple(map(build, node.terms))
+def _logical(node: Logical, functions: Functions) -> Evaluate:
+    terms = tuple(build(term, functions) for term in node.terms)
     decisive = not node.conjunction
     operator, position = "&&" if node.conjunction else "||", node.position
 
@@ -219,7 +205,7 @@ def _logical(node: Logical) -> Evaluate:
             if value is decisive:
                 return decisive
             if type(value) is not bool:
-                failure = failure or _not_boolean(operator, value, position)
+                failure = failure or not_boolean(operator, value, position)
         if failure is not None:
             raise failure
         return not decisive
@@ -227,30 +213,30 @@ def _logical(node: Logical) -> Evaluate:
     return evaluate
 
 
-def _not_boolean(what: str, value: object, position: int) -> Fault:
-    return Fault("type", f"`{what}` needs bool, not {type_name(value)} (at column {position + 1})")
-
-
-def _conditional(node: Conditional) -> Evaluate:
-    condition, then, otherwise = build(node.condition), build(node.then), build(node.otherwise)
+def _conditional(node: Conditional, functions: Functions) -> Evaluate:
+    condition, then, otherwise = (
+        build(node.condition, functions),
+        build(node.then, functions),
+        build(node.otherwise, functions),
+    )
     position = node.condition.position
 
     def evaluate(frame: Frame) -> object:
         chosen = condition(frame)
         if type(chosen) is not bool:
-            raise _not_boolean("? :", chosen, position)
+            raise not_boolean("? :", chosen, position)
         return then(frame) if chosen else otherwise(frame)
 
     return evaluate
 
 
-def _list(node: ListLiteral) -> Evaluate:
-    items = tuple(map(build, node.items))
+def _list(node: ListLiteral, functions: Functions) -> Evaluate:
+    items = tuple(build(item, functions) for item in node.items)
     return lambda frame: [item(frame) for item in items]
 
 
-def _map(node: MapLiteral) -> Evaluate:
-    entries = tuple((build(key), build(value)) for key, value in node.entries)
+def _map(node: MapLiteral, functions: Functions) -> Evaluate:
+    entries = tuple((build(key, functions), build(value, functions)) for key, value in node.entries)
     position = node.position
 
     def evaluate(frame: Frame) -> dict[object, object]:
@@ -265,85 +251,12 @@ def _map(node: MapLiteral) -> Evaluate:
     return evaluate
 
 
-def _size(node: Node) -> int:
-    return 1 + sum(map(_size, children(node)))
+def _comprehension(node: Comprehension, functions: Functions) -> Evaluate:
+    transform = build(node.transform, functions) if node.transform else None
+    return comprehension(node, build(node.operand, functions), build(node.body, functions), transform)
 
 
-def _comprehension(node: Comprehension) -> Evaluate:
-    operand, body = build(node.operand), build(node.body)
-    transform = build(node.transform) if node.transform else None
-    macro, variable, position, cost = node.macro, node.variable, node.position, _size(node)
-
-    def verdicts(frame: Frame, items: list[object]) -> list[tuple[object, bool | EvaluationError]]:
-        """Each item with the truth of the body, or with its failure; ends early once the macro is decided."""
-        seen: list[tuple[object, bool | EvaluationError]] = []
-        for item in items:
-            frame.bound[variable] = item
-            try:
-                truth = body(frame)
-                if type(truth) is not bool:
-                    raise _not_boolean(macro, truth, position)
-            except EvaluationError as error:
-                if macro not in ("all", "exists") or (isinstance(error, Fault) and error.kind == "limit"):
-                    raise
-                seen.append((item, error))
-                continue
-            seen.append((item, truth))
-            if (macro == "all" and not truth) or (macro == "exists" and truth):
-                break
-        return seen
-
-    def evaluate(frame: Frame) -> object:
-        container = operand(frame)
-        if type(container) is dict:
-            items = list(container)
-        elif type(container) is list:
-            items = container
-        else:
-            raise Fault(
-                "type", f"`{macro}` needs a list or a map, not {type_name(container)} (at column {position + 1})"
-            )
-        frame.steps += cost * len(items)
-        if frame.steps > STEP_LIMIT:
-            raise Fault("limit", f"the expression takes more than {STEP_LIMIT} steps")
-        outer = frame.bound
-        frame.bound = dict(outer)
-        try:
-            if macro == "map" and transform is None:
-                return _mapped(frame, variable, items, body)
-            seen = verdicts(frame, items)
-            if macro == "map" and transform is not None:
-                return _mapped(frame, variable, [item for item, truth in seen if truth], transform)
-        finally:
-            frame.bound = outer
-        return _conclusion(macro, seen)
-
-    return evaluate
-
-
-def _mapped(frame: Frame, variable: str, items: list[object], transform: Evaluate) -> list[object]:
-    result = []
-    for item in items:
-        frame.bound[variable] = item
-        result.append(transform(frame))
-    return result
-
-
-def _conclusion(macro: str, seen: list[tuple[object, bool | EvaluationError]]) -> object:
-    if macro == "filter":
-        return [item for item, truth in seen if truth]
-    if macro == "exists_one":
-        return sum(truth is True for _, truth in seen) == 1
-    decisive = macro == "exists"
-    if any(truth is decisive for _, truth in seen):
-        return decisive
-    for _, truth in seen:
-        if isinstance(truth, EvaluationError):
-            raise truth
-    return not decisive
-
-
-_BUILDERS: dict[type, Callable[[Any], Evaluate]] = {
+_BUILDERS: dict[type, Callable[[Any, Functions], Evaluate]] = {
     Constant: _constant,
     TypeName: _type,
     Name: _name,

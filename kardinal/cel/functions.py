@@ -52,7 +52,7 @@ def _divide(left: int, right: int) -> int:
 
 def _remainder(left: int, right: int) -> int:
     if right == 0:
-        raise Fault("arithmetic", "division by zero")
+        raise Fault("arithmetic", "modulus by zero")
     return int(math.copysign(1, left)) * (abs(left) % abs(right))
 
 

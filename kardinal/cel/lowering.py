@@ -15,8 +15,9 @@ from difflib import get_close_matches
 from lark import Token, Tree
 
 from kardinal.cel.errors import CompileError
-from kardinal.cel.functions import FUNCTIONS, TYPE_NAMES
+from kardinal.cel.functions import TYPE_NAMES
 from kardinal.cel.grammar import parse
+from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.literals import literal_value
 from kardinal.cel.syntax import (
     Call,
@@ -34,12 +35,10 @@ from kardinal.cel.syntax import (
     TypeName,
 )
 
-__all__ = ["DEPTH_LIMIT", "MACROS", "lower"]
+__all__ = ["DEPTH_LIMIT", "lower"]
 
 DEPTH_LIMIT = 64
 """Levels of nesting in one expression (graph.md 2.14)."""
-
-MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
 
 _RESERVED = frozenset(
     [
@@ -78,16 +77,17 @@ class _Place:
     depth: int = 0
 
 
-def lower(source: str) -> Node:
+def lower(source: str, library: Library = STANDARD) -> Node:
     """The syntax of `source`, or CompileError."""
-    return _Lowering(source).node(parse(source), _Place())
+    return _Lowering(source, library).node(parse(source), _Place())
 
 
 class _Lowering:
     """One method per grammar rule that means something."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, library: Library) -> None:
         self._source = source
+        self._library = library
         self._rules: dict[str, Callable[[_Parsed, int, _Place], Node]] = {
             "expr": self._conditional,
             "conditionalor": self._logical,
@@ -131,7 +131,8 @@ class _Lowering:
 
     def _conditional(self, tree: _Parsed, position: int, place: _Place) -> Conditional:
         condition, then, otherwise = (self.node(_tree(child), place) for child in tree.children)
-        return Conditional(position, condition, then, otherwise)
+        anchor = self._source.index("?", _tree(tree.children[0]).meta.end_pos)
+        return Conditional(position, anchor, condition, then, otherwise)
 
     def _logical(self, tree: _Parsed, position: int, place: _Place) -> Logical:
         operator, terms = tree.data, list[_Parsed]()
@@ -145,11 +146,13 @@ class _Lowering:
     def _binary(self, tree: _Parsed, position: int, place: _Place) -> Call:
         operation, right = map(_tree, tree.children)
         left = self.node(_tree(operation.children[0]), place)
-        return Call(position, _OPERATORS[operation.data], (left, self.node(right, place)))
+        operator = _OPERATORS[operation.data]
+        anchor = operation.meta.end_pos - len(operator)
+        return Call(position, anchor, operator, (left, self.node(right, place)))
 
     def _unary(self, tree: _Parsed, position: int, place: _Place) -> Call:
         operation, operand = map(_tree, tree.children)
-        return Call(position, _OPERATORS[operation.data], (self.node(operand, place),))
+        return Call(position, position, _OPERATORS[operation.data], (self.node(operand, place),))
 
     def _map(self, tree: _Parsed, position: int, place: _Place) -> MapLiteral:
         parts = self._members(tree.children, place)
@@ -170,47 +173,81 @@ class _Lowering:
 
     def _select(self, tree: _Parsed, position: int, place: _Place) -> Select:
         operand = self._operand(_tree(tree.children[0]), place)
-        field = _token(tree.children[1]).value
-        return Select(position, operand, field, tree.data == "member_opt_dot", self._text(tree))
+        token = _token(tree.children[1])
+        anchor = self._source.rindex(".", 0, token.start_pos)
+        return Select(position, anchor, operand, token.value, tree.data == "member_opt_dot", self._text(tree))
 
     def _index(self, tree: _Parsed, position: int, place: _Place) -> Index:
         operand = self._operand(_tree(tree.children[0]), place)
         key = self.node(_tree(tree.children[1]), place)
-        return Index(position, operand, key, tree.data == "member_opt_index", self._text(tree))
+        anchor = self._source.index("[", _tree(tree.children[0]).meta.end_pos)
+        return Index(position, anchor, operand, key, tree.data == "member_opt_index", self._text(tree))
 
     def _function(self, tree: _Parsed, position: int, place: _Place) -> Node:
-        name = _token(tree.children[0]).value
+        token = _token(tree.children[0])
+        name = token.value
         arguments = self._members(tree.children[1:], place)
+        anchor = self._source.index("(", token.end_pos)
         if name != "has":
-            return _call(name, arguments, position)
+            return self._call(name, arguments, position, anchor)
         match arguments:
             case (Select(operand=operand, field=field, text=text, optional=False),):
-                return Has(position, operand, field, text)
+                return Has(position, anchor, operand, field, text)
             case _:
-                raise CompileError(position, "has() takes one field selection, as in `has(a.b)`")
+                wrong = getattr(arguments[0], "anchor", arguments[0].position) if arguments else position
+                raise CompileError(wrong, "has() takes one field selection, as in `has(a.b)`")
 
     def _method(self, tree: _Parsed, position: int, place: _Place) -> Node:
         token = _token(tree.children[1])
         name = token.value
-        if name in MACROS:
+        if name in self._library.macros and not (self._library.checked and self._is_plain(name, tree)):
             return self._comprehension(name, tree, position, place)
         operand = self._operand(_tree(tree.children[0]), place)
         arguments = self._members(tree.children[2:], place)
-        if isinstance(operand, Name) and not operand.bound and f"{operand.name}.{name}" in FUNCTIONS:
-            return _call(f"{operand.name}.{name}", arguments, position)
-        return _call(name, (operand, *arguments), token.start_pos or position)
+        anchor = self._source.index("(", token.end_pos)
+        if isinstance(operand, Name) and not operand.bound and f"{operand.name}.{name}" in self._library.functions:
+            return self._call(f"{operand.name}.{name}", arguments, position, anchor)
+        return self._call(name, (operand, *arguments), token.start_pos or position, anchor, member=True)
 
     def _comprehension(self, macro: str, tree: _Parsed, position: int, place: _Place) -> Comprehension:
         arguments = [_tree(child) for part in tree.children[2:] for child in _tree(part).children]
-        if len(arguments) != 2 and not (macro == "map" and len(arguments) == 3):
+        if len(arguments) not in self._library.macros[macro]:
             raise CompileError(position, f"{macro}() takes a variable and an expression, as in `list.{macro}(x, x.ok)`")
-        variable = self.node(arguments[0], replace(place, bound=frozenset()))
-        if not isinstance(variable, Name):
-            raise CompileError(variable.position, f"the first argument of {macro}() must be a plain name")
+        variables = [self._variable(arguments[0], macro, place, "first")]
+        if len(arguments) > 2 and macro != "map":
+            variables.append(self._variable(arguments[1], macro, place, "second"))
         operand = self._operand(_tree(tree.children[0]), place)
-        inner = replace(place, bound=place.bound | {variable.name})
-        body, *rest = (self.node(argument, inner) for argument in arguments[1:])
-        return Comprehension(position, macro, operand, variable.name, body, rest[0] if rest else None)
+        inner = replace(place, bound=place.bound | frozenset(variables))
+        body, *rest = (self.node(argument, inner) for argument in arguments[len(variables) :])
+        anchor = self._source.index("(", _token(tree.children[1]).end_pos)
+        second = variables[1] if len(variables) > 1 else None
+        transform = rest[0] if rest else None
+        return Comprehension(position, anchor, macro, operand, variables[0], second, body, transform)
+
+    def _is_plain(self, macro: str, tree: _Parsed) -> bool:
+        """Whether a call has the name of a macro only."""
+        return sum(len(_tree(part).children) for part in tree.children[2:]) not in self._library.macros[macro]
+
+    def _variable(self, argument: _Parsed, macro: str, place: _Place, which: str) -> str:
+        variable = self.node(argument, replace(place, bound=frozenset()))
+        if not isinstance(variable, Name):
+            wrong = getattr(variable, "anchor", variable.position)
+            raise CompileError(wrong, f"the {which} argument of {macro}() must be a plain name")
+        return variable.name
+
+    def _call(
+        self, name: str, arguments: tuple[Node, ...], position: int, anchor: int, *, member: bool = False
+    ) -> Call:
+        function = self._library.functions.get(name)
+        if self._library.checked:
+            return Call(position, anchor, name, arguments, member)
+        if function is None:
+            near = get_close_matches(name, [*self._library.functions, *self._library.macros, "has"], n=1)
+            hint = f" (did you mean `{near[0]}`?)" if near else ""
+            raise CompileError(position, f"unknown function `{name}`{hint}")
+        if len(arguments) not in function.arities:
+            raise CompileError(position, f"wrong number of arguments for `{name}`")
+        return Call(position, anchor, name, arguments, member)
 
 
 def _tree(part: Token | _Parsed) -> _Parsed:
@@ -221,14 +258,3 @@ def _tree(part: Token | _Parsed) -> _Parsed:
 def _token(part: Token | _Parsed) -> Token:
     assert isinstance(part, Token)  # noqa: S101 - what the grammar puts there
     return part
-
-
-def _call(name: str, arguments: tuple[Node, ...], position: int) -> Call:
-    function = FUNCTIONS.get(name)
-    if function is None:
-        near = get_close_matches(name, [*FUNCTIONS, *MACROS, "has"], n=1)
-        hint = f" (did you mean `{near[0]}`?)" if near else ""
-        raise CompileError(position, f"unknown function `{name}`{hint}")
-    if len(arguments) not in function.arities:
-        raise CompileError(position, f"wrong number of arguments for `{name}`")
-    return Call(position, name, arguments)

@@ -7,12 +7,13 @@ same few expressions. An evaluation reads plain decoded objects and never change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 
 from kardinal.cel.errors import Absent, FailureKind, Fault
 from kardinal.cel.evaluation import Evaluate, Frame, build
+from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.references import Reference, is_volatile, references
 from kardinal.cel.syntax import Node
@@ -33,9 +34,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """`path` is not in scope: the same expression may succeed once it is."""
+    """`path` is not in scope: the same expression may succeed once it is.
+
+    `key` is the step that leads nowhere. It may be a value, which is why it is not shown.
+    """
 
     path: str
+    key: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Program:
         try:
             return Value(to_json(self._evaluate(Frame(scope, now))))
         except Absent as error:
-            return Missing(error.path)
+            return Missing(error.path, error.key)
         except Fault as error:
             return Failed(error.kind, error.message)
         except OverflowError:
@@ -75,8 +80,8 @@ class Program:
         seen: list[tuple[str, object]] = []
         for reference in self._reads:
             value: object = scope.get(reference.root)
-            for field in reference.path:
-                value = value.get(field) if isinstance(value, dict) else None
+            for step in reference.path:
+                value = value.get(step) if isinstance(value, dict) else None
             if isinstance(value, (bool, int, float, str)):
                 seen.append((str(reference), value))
         return seen
@@ -88,9 +93,10 @@ class Program:
 
 
 @lru_cache(maxsize=_CACHED_PROGRAMS)
-def compile(source: str) -> Program:  # noqa: A001 - read as `cel.compile`
+def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 - read as `cel.compile`
     """The program of `source`; raises CompileError."""
-    node: Node = lower(source)
+    node: Node = lower(source, library)
     reads = tuple(dict.fromkeys(references(node)))
     volatile = is_volatile(node)
-    return Program(source, frozenset(reads), volatile, reads, build(node), tuple(thresholds(node)) if volatile else ())
+    evaluate = build(node, library.functions)
+    return Program(source, frozenset(reads), volatile, reads, evaluate, tuple(thresholds(node)) if volatile else ())

@@ -1,7 +1,8 @@
 """The expression as kardinal sees it: a dozen small nodes.
 
 The parse tree wraps every value in twelve levels of precedence; these nodes keep only what decides something. Reference
-inference, the search for time thresholds and evaluation all walk this one form.
+inference, the search for time thresholds and evaluation all walk this one form. `position` is where a node begins,
+`anchor` the operator, dot or parenthesis that makes it one: the place other CEL tools point at.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Select:
     """`operand.field`, or `operand.?field`; `text` is the source of the whole chain."""
 
     position: int
+    anchor: int
     operand: Node
     field: str
     optional: bool
@@ -65,6 +67,7 @@ class Index:
     """`operand[key]`, or `operand[?key]`."""
 
     position: int
+    anchor: int
     operand: Node
     key: Node
     optional: bool
@@ -76,6 +79,7 @@ class Has:
     """`has(operand.field)`."""
 
     position: int
+    anchor: int
     operand: Node
     field: str
     text: str
@@ -83,11 +87,13 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator, a function or a method: a receiver is simply the first argument."""
+    """An operator, a function or a method (`member`), whose receiver is simply the first argument."""
 
     position: int
+    anchor: int
     function: str
     arguments: tuple[Node, ...]
+    member: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,7 @@ class Logical:
 @dataclass(frozen=True, slots=True)
 class Conditional:
     position: int
+    anchor: int
     condition: Node
     then: Node
     otherwise: Node
@@ -109,12 +116,17 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """`operand.all(variable, body)` and its kin; `transform` is the third argument of `map`."""
+    """`operand.all(variable, body)` and its kin.
+
+    `second` is the variable of the values where the first one is that of the keys; `transform` follows a filter.
+    """
 
     position: int
+    anchor: int
     macro: str
     operand: Node
     variable: str
+    second: str | None
     body: Node
     transform: Node | None
 

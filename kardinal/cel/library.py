@@ -1,0 +1,36 @@
+"""What an expression may call: functions by name, and macros by name and number of arguments.
+
+Gates and graphs share the standard library; the rules of a CRD have what a Kubernetes API server adds to it. A library
+is compared by identity: programs are cached by text and library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kardinal.cel.functions import FUNCTIONS
+from kardinal.cel.overloads import Function
+
+__all__ = ["STANDARD", "Library"]
+
+_ONE_VARIABLE = frozenset({2})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Library:
+    """`macros` maps a name to the numbers of arguments it takes.
+
+    `checked`: expressions are checked against types before they are evaluated, so whether a call exists is not asked
+    while they are read.
+    """
+
+    functions: Mapping[str, Function]
+    macros: Mapping[str, frozenset[int]]
+    checked: bool = False
+
+
+STANDARD = Library(
+    FUNCTIONS,
+    {**dict.fromkeys(("all", "exists", "exists_one", "filter"), _ONE_VARIABLE), "map": frozenset({2, 3})},
+)

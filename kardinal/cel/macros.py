@@ -1,0 +1,170 @@
+"""Macros over lists, maps and optionals, from closures of their parts.
+
+A comprehension binds one variable to each element of a list or key of a map, or two: index and element, key and value.
+It pays for its body before running it (see `frames`). `all` and `exists` are as tolerant as `&&` and `||`: an element
+that decides outweighs one that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cmp_to_key
+
+from kardinal.cel.errors import EvaluationError, Fault
+from kardinal.cel.frames import STEP_LIMIT, Evaluate, Frame, not_boolean
+from kardinal.cel.syntax import Comprehension, Node, children
+from kardinal.cel.values import NOTHING, Optional, type_name
+
+__all__ = ["comprehension"]
+
+_Item = tuple[object, object]
+_Verdict = tuple[_Item, bool | EvaluationError]
+_SINGLE = frozenset({"exists_one", "existsOne"})
+_TOLERANT = frozenset({"all", "exists"})
+
+
+def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transform: Evaluate | None) -> Evaluate:
+    """The closure of a macro whose parts have theirs."""
+    if node.macro in ("optMap", "optFlatMap"):
+        return _optional(node, operand, body)
+    loop = _Loop(node, body, transform)
+    cost = _size(node)
+
+    def evaluate(frame: Frame) -> object:
+        items = list(_items(node, operand(frame)))
+        frame.steps += cost * len(items)
+        if frame.steps > STEP_LIMIT:
+            raise Fault("limit", f"the expression takes more than {STEP_LIMIT} steps")
+        outer = frame.bound
+        frame.bound = dict(outer)
+        try:
+            return loop.run(frame, items)
+        finally:
+            frame.bound = outer
+
+    return evaluate
+
+
+def _size(node: Node) -> int:
+    return 1 + sum(map(_size, children(node)))
+
+
+def _items(node: Comprehension, container: object) -> Iterator[_Item]:
+    if isinstance(container, dict):
+        yield from container.items() if node.second else ((key, None) for key in container)
+    elif isinstance(container, list):
+        yield from enumerate(container) if node.second else ((item, None) for item in container)
+    else:
+        kind, column = type_name(container), node.position + 1
+        raise Fault("type", f"`{node.macro}` needs a list or a map, not {kind} (at column {column})")
+
+
+class _Loop:
+    """One comprehension over items that are known."""
+
+    def __init__(self, node: Comprehension, body: Evaluate, transform: Evaluate | None) -> None:
+        self._node = node
+        self._body = body
+        self._transform = transform
+        self._runs: dict[str, Callable[[Frame, list[_Item]], object]] = {
+            "map": self._map,
+            "transformList": self._map,
+            "transformMap": self._map_values,
+            "transformMapEntry": self._map_entries,
+            "sortBy": self._sort,
+        }
+
+    def run(self, frame: Frame, items: list[_Item]) -> object:
+        return self._runs.get(self._node.macro, self._judge)(frame, items)
+
+    def _bind(self, frame: Frame, item: _Item) -> None:
+        frame.bound[self._node.variable] = item[0]
+        if self._node.second is not None:
+            frame.bound[self._node.second] = item[1]
+
+    def _results(self, frame: Frame, items: list[_Item]) -> Iterator[tuple[_Item, object]]:
+        """What becomes of each item that passes the filter, if there is one."""
+        chosen, compute = items, self._body
+        if self._transform is not None:
+            chosen, compute = [item for item, truth in self._verdicts(frame, items) if truth], self._transform
+        for item in chosen:
+            self._bind(frame, item)
+            yield item, compute(frame)
+
+    def _map(self, frame: Frame, items: list[_Item]) -> object:
+        return [result for _, result in self._results(frame, items)]
+
+    def _map_values(self, frame: Frame, items: list[_Item]) -> object:
+        return {key: result for (key, _), result in self._results(frame, items)}
+
+    def _map_entries(self, frame: Frame, items: list[_Item]) -> object:
+        merged: dict[object, object] = {}
+        for _, result in self._results(frame, items):
+            for key, value in result.items() if isinstance(result, dict) else ():
+                if key in merged:
+                    raise Fault("conversion", f"insert failed: key {key} already exists")
+                merged[key] = value
+        return merged
+
+    def _sort(self, frame: Frame, items: list[_Item]) -> object:
+        keyed = [(result, item[0]) for item, result in self._results(frame, items)]
+
+        def compare(left: tuple[object, object], right: tuple[object, object]) -> int:
+            return int(left[0] > right[0]) - int(left[0] < right[0])  # type: ignore[operator]
+
+        return [item for _, item in sorted(keyed, key=cmp_to_key(compare))]
+
+    def _verdicts(self, frame: Frame, items: list[_Item]) -> list[_Verdict]:
+        """Each item with the truth of the body, or with its failure; ends early once the macro is decided."""
+        macro, position = self._node.macro, self._node.position
+        seen: list[_Verdict] = []
+        for item in items:
+            self._bind(frame, item)
+            try:
+                truth = self._body(frame)
+                if type(truth) is not bool:
+                    raise not_boolean(macro, truth, position)
+            except EvaluationError as error:
+                if macro not in _TOLERANT or (isinstance(error, Fault) and error.kind == "limit"):
+                    raise
+                seen.append((item, error))
+                continue
+            seen.append((item, truth))
+            if (macro == "all" and not truth) or (macro == "exists" and truth):
+                break
+        return seen
+
+    def _judge(self, frame: Frame, items: list[_Item]) -> object:
+        macro, seen = self._node.macro, self._verdicts(frame, items)
+        if macro == "filter":
+            return [item[0] for item, truth in seen if truth]
+        if macro in _SINGLE:
+            return sum(truth is True for _, truth in seen) == 1
+        decisive = macro == "exists"
+        if any(truth is decisive for _, truth in seen):
+            return decisive
+        for _, truth in seen:
+            if isinstance(truth, EvaluationError):
+                raise truth
+        return not decisive
+
+
+def _optional(node: Comprehension, operand: Evaluate, body: Evaluate) -> Evaluate:
+    """`optMap` and `optFlatMap`: the body sees what the optional holds, if it holds anything."""
+    macro, variable, position = node.macro, node.variable, node.position
+
+    def evaluate(frame: Frame) -> object:
+        container = operand(frame)
+        if not isinstance(container, Optional):
+            raise Fault("type", f"`{macro}` needs an optional, not {type_name(container)} (at column {position + 1})")
+        if not container.present:
+            return NOTHING
+        outer = frame.bound
+        frame.bound = {**outer, variable: container.value}
+        try:
+            result = body(frame)
+        finally:
+            frame.bound = outer
+        return Optional(result) if macro == "optMap" else result
+
+    return evaluate
