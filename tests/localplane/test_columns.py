@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kardinal.localplane.errors import InvalidSchema
 from kardinal.localplane.tables.builtin import builtin_columns
 from kardinal.localplane.tables.columns import age, custom_columns, table
 
@@ -35,7 +34,7 @@ BUNDLE: dict[str, Any] = {
 
 
 def cell(path: str, kind: str = "string") -> Any:
-    [_, column] = custom_columns([{"name": "X", "type": kind, "jsonPath": path}], field="f")
+    [_, column] = custom_columns([{"name": "X", "type": kind, "jsonPath": path}])
     return column.cell(BUNDLE, NOW)
 
 
@@ -76,28 +75,15 @@ def test_a_cell_shows_the_first_value_at_its_path(path: str, kind: str, shown: A
 
 
 def test_the_name_comes_first_and_without_columns_of_its_own_a_kind_shows_its_age() -> None:
-    columns = custom_columns([], field="f")
+    columns = custom_columns([])
     assert [(column.name, column.cell(BUNDLE, NOW)) for column in columns] == [("Name", "b"), ("Age", "4m5s")]
-    own = custom_columns([{"name": "Phase", "type": "string", "jsonPath": ".status.phase", "priority": 1}], field="f")
+    own = custom_columns([{"name": "Phase", "type": "string", "jsonPath": ".status.phase", "priority": 1}])
     assert [(column.name, column.priority) for column in own] == [("Name", 0), ("Phase", 1)]
 
 
-@pytest.mark.parametrize(
-    ("definition", "field"),
-    [
-        ({"name": "X", "type": "string", "jsonPath": "spec.x"}, "columns[0].jsonPath"),
-        ({"name": "X", "type": "string", "jsonPath": ".a[?(@.x<3)]"}, "columns[0].jsonPath"),
-        ({"name": "X", "type": "text", "jsonPath": ".a"}, "columns[0].type"),
-        ({"name": "X", "jsonPath": ".a"}, "columns[0].type"),
-        ({"type": "string", "jsonPath": ".a"}, "columns[0].name"),
-        ({"name": "X", "type": "string"}, "columns[0].jsonPath"),
-    ],
-    ids=str,
-)
-def test_a_column_that_cannot_be_shown_is_refused_at_its_field(definition: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidSchema) as refused:
-        custom_columns([definition], field="columns")
-    assert [cause.field for cause in refused.value.causes] == [field]
+def test_columns_that_cannot_be_read_give_way_to_the_age() -> None:
+    columns = custom_columns([{"name": "X", "type": "string", "jsonPath": ".a[?(@.x<3)]"}])
+    assert [column.name for column in columns] == ["Name", "Age"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +212,7 @@ def test_an_event_looks_the_same_in_both_its_groups(group: str, event: dict[str,
 def test_a_table_carries_cells_and_as_much_of_the_object_as_asked(include: str, expected: Any) -> None:
     made = table(
         [BUNDLE],
-        custom_columns([], field="f"),
+        custom_columns([]),
         metadata={"resourceVersion": "7"},
         include_object=include,
         headers=True,

@@ -2,77 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from kardinal.kube import JsonObject
 from tests.localplane.wire import DEFINITIONS, WIDGETS, Http, until, widget, widget_definition
 
 PATH = f"{DEFINITIONS}/widgets.example.com"
-
-
-async def test_an_established_definition_serves_its_kind(http: Http) -> None:
-    created = await http.post(DEFINITIONS, widget_definition())
-    assert created.body["spec"]["names"]["listKind"] == "WidgetList"
-    assert created.body["spec"]["names"]["singular"] == "widget"
-    assert created.body["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-
-    async def served() -> bool:
-        return (await http.get(WIDGETS)).status == 200
-
-    await until(served)
-    found = await http.get(PATH)
-    conditions = {one["type"]: one["status"] for one in found.body["status"]["conditions"]}
-    assert conditions == {"NamesAccepted": "True", "Established": "True"}
-    assert found.body["status"]["storedVersions"] == ["v1"]
-    assert found.body["status"]["acceptedNames"]["plural"] == "widgets"
-
-
-def _without(*path: str) -> JsonObject:
-    definition = widget_definition()
-    inner = definition
-    for key in path[:-1]:
-        inner = inner[key]
-    del inner[path[-1]]
-    return definition
-
-
-def _version(**fields: Any) -> JsonObject:
-    return widget_definition(**fields)
-
-
-def _schema(**spec: Any) -> JsonObject:
-    return widget_definition(schema={"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}})
-
-
-@pytest.mark.parametrize(
-    ("definition", "field"),
-    [
-        (_without("spec", "group"), "spec.group"),
-        (_without("spec", "names", "plural"), "spec.names.plural"),
-        (_without("spec", "versions"), "spec.versions"),
-        (_version(storage=False), "spec.versions"),
-        (_version(schema={}), "spec.versions[0].schema.openAPIV3Schema"),
-        (widget_definition() | {"metadata": {"name": "gadgets.example.com"}}, "metadata.name"),
-        (_schema(type="strange"), "spec.validation.openAPIV3Schema.properties[spec].type"),
-        (_schema(), "spec.validation.openAPIV3Schema.properties[spec].type"),
-        (
-            _schema(type="object", **{"x-kubernetes-validations": [{"rule": "self.("}]}),
-            "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule",
-        ),
-        (
-            _version(additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": ".spec["}]),
-            "spec.versions[0].additionalPrinterColumns[0].jsonPath",
-        ),
-    ],
-)
-async def test_a_definition_that_cannot_be_served_is_refused_naming_the_field(
-    http: Http, definition: JsonObject, field: str
-) -> None:
-    refused = await http.post(DEFINITIONS, definition)
-    assert refused.status == 422, refused.body
-    assert field in [path for _, path in refused.causes]
 
 
 async def test_a_changed_definition_holds_for_the_next_write(http: Http, widgets: str) -> None:

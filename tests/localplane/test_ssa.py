@@ -270,7 +270,9 @@ specs = st.fixed_dictionaries(
         "ports": st.lists(port, unique_by=lambda item: item["port"], max_size=3),
         "selector": st.dictionaries(st.sampled_from("xy"), st.sampled_from("12"), max_size=2),
         "config": st.dictionaries(st.sampled_from("xy"), st.sampled_from("12"), max_size=2),
-        "free": st.dictionaries(st.sampled_from("xy"), st.dictionaries(st.just("z"), st.integers(0, 1), min_size=1), max_size=2),
+        "free": st.dictionaries(
+            st.sampled_from("xy"), st.dictionaries(st.just("z"), st.integers(0, 1), min_size=1), max_size=2
+        ),
     },
 )
 

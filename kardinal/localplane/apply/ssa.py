@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Final
 
 from kardinal.localplane.apply.compare import Difference, compare, same
+from kardinal.localplane.apply.elements import NoElement
 from kardinal.localplane.apply.fieldsets import FieldSet, difference, intersection, paths, union, without_tops
 from kardinal.localplane.apply.last_applied import applied_before, synchronised
 from kardinal.localplane.apply.managers import Claim, capped, claims_from, claims_of_client, record
@@ -118,7 +119,12 @@ def track_update(
         # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
         return []
     declared = type_of(schema)
-    return record(capped(_updated(live or by.blank, new, _settled(claims, by, declared), by=by, declared=declared)))
+    try:
+        updated = _updated(live or by.blank, new, _settled(claims, by, declared), by=by, declared=declared)
+    except NoElement:
+        # A set of objects has elements that no step can name: such an object is owned by nobody.
+        return []
+    return record(capped(updated))
 
 
 def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writer, declared: Type) -> list[Claim]:

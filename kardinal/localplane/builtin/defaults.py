@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.kinds import crds
 
 __all__ = ["COMPUTED", "DEFAULTS", "TEMPLATE_GENERATION"]
 
@@ -251,6 +252,7 @@ def _limits(item: JsonObject) -> None:
 
 
 COMPUTED: Final[dict[str, tuple[Compute, ...]]] = {
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec": (crds.fill,),
     "apps.v1.DaemonSet": (_daemon_set,),
     "apps.v1.DaemonSetUpdateStrategy": (_rolling({"maxSurge": 0, "maxUnavailable": 1}),),
     "apps.v1.DeploymentStrategy": (_rolling({"maxSurge": "25%", "maxUnavailable": "25%"}),),

@@ -13,6 +13,7 @@ from typing import Final
 
 from kardinal.localplane.builtin.defaults import TEMPLATE_GENERATION
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.kinds import crds
 
 __all__ = ["NAMESPACE_FINALIZER", "prepare"]
 
@@ -153,6 +154,7 @@ _PREPARATIONS: Final[dict[tuple[str, str], Prepare]] = {
     ("", "PersistentVolumeClaim"): _protected("kubernetes.io/pvc-protection"),
     ("", "Pod"): _pod,
     ("", "Service"): _service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): crds.prepare,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,
 }

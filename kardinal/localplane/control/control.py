@@ -82,6 +82,9 @@ class Control:
         self._definitions.observe(change)
         self._expiry.observe(change)
         entry = change.entry
+        if entry.resource == CUSTOM_RESOURCE_DEFINITION.storage:
+            for sibling in self._definitions.siblings(entry):
+                self._push(sibling)
         if entry.resource == CLUSTER_ROLES:
             for role in self._aggregation.affected():
                 self._push(role)

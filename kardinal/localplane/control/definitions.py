@@ -6,14 +6,20 @@ its objects with it and ends the watches on them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from kardinal.localplane.apply import Writer, track_update
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.kinds import Registry, crds
+from kardinal.localplane.kinds import Registry, crds, naming
 from kardinal.localplane.objects import Deletion, DeletionOptions, is_terminating, release
+from kardinal.localplane.schemas import Validator
 from kardinal.localplane.storage import Change, Entry, Store
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Definitions"]
+
+_MANAGER = "kube-apiserver"
 
 
 class Definitions:
@@ -37,41 +43,87 @@ class Definitions:
         if change.type == "DELETED":
             self._registry.remove(document["spec"]["group"], document["spec"]["names"]["plural"])
             self._store.committed.history.close(change.entry.name)
-        else:
-            self._serve(document)
+            return
+        self._serve(document)
+        if change.previous is not None and _served_form(change.previous.decode()) != _served_form(document):
+            # What a watcher was told no longer holds; it comes back and is told anew.
+            self._store.committed.history.close(change.entry.name)
+
+    def siblings(self, entry: Entry) -> list[Entry]:
+        """The other definitions, which may wait for a name that this one gave up."""
+        found = self._store.entries(CUSTOM_RESOURCE_DEFINITION.storage)
+        return [other for other in found if other.name != entry.name]
 
     def reconcile(self, entry: Entry) -> None:
         if is_terminating(entry):
             self._tear_down(entry)
             return
         document = entry.decode()
-        if crds.accept(document, conflict=self._conflict(document), now=self._clock.now()):
-            self._store.put(CUSTOM_RESOURCE_DEFINITION.storage, document)
+        if naming.accept(document, others=self._others(document), now=self._clock.now()):
+            self._put(entry, document)
 
     def _tear_down(self, entry: Entry) -> None:
-        # A definition is named like the collection of its objects.
-        kind = self._registry.stored(entry.name)
-        for instance in self._store.entries(entry.name):
-            if kind is not None and not is_terminating(instance):
-                options = DeletionOptions(uid=instance.uid, policy="")
-                self._deletion.delete(kind, namespace=instance.namespace, name=instance.name, options=options)
-        if not self._store.entries(entry.name):
-            release(self._store, CUSTOM_RESOURCE_DEFINITION, entry, crds.CLEANUP_FINALIZER)
+        document = entry.decode()
+        if crds.CLEANUP_FINALIZER not in (document["metadata"].get("finalizers") or ()):
+            return
+        if not naming.is_established(document):
+            self._finish(entry, document, "NeverEstablished", "resource was never established")
+        elif self._delete_instances(entry.name):
+            self._finish(entry, document, "InstanceDeletionCompleted", "removed all instances")
+        else:
+            told = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
+            if self._told(document, "True", *told):
+                self._put(entry, document)
 
-    def _conflict(self, document: JsonObject) -> str | None:
-        """Whether the kind is already served under another name of the same group."""
-        group, names = document["spec"]["group"], document["spec"]["names"]
-        for kind in self._registry.kinds():
-            if kind.group == group and kind.plural != names["plural"] and kind.kind == names["kind"]:
-                return f'"{names["kind"]}" is already in use'
-        return None
+    def _delete_instances(self, storage: str) -> bool:
+        """Delete the objects of a definition, which is named like their collection; whether all are gone."""
+        kind = self._registry.stored(storage)
+        for instance in self._store.entries(storage):
+            if kind is not None and not is_terminating(instance):
+                options = DeletionOptions(uid=instance.uid, policy=None)
+                self._deletion.delete(kind, namespace=instance.namespace, name=instance.name, options=options)
+        return not self._store.entries(storage)
+
+    def _finish(self, entry: Entry, document: JsonObject, reason: str, message: str) -> None:
+        self._told(document, "False", reason, message)
+        release(self._store, CUSTOM_RESOURCE_DEFINITION, self._put(entry, document), crds.CLEANUP_FINALIZER)
+
+    def _put(self, entry: Entry, document: JsonObject) -> Entry:
+        """Write a status under the name of the server."""
+        writer = Writer(_MANAGER, self._clock.now(), "status", {"f:spec": {}})
+        managed = track_update(entry.decode(), document, by=writer, schema=CUSTOM_RESOURCE_DEFINITION.schema)
+        document["metadata"]["managedFields"] = managed
+        return self._store.put(CUSTOM_RESOURCE_DEFINITION.storage, document)
+
+    def _told(self, document: JsonObject, status: str, reason: str, message: str) -> bool:
+        """Say how far the deletion is; whether that is news."""
+        before = document["status"].get("conditions")
+        naming.set_condition(document, "Terminating", status, reason, message, now=self._clock.now())
+        return bool(document["status"]["conditions"] != before)
+
+    def _others(self, document: JsonObject) -> Iterator[JsonObject]:
+        """The other definitions of the group."""
+        for entry in self._store.entries(CUSTOM_RESOURCE_DEFINITION.storage):
+            other = entry.decode()
+            if entry.name != document["metadata"]["name"] and other["spec"]["group"] == document["spec"]["group"]:
+                yield other
 
     def _serve(self, document: JsonObject) -> None:
-        if not crds.is_established(document):
+        if not naming.is_established(document):
             return
-        kinds = crds.kinds_of(document)
-        served = {kind.version for kind in self._registry.kinds() if kind.qualified == document["metadata"]["name"]}
-        if served - {kind.version for kind in kinds}:
+        name = document["metadata"]["name"]
+        changed = document["metadata"].get("generation", 1) > 1
+        kinds = crds.kinds_of(document, outdated=lambda validator: changed and self._has_outdated(name, validator))
+        served = {kind.version for kind in self._registry.kinds() if kind.qualified == name}
+        if served != {kind.version for kind in kinds}:
             self._registry.remove(document["spec"]["group"], document["spec"]["names"]["plural"])
         for kind in kinds:
             self._registry.add(kind)
+
+    def _has_outdated(self, storage: str, validator: Validator) -> bool:
+        """Whether some object does not look as its schema has it now."""
+        return any((found := entry.decode()) != validator.filled(found) for entry in self._store.entries(storage))
+
+
+def _served_form(document: JsonObject) -> tuple[JsonObject, JsonObject]:
+    return document["spec"], document["status"].get("acceptedNames") or {}

@@ -1,108 +1,124 @@
-"""CustomResourceDefinitions: what must hold before one is stored, and the kinds it brings.
+"""CustomResourceDefinitions: what the server fills in, and the kinds they bring.
 
-A definition that could not be served in full (a schema that is not structural, a column without a path, a rule that
-does not compile) is refused when it is applied, naming the field; it is never stored and then half obeyed.
+One definition brings one kind per served version. Conversion strategy None: the versions of an object differ in their
+name only, and it is stored under that of the storage version. A kind goes by the names its definition was given
+(`naming`), not by those it asks for. Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from kardinal.localplane.documents import JsonObject, timestamp
-from kardinal.localplane.errors import Cause, InvalidSchema
+from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds.below import ScalePaths
 from kardinal.localplane.kinds.kind import Kind, View
-from kardinal.localplane.schemas import compile_validator
-from kardinal.localplane.tables import custom_columns
+from kardinal.localplane.kinds.naming import is_terminating, set_condition
+from kardinal.localplane.kinds.versions import precedence
+from kardinal.localplane.schemas import Validator, compile_validator, unknown_formats
 
-__all__ = ["CLEANUP_FINALIZER", "accept", "is_established", "kinds_of", "prepare", "problems"]
+__all__ = ["CLEANUP_FINALIZER", "fill", "kinds_of", "mark_deleted", "prepare", "warnings"]
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
-def prepare(document: JsonObject, *, old: JsonObject | None) -> None:
-    """Fill in what the real server fills in."""
-    spec = document["spec"] = {"conversion": {"strategy": "None"}, **(document.get("spec") or {})}
-    names = spec.get("names")
-    if isinstance(names, dict) and isinstance(names.get("kind"), str):
-        spec["names"] = {"singular": names["kind"].lower(), "listKind": f"{names['kind']}List", **names}
-    if old is None:
-        metadata = document["metadata"]
-        metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), CLEANUP_FINALIZER})
-        stored = [version["name"] for version in _versions(document) if version.get("storage")]
-        document["status"] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+def fill(spec: JsonObject) -> None:
+    """Complete the spec of a definition as its author would have."""
+    names: JsonObject = dict(spec.get("names") or {})
+    kind = names.get("kind") or ""
+    if kind:
+        names["singular"] = names.get("singular") or kind.lower()
+        names["listKind"] = names.get("listKind") or f"{kind}List"
+        spec["names"] = names
+    if spec.get("conversion") is None:
+        spec["conversion"] = {"strategy": "None"}
 
 
-def problems(document: JsonObject) -> list[Cause]:
-    """Everything that is wrong with a definition."""
-    spec = document.get("spec")
-    if not isinstance(spec, dict):
-        return [Cause("FieldValueRequired", "spec", "Required value")]
-    found = list(_missing(spec))
-    if found:
-        return found
-    names, versions = spec["names"], spec["versions"]
-    expected = f"{names['plural']}.{spec['group']}"
-    if document["metadata"].get("name") != expected:
-        found.append(
-            Cause(
-                "FieldValueInvalid",
-                "metadata.name",
-                f'Invalid value: "{document["metadata"].get("name")}": must be spec.names.plural+"."+spec.group',
-            )
-        )
-    if spec["scope"] not in {"Namespaced", "Cluster"}:
-        found.append(
-            Cause(
-                "FieldValueNotSupported",
-                "spec.scope",
-                f'Unsupported value: "{spec["scope"]}": supported values: "Cluster", "Namespaced"',
-            )
-        )
-    if sum(version.get("storage") is True for version in versions) != 1:
-        found.append(
-            Cause(
-                "FieldValueInvalid",
-                "spec.versions",
-                "Invalid value: must have exactly one version marked as storage version",
-            )
-        )
-    for index, version in enumerate(versions):
-        found += _schema_problems(version, f"spec.versions[{index}]")
-    return found
+def prepare(document: JsonObject, old: JsonObject | None) -> None:
+    """Set what is the server's to set: nothing has happened to a new definition yet."""
+    status: JsonObject = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
+    if old is not None:
+        status = dict(document.get("status") or old.get("status") or status)
+    stored = list(status.get("storedVersions") or ())
+    versions: list[JsonObject] = document["spec"].get("versions") or []
+    name = next((version.get("name") for version in versions if version.get("storage")), None)
+    if name is not None and name not in stored:
+        stored.append(name)
+    status["storedVersions"] = stored or None
+    document["status"] = status
 
 
-def kinds_of(document: JsonObject) -> list[Kind]:
-    """The kinds that a stored definition brings, one per served version."""
+def mark_deleted(document: JsonObject, *, now: datetime) -> None:
+    """A deleted definition waits until its objects are gone."""
+    finalizers = list(document["metadata"].get("finalizers") or ())
+    if CLEANUP_FINALIZER not in finalizers:
+        document["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    set_condition(document, "Terminating", "True", "InstanceDeletionPending", message, now=now)
+
+
+def warnings(document: JsonObject, *, old: JsonObject | None) -> tuple[str, ...]:
+    """What the author should know of a good definition: formats nobody judges."""
+    known = {name for schema in _schemas(old) for name in unknown_formats(schema)}
+    found = [name for schema in _schemas(document) for name in unknown_formats(schema)]
+    return tuple(f'unrecognized format "{name}"' for name in found if name not in known)
+
+
+def _schemas(document: JsonObject | None) -> list[JsonObject]:
+    """The different schemas of a definition."""
+    versions = (document or {}).get("spec", {}).get("versions") or []
+    schemas = [schema for version in versions if (schema := (version.get("schema") or {}).get("openAPIV3Schema"))]
+    return schemas[:1] if all(schema == schemas[0] for schema in schemas) else schemas
+
+
+def kinds_of(document: JsonObject, *, outdated: Callable[[Validator], bool] = lambda _: False) -> list[Kind]:
+    """The kinds that a stored definition brings, one per served version; the preferred one first.
+
+    Where versions differ in their schemas, or objects are `outdated` in the eyes of the one schema there is, an object
+    is read by the schema of the version it was stored in, whatever version is asked for.
+    """
     spec = document["spec"]
-    names = spec["names"]
     stored = next(f"{spec['group']}/{version['name']}" for version in spec["versions"] if version.get("storage"))
-    return [
-        Kind(
-            spec["group"],
-            version["name"],
-            names["kind"],
-            names["plural"],
-            singular=names.get("singular", names["kind"].lower()),
-            list_kind=names.get("listKind", f"{names['kind']}List"),
-            namespaced=spec["scope"] == "Namespaced",
-            short_names=tuple(names.get("shortNames", ())),
-            categories=tuple(names.get("categories", ())),
-            status="status" in version.get("subresources", {}),
-            scale=_scale(version.get("subresources", {}).get("scale")),
-            custom=True,
-            generation=True,
-            unconditional_update=False,
-            view=None if version.get("storage") else _version_view(f"{spec['group']}/{version['name']}", stored),
-            selectable_fields=tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ()),
-            deprecation=_deprecation(spec, version),
-            column_definitions=tuple(version.get("additionalPrinterColumns", ())),
-            custom_schema=version.get("schema", {}).get("openAPIV3Schema"),
-        )
-        for version in spec["versions"]
-        if version.get("served")
-    ]
+    served = sorted((one for one in spec["versions"] if one.get("served")), key=lambda one: precedence(one["name"]))
+    schemas = _schemas(document)
+    readers: dict[str, Validator] = {}
+    if len(schemas) > 1 or any(outdated(compile_validator(schema)) for schema in schemas):
+        readers = {
+            f"{spec['group']}/{version['name']}": compile_validator(version["schema"]["openAPIV3Schema"])
+            for version in spec["versions"]
+        }
+    return [_kind(document, version, stored, readers) for version in served]
+
+
+def _kind(document: JsonObject, version: JsonObject, stored: str, readers: Mapping[str, Validator]) -> Kind:
+    spec = document["spec"]
+    names = (document.get("status") or {}).get("acceptedNames") or spec["names"]
+    api_version = f"{spec['group']}/{version['name']}"
+    subresources: JsonObject = version.get("subresources") or {}
+    schema: JsonObject = version["schema"]["openAPIV3Schema"]
+    return Kind(
+        spec["group"],
+        version["name"],
+        names["kind"],
+        names["plural"],
+        singular=names.get("singular") or "",
+        list_kind=names.get("listKind") or "",
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        status="status" in subresources,
+        custom=True,
+        generation=True,
+        unconditional_update=False,
+        view=_view(api_version, stored, readers),
+        selectable_fields=tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ()),
+        deprecation=_deprecation(spec, version),
+        terminating=is_terminating(document),
+        scale=_scale(subresources.get("scale")),
+        column_definitions=tuple(version.get("additionalPrinterColumns") or ()),
+        custom_schema=schema,
+    )
 
 
 def _scale(paths: JsonObject | None) -> ScalePaths | None:
@@ -112,93 +128,36 @@ def _scale(paths: JsonObject | None) -> ScalePaths | None:
 
 
 def _deprecation(spec: JsonObject, version: JsonObject) -> str:
+    """What users of a deprecated version are told."""
     if not version.get("deprecated"):
         return ""
-    named = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
-    return str(version.get("deprecationWarning") or f"{named} is deprecated")
-
-
-def is_established(document: JsonObject) -> bool:
-    return any(
-        condition["type"] == "Established" and condition["status"] == "True"
-        for condition in document.get("status", {}).get("conditions", ())
-    )
-
-
-def accept(document: JsonObject, *, conflict: str | None, now: datetime) -> bool:
-    """Accept the names of a definition, or say what they collide with; whether anything changed."""
-    spec, status = document["spec"], document.setdefault("status", {})
-    moment = timestamp(now)
-    if conflict is None:
-        wanted = [
-            _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", moment),
-            _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", moment),
-        ]
-    else:
-        wanted = [
-            _condition("NamesAccepted", "False", "NameConflict", conflict, moment),
-            _condition("Established", "False", "NotAccepted", "not all names are accepted", moment),
-        ]
-    current = {condition["type"]: condition for condition in status.get("conditions", ())}
-    changed = False
-    for condition in wanted:
-        old = current.get(condition["type"], {})
-        if (old.get("status"), old.get("reason")) != (condition["status"], condition["reason"]):
-            current[condition["type"]] = condition
-            changed = True
-    names = spec["names"] if conflict is None else {"plural": "", "kind": ""}
-    stored = [version["name"] for version in spec["versions"] if version.get("storage")]
-    if status.get("acceptedNames") != names or not set(stored) <= set(status.get("storedVersions", ())):
-        changed = True
-    status["conditions"] = list(current.values())
-    status["acceptedNames"] = names
-    status["storedVersions"] = sorted({*status.get("storedVersions", ()), *stored})
-    return changed
-
-
-def _version_view(api_version: str, stored: str) -> View:
-    """Conversion strategy None: versions differ in their name only."""
-    return View(
-        version=stored.rpartition("/")[2],
-        inward=lambda document: document | {"apiVersion": stored},
-        outward=lambda document: document | {"apiVersion": api_version},
-    )
-
-
-def _condition(kind: str, status: str, reason: str, message: str, moment: str) -> JsonObject:
-    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": moment}
-
-
-def _versions(document: JsonObject) -> list[JsonObject]:
-    versions = document["spec"].get("versions")
-    return [version for version in versions if isinstance(version, dict)] if isinstance(versions, list) else []
-
-
-def _missing(spec: JsonObject) -> list[Cause]:
-    names = spec.get("names")
-    required: list[tuple[str, Any]] = [
-        ("spec.group", spec.get("group")),
-        ("spec.scope", spec.get("scope")),
-        ("spec.versions", spec.get("versions")),
-        ("spec.names.plural", names.get("plural") if isinstance(names, dict) else None),
-        ("spec.names.kind", names.get("kind") if isinstance(names, dict) else None),
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    told = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    better: list[Any] = [
+        other["name"]
+        for other in spec["versions"]
+        if other.get("served")
+        and not other.get("deprecated")
+        and precedence(other["name"]) < precedence(version["name"])
     ]
-    causes = [Cause("FieldValueRequired", path, "Required value") for path, value in required if not value]
-    if not isinstance(spec.get("versions"), list):
-        return causes
-    for index, version in enumerate(spec["versions"]):
-        if not isinstance(version, dict) or not isinstance(version.get("name"), str):
-            causes.append(Cause("FieldValueRequired", f"spec.versions[{index}].name", "Required value"))
-    return causes
+    if not better:
+        return told
+    return f"{told}; use {spec['group']}/{min(better, key=precedence)} {spec['names']['kind']}"
 
 
-def _schema_problems(version: JsonObject, path: str) -> list[Cause]:
-    schema = version.get("schema", {}).get("openAPIV3Schema")
-    if not isinstance(schema, dict):
-        return [Cause("FieldValueRequired", f"{path}.schema.openAPIV3Schema", "Required value: schemas are required")]
-    try:
-        compile_validator(schema)
-        custom_columns(version.get("additionalPrinterColumns", []), field=f"{path}.additionalPrinterColumns")
-    except InvalidSchema as error:
-        return list(error.causes)
-    return []
+def _view(api_version: str, stored: str, readers: Mapping[str, Validator]) -> View | None:
+    """How a version is kept; None when objects are read as they are stored."""
+    if api_version == stored and not readers:
+        return None
+
+    def outward(document: JsonObject) -> JsonObject:
+        reader = readers.get(document["apiVersion"])
+        return (document if reader is None else reader.filled(document)) | {"apiVersion": api_version}
+
+    return View(
+        stored.rpartition("/")[2],
+        inward=lambda document: document | {"apiVersion": stored},
+        outward=outward,
+        own=api_version == stored,
+    )

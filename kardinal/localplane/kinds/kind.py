@@ -52,11 +52,15 @@ class Typed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one kind is kept in the form of another, of some version (events of both groups are the same objects)."""
+    """How one kind is kept in the form of another, of some version (events of both groups are the same objects).
+
+    `own`: the form is its own, and only what older schemas left in it is put right on the way out.
+    """
 
     version: str
     inward: Callable[[JsonObject], JsonObject]
     outward: Callable[[JsonObject], JsonObject]
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class Kind:
     `enforced`: False for what would have a say in other requests on a real server, and has none here.
     `selectable_fields`: what its objects may be selected by, besides name and namespace.
     `deprecation`: what everybody is told who uses this version.
+    `terminating`: its definition is being deleted, and no object may be created any more.
     """
 
     group: str
@@ -100,6 +105,7 @@ class Kind:
     enforced: bool = True
     selectable_fields: tuple[str, ...] = ()
     deprecation: str = ""
+    terminating: bool = False
     view: View | None = field(default=None, compare=False, repr=False)
     typed: Typed | None = field(default=None, compare=False, repr=False)
     custom_schema: JsonObject | None = field(default=None, compare=False, repr=False)
@@ -145,7 +151,7 @@ class Kind:
     def columns(self) -> tuple[Column, ...]:
         """What `kubectl get` prints."""
         if self.custom:
-            return custom_columns(list(self.column_definitions), field="spec.versions[0].additionalPrinterColumns")
+            return custom_columns(self.column_definitions)
         return builtin_columns(self.group, self.kind)
 
     @property
@@ -156,4 +162,4 @@ class Kind:
     @cached_property
     def validator(self) -> Validator | None:
         """What judges an object by the schema of its CRD."""
-        return None if self.custom_schema is None else compile_validator(self.custom_schema)
+        return None if self.custom_schema is None else compile_validator(self.custom_schema, scale=self.scale)

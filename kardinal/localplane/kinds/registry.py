@@ -43,7 +43,10 @@ class Registry:
 
     def stored(self, storage: str) -> Kind | None:
         """The kind in whose form the objects of a collection are kept."""
-        return next((kind for kind in self._paths.values() if kind.storage == storage and kind.view is None), None)
+        return next(
+            (kind for kind in self._paths.values() if kind.storage == storage and (kind.view is None or kind.view.own)),
+            None,
+        )
 
     def kinds(self) -> list[Kind]:
         return list(self._paths.values())

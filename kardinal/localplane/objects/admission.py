@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.kinds import Kind, crds
+from kardinal.localplane.kinds import Kind, crds, specification
 from kardinal.localplane.objects import roles
 from kardinal.localplane.objects.event_rules import event_problems
 from kardinal.localplane.objects.metadata import invalid
 from kardinal.localplane.objects.names import finalizer_problems
 
-__all__ = ["admit"]
+__all__ = ["admit", "notes"]
 
 EVENTS = "events"
 
@@ -47,8 +47,14 @@ def _namespace(document: JsonObject, old: JsonObject | None) -> list[Cause]:
 
 
 def _definition(document: JsonObject, old: JsonObject | None) -> list[Cause]:
-    crds.prepare(document, old=old)
-    return crds.problems(document)
+    return specification.problems(document, old=old)
+
+
+def notes(kind: Kind, document: JsonObject, *, old: JsonObject | None) -> tuple[str, ...]:
+    """What the author of a good document should know all the same."""
+    if (kind.group, kind.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        return crds.warnings(document, old=old)
+    return ()
 
 
 _ADMISSIONS: dict[tuple[str, str], Admission] = {

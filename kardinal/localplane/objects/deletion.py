@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kardinal.localplane import statuses
-from kardinal.localplane.builtin import NAMESPACE
+from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.documents import JsonObject, timestamp
-from kardinal.localplane.kinds import Kind
+from kardinal.localplane.kinds import Kind, crds
 from kardinal.localplane.objects.deletion_options import FOREGROUND, ORPHAN, DeletionOptions
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
@@ -59,11 +59,13 @@ class Deletion:
         changed = _set_policy(metadata, options.policy)
         if "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = timestamp(self._clock.now())
-            if kind.generation:
+            if kind is CUSTOM_RESOURCE_DEFINITION:
+                crds.mark_deleted(document, now=self._clock.now())
+            elif kind.generation:
                 metadata["generation"] = metadata.get("generation", 0) + 1
             if kind is NAMESPACE:
                 document.setdefault("status", {})["phase"] = "Terminating"
-            else:
+            elif kind is not CUSTOM_RESOURCE_DEFINITION:
                 metadata["deletionGracePeriodSeconds"] = 0
             changed = True
         if not changed:
@@ -101,7 +103,7 @@ def _is_held(kind: Kind, metadata: JsonObject, *, policy: str | None) -> bool:
     finalizers = set(metadata.get("finalizers") or ())
     if policy is not None:
         finalizers -= {FOREGROUND, ORPHAN}
-    return bool(finalizers or policy or kind is NAMESPACE)
+    return bool(finalizers or policy or kind in (NAMESPACE, CUSTOM_RESOURCE_DEFINITION))
 
 
 def _set_policy(metadata: JsonObject, policy: str | None) -> bool:

@@ -23,7 +23,7 @@ from kardinal.localplane.documents import JsonObject, timestamp
 from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects import metadata as rules
-from kardinal.localplane.objects.admission import admit
+from kardinal.localplane.objects.admission import admit, notes
 from kardinal.localplane.objects.composition import (
     check_preconditions,
     check_type,
@@ -123,6 +123,7 @@ class Objects:
             said = None if applied else document
             self._track(kind, document, live=None, subresource="", options=options, said=said)
             self._admit(kind, document, old=None, options=options)
+            warnings += notes(kind, document, old=None)
             if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
                 raise statuses.already_exists(kind, name)
             return Written(self._commit(kind, document, options=options), warnings, created=True)
@@ -240,13 +241,15 @@ class Objects:
         metadata = document["metadata"]
         rules.keep_server_fields(metadata, live=live["metadata"])
         metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
-        document, warnings = self._shaped(kind, document, old=live, source=source)
+        document, warnings = self._shaped(kind, document, old=live, source=source, subresource=subresource)
         # What the real server puts back on every other write is what this one is about.
         before = live | {"spec": document["spec"]} if subresource == "finalize" else live
         spoken = None if said is None else claimed(kind, document, said=said, subresource=subresource)
         with statuses.warning(*warnings):
             self._track(kind, document, live=live, subresource=subresource, options=options, said=spoken)
             self._admit(kind, document, old=before, options=options)
+        if not subresource:
+            warnings += notes(kind, document, old=live)
         if same(document, live):
             return Written(entry, warnings)
         metadata = document["metadata"]
@@ -283,19 +286,21 @@ class Objects:
         return Writer(options.manager, self._clock.now(), subresource, ignored, versions, blank)
 
     def _shaped(
-        self, kind: Kind, document: JsonObject, *, old: JsonObject | None, source: Source
+        self, kind: Kind, document: JsonObject, *, old: JsonObject | None, source: Source, subresource: str = ""
     ) -> tuple[JsonObject, tuple[str, ...]]:
         """The document in the shape of its kind; raises for what its schema says is wrong with it."""
         if kind.typed is not None:
             return document, source.judge()
         unknown = rules.prune(document["metadata"])
         causes = _metadata_problems(kind, document["metadata"], old=old)
+        noted: tuple[str, ...] = ()
         if kind.validator is not None:
-            outcome = kind.validator.process(document, old=old)
+            outcome = kind.validator.process(document, old=old, subresource=subresource)
             document = outcome.object
             unknown += outcome.unknown_fields
             causes += outcome.causes
-        warnings = source.judge(*unknown_fields(unknown))
+            noted = outcome.warnings
+        warnings = source.judge(*unknown_fields(unknown)) + noted
         if causes:
             with statuses.warning(*warnings):
                 raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
@@ -310,7 +315,7 @@ class Objects:
             causes = _metadata_problems(kind, metadata, old=old) + kind.typed.problems(document, old=old)
         if not causes:
             options.guard(document, old)
-            causes = admit(kind, document, old=old)
+        causes += admit(kind, document, old=old)
         if causes:
             # What is kept in the form of another kind is judged as one.
             judged = kind if kind.custom or kind.view is None else replace(kind, group="")
@@ -344,6 +349,9 @@ class Objects:
         return name
 
     def _require_open_namespace(self, kind: Kind, namespace: str, *, name: str) -> None:
+        if kind.terminating:
+            words = "create not allowed while custom resource definition is terminating"
+            raise statuses.forbidden(kind, name, words)
         if not kind.namespaced:
             return
         entry = self._store.get(NAMESPACE.storage, namespace="", name=namespace)

@@ -2,44 +2,58 @@
 
 A path is a chain of `(parent, step)` pairs ending in None, the root: a step down costs one small tuple, and only a path
 that ends up in an error is ever rendered. The sentences are those that kubectl shows after the field; scripts and
-people match on them, so every module takes them from here. Design: local-plane.md 2.3, errors.
+people match on them, so every module takes them from here. Values are shown as a Go program shows them.
+Design: local-plane.md 2.3, errors.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import orjson
+from collections.abc import Iterable
+from typing import Any, Final
 
 from kardinal.localplane.errors import Cause
+from kardinal.localplane.schemas.printing import quoted, shown
 
 __all__ = [
+    "NOWHERE",
+    "OMITTED",
+    "MapKey",
     "Path",
+    "blocks_rules",
     "duplicate",
-    "for_reason",
     "forbidden",
     "invalid",
     "not_supported",
     "render",
     "required",
-    "too_few",
     "too_long",
     "too_many",
     "type_invalid",
-    "type_name",
 ]
 
 Path = tuple[Any, str | int] | None
 
-_TYPE_NAMES = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
+NOWHERE: Final = "<nil>"
+"""The field of a cause that is about no field."""
+
+OMITTED: Final = object()
+"""In place of a value that a sentence does not repeat."""
+
+_BLOCKING: Final = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+
+
+class MapKey(str):
+    """A step to an entry of a map, told apart from a field: `labels[app]`."""
+
+    __slots__ = ()
 
 
 def render(path: Path) -> str:
@@ -47,72 +61,49 @@ def render(path: Path) -> str:
     parts: list[str] = []
     while path is not None:
         path, step = path
-        parts.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+        parts.append(f"[{step}]" if isinstance(step, (int, MapKey)) else f".{step}")
     return "".join(reversed(parts)).removeprefix(".")
 
 
-def type_name(value: Any) -> str:
-    """The JSON type of a decoded value."""
-    return _TYPE_NAMES[type(value)]
+def invalid(field: str, value: Any, detail: str) -> Cause:
+    seen = "Invalid value" if value is OMITTED else f"Invalid value: {shown(value)}"
+    return Cause("FieldValueInvalid", field or NOWHERE, f"{seen}: {detail}")
 
 
-def invalid(path: Path, value: Any, detail: str) -> Cause:
-    return Cause("FieldValueInvalid", render(path) or "<nil>", f"Invalid value: {_shown(value)}: {detail}")
+def type_invalid(field: str, value: str, detail: str) -> Cause:
+    """A value of another JSON type than the schema says; `value` is the type found, or a text of the wrong format."""
+    return Cause("FieldValueTypeInvalid", field or NOWHERE, f"Invalid value: {quoted(value)}: {detail}")
 
 
-def type_invalid(path: Path, value: Any, expected: str) -> Cause:
-    """A value of another JSON type than the schema says; only the type found is shown."""
-    found = type_name(value)
-    field = render(path)
-    detail = f'{field} in body must be of type {expected}: "{found}"'
-    return Cause("FieldValueTypeInvalid", field or "<nil>", f'Invalid value: "{found}": {detail}')
+def required(field: str, detail: str = "") -> Cause:
+    return Cause("FieldValueRequired", field or NOWHERE, f"Required value: {detail}" if detail else "Required value")
 
 
-def required(path: Path, detail: str = "") -> Cause:
-    return Cause("FieldValueRequired", render(path), f"Required value: {detail}" if detail else "Required value")
+def forbidden(field: str, detail: str) -> Cause:
+    return Cause("FieldValueForbidden", field or NOWHERE, f"Forbidden: {detail}")
 
 
-def forbidden(path: Path, detail: str) -> Cause:
-    return Cause("FieldValueForbidden", render(path), f"Forbidden: {detail}")
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
+    listed = ", ".join(map(quoted, supported))
+    message = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    return Cause("FieldValueNotSupported", field or NOWHERE, message)
 
 
-def not_supported(path: Path, value: Any, supported: list[Any]) -> Cause:
-    listed = ", ".join(_shown(item) for item in supported)
-    return Cause(
-        "FieldValueNotSupported", render(path), f"Unsupported value: {_shown(value)}: supported values: {listed}"
-    )
+def too_long(field: str, limit: int) -> Cause:
+    unit = "byte" if limit == 1 else "bytes"
+    return Cause("FieldValueTooLong", field or NOWHERE, f"Too long: may not be more than {limit} {unit}")
 
 
-def too_long(path: Path, limit: int) -> Cause:
-    return Cause("FieldValueTooLong", render(path), f"Too long: may not be more than {limit} bytes")
+def too_many(field: str, actual: int, limit: int) -> Cause:
+    unit = "item" if limit == 1 else "items"
+    return Cause("FieldValueTooMany", field or NOWHERE, f"Too many: {actual}: must have at most {limit} {unit}")
 
 
-def too_many(path: Path, actual: int, limit: int) -> Cause:
-    return Cause("FieldValueTooMany", render(path), f"Too many: {actual}: must have at most {limit} items")
+def duplicate(field: str, value: Any) -> Cause:
+    seen = "Duplicate value" if value is OMITTED else f"Duplicate value: {shown(value)}"
+    return Cause("FieldValueDuplicate", field or NOWHERE, seen)
 
 
-def too_few(path: Path, value: Any, limit: int, what: str) -> Cause:
-    return invalid(path, value, f"{render(path)} in body should have at least {limit} {what}")
-
-
-def duplicate(path: Path, value: Any) -> Cause:
-    return Cause("FieldValueDuplicate", render(path), f"Duplicate value: {_shown(value)}")
-
-
-def for_reason(reason: str, path: Path, value: Any, detail: str) -> Cause:
-    """The cause for a rule that names its own reason; an object or list at fault is not repeated."""
-    match reason:
-        case "FieldValueForbidden":
-            return forbidden(path, detail)
-        case "FieldValueRequired":
-            return required(path, detail)
-        case "FieldValueDuplicate":
-            return duplicate(path, value)
-        case _ if isinstance(value, dict | list):
-            return Cause("FieldValueInvalid", render(path) or "<nil>", f"Invalid value: {detail}")
-        case _:
-            return invalid(path, value, detail)
-
-
-def _shown(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+def blocks_rules(causes: Iterable[Cause]) -> bool:
+    """Whether the object is too broken for its CEL rules to be asked."""
+    return any(cause.reason in _BLOCKING for cause in causes)

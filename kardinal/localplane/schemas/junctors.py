@@ -1,58 +1,114 @@
 """allOf, anyOf, oneOf and not: conditions on a value that neither prune nor default it.
 
-The structural dialect lets these only restrict what the schema around them has already typed, so each branch is a tree
-of nodes that preserves everything and whose result is thrown away. Design: local-plane.md 2.3 (CRDs).
+When no branch of an anyOf or oneOf holds, the server tells that, and what is wrong in the branch that came closest:
+the one in which most checks passed. The branches know the old value too, and forgive in it what an update leaves alone.
+Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from kardinal.localplane.schemas.causes import Path, invalid, render
-from kardinal.localplane.schemas.nodes import Judge, Node, Report
+from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause
+from kardinal.localplane.schemas.causes import NOWHERE
+from kardinal.localplane.schemas.printing import quoted
 
-__all__ = ["all_of", "any_of", "negation", "one_of"]
-
-
-def all_of(branches: tuple[Node, ...]) -> Judge:
-    def judge(value: Any, path: Path, report: Report) -> None:
-        for branch in branches:
-            branch.process(value, path, report)
-
-    return judge
+__all__ = ["Branch", "Junctors", "compile_junctors"]
 
 
-def any_of(branches: tuple[Node, ...]) -> Judge:
-    def judge(value: Any, path: Path, report: Report) -> None:
-        if not any(_accepts(branch, value, path) for branch in branches):
-            _refuse(value, path, report, "must validate at least one schema (anyOf)")
+class Branch(Protocol):
+    """A condition: adds what is wrong with a value and counts what is right."""
 
-    return judge
+    def judge(self, value: Any, old: Any, path: str, causes: list[Cause]) -> int: ...
 
 
-def one_of(branches: tuple[Node, ...]) -> Judge:
-    def judge(value: Any, path: Path, report: Report) -> None:
-        count = sum(_accepts(branch, value, path) for branch in branches)
-        if count != 1:
-            found = "Found none valid" if count == 0 else f"Found {count} valid alternatives"
-            _refuse(value, path, report, f"must validate one and only one schema (oneOf). {found}")
-
-    return judge
+_Verdict = tuple[list[Cause], int]
 
 
-def negation(branch: Node) -> Judge:
-    def judge(value: Any, path: Path, report: Report) -> None:
-        if _accepts(branch, value, path):
-            _refuse(value, path, report, "must not validate the schema (not)")
+@dataclass(frozen=True, slots=True)
+class Junctors:
+    """The conditions of one schema node."""
 
-    return judge
+    any_of: tuple[Branch, ...]
+    one_of: tuple[Branch, ...]
+    all_of: tuple[Branch, ...]
+    negated: Branch | None
+
+    def judge(self, value: Any, old: Any, path: str, causes: list[Cause]) -> int:
+        passed = 1
+        if self.any_of:
+            passed += self._any(value, old, path, causes)
+        if self.one_of:
+            passed += self._one(value, old, path, causes)
+        if self.all_of:
+            passed += self._all(value, old, path, causes)
+        if self.negated is not None and not _ask(self.negated, value, old, path)[0]:
+            _refuse(path, "must not validate the schema (not)", causes)
+        return passed
+
+    def _any(self, value: Any, old: Any, path: str, causes: list[Cause]) -> int:
+        closest: _Verdict | None = None
+        for branch in self.any_of:
+            found, passed = verdict = _ask(branch, value, old, path)
+            if not found:
+                return passed
+            if closest is None or passed > closest[1]:
+                closest = verdict
+        _refuse(path, "must validate at least one schema (anyOf)", causes)
+        return _tell(closest, causes)
+
+    def _one(self, value: Any, old: Any, path: str, causes: list[Cause]) -> int:
+        valid: list[_Verdict] = []
+        closest: _Verdict | None = None
+        for branch in self.one_of:
+            found, passed = verdict = _ask(branch, value, old, path)
+            if not found:
+                valid.append(verdict)
+                closest = None
+            elif not valid and (closest is None or passed > closest[1]):
+                closest = verdict
+        if len(valid) == 1:
+            return valid[0][1]
+        told = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+        _refuse(path, f"must validate one and only one schema (oneOf). {told}", causes)
+        return _tell(closest, causes)
+
+    def _all(self, value: Any, old: Any, path: str, causes: list[Cause]) -> int:
+        verdicts = [_ask(branch, value, old, path) for branch in self.all_of]
+        failed = [verdict for verdict in verdicts if verdict[0]]
+        passed = sum(_tell(verdict, causes) for verdict in verdicts)
+        if failed:
+            none = ". None validated" if len(failed) == len(verdicts) else ""
+            _refuse(path, f"must validate all the schemas (allOf){none}", causes)
+        return passed
 
 
-def _accepts(branch: Node, value: Any, path: Path) -> bool:
-    trial = Report()
-    branch.process(value, path, trial)
-    return not trial.causes
+def _ask(branch: Branch, value: Any, old: Any, path: str) -> _Verdict:
+    found: list[Cause] = []
+    passed = branch.judge(value, old, path, found)
+    return found, passed
 
 
-def _refuse(value: Any, path: Path, report: Report, words: str) -> None:
-    report.add(path, invalid(path, value, f'"{render(path)}" {words}'))
+def _tell(verdict: _Verdict | None, causes: list[Cause]) -> int:
+    if verdict is None:
+        return 0
+    causes += verdict[0]
+    return verdict[1]
+
+
+def _refuse(path: str, words: str, causes: list[Cause]) -> None:
+    causes.append(Cause("FieldValueInvalid", NOWHERE, f'Invalid value: "": {quoted(path)} {words}'))
+
+
+def compile_junctors(schema: JsonObject, compile_branch: Callable[[JsonObject], Branch]) -> Junctors | None:
+    """The conditions of a schema; None when it has none."""
+    any_of, one_of, all_of = (
+        tuple(map(compile_branch, schema.get(keyword) or ())) for keyword in ("anyOf", "oneOf", "allOf")
+    )
+    negated = compile_branch(schema["not"]) if schema.get("not") is not None else None
+    if not any_of and not one_of and not all_of and negated is None:
+        return None
+    return Junctors(any_of, one_of, all_of, negated)

@@ -1,35 +1,34 @@
 """Structural schemas: what the server does to every object of a kind before it stores it.
 
-`compile_schema` runs once when a kind appears and refuses a schema that a real server would refuse. `process` then
-prunes, defaults and validates an object in one walk and never changes its argument. On an update, a fault in a part
-of the object that the update leaves alone is forgiven, as real servers do (validation ratcheting): a CRD may
-be tightened without locking out status writes to older objects. CEL rules are the business of `rules`.
-Design: local-plane.md 2.3 and 4.
+An object is pruned and defaulted first (`shaping`), then judged (`judging`, `embedded`, `twins`); the argument is never
+changed. A status is judged apart from the rest of its object, since only the status was written. CEL rules are the
+business of `rules`. Design: local-plane.md 2.3 and 4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.errors import Cause, InvalidSchema
-from kardinal.localplane.schemas.causes import Path, render
-from kardinal.localplane.schemas.compile import Compiler
-from kardinal.localplane.schemas.nodes import Node, Report
+from kardinal.localplane.errors import Cause
+from kardinal.localplane.schemas.causes import NOWHERE, render
+from kardinal.localplane.schemas.correlation import ABSENT
+from kardinal.localplane.schemas.embedded import Embedded, compile_embedded
+from kardinal.localplane.schemas.judging import Judge, compile_judge
+from kardinal.localplane.schemas.shaping import Report, Shape, compile_shape
+from kardinal.localplane.schemas.twins import Twins, compile_twins
 
-__all__ = ["Outcome", "Structural", "compile_schema"]
-
-_ABSENT = object()
+__all__ = ["Shaped", "Structural", "below", "compile_schema"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The object to store, the fields that were dropped from it, and why it may not be stored after all."""
+class Shaped:
+    """The object as its schema has it, the fields that were dropped from it, and whether doubles are in it."""
 
     object: JsonObject
     unknown_fields: tuple[str, ...]
-    causes: tuple[Cause, ...]
+    doubles: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +36,55 @@ class Structural:
     """One compiled schema."""
 
     source: JsonObject
-    root: Node
+    shape: Shape
+    root: Judge
+    embedded: Embedded | None
+    twins: Twins | None
 
-    def process(self, obj: JsonObject, *, old: JsonObject | None = None) -> Outcome:
-        """The pruned, defaulted and validated object; apiVersion, kind and metadata pass through untouched."""
+    def shaped(self, obj: JsonObject) -> Shaped:
+        """The pruned and defaulted object; apiVersion, kind and metadata pass through untouched."""
         report = Report()
-        result = self.root.process(obj, None, report)
-        causes = report.causes
-        if causes and old is not None:
-            causes = [(path, cause) for path, cause in causes if not _unchanged(path, result, old)]
-        return Outcome(
-            object=result,
-            unknown_fields=tuple(sorted(render(path) for path in report.unknown)),
-            causes=tuple(cause for _, cause in causes),
-        )
+        result = self.shape.shaped(obj, None, report)
+        return Shaped(result, tuple(sorted(map(render, report.unknown))), doubles=report.doubles)
+
+    def judged(self, obj: JsonObject, *, old: JsonObject | None, status: bool) -> list[Cause]:
+        """What the keywords of the schema say against a shaped object, or against its status alone."""
+        return self._status(obj, old) if status else self._whole(obj, old)
+
+    def settled(self, obj: JsonObject, *, old: JsonObject | None, status: bool) -> list[Cause]:
+        """What is wrong with embedded objects and with the elements of sets and keyed lists."""
+        causes = list(self.embedded.find(obj)) if self.embedded is not None and not status else []
+        twins = list(self.twins.find(obj)) if self.twins is not None else []
+        if twins and self.twins is not None and (old is None or not any(self.twins.find(old))):
+            causes += twins
+        return causes
+
+    def _whole(self, obj: JsonObject, old: JsonObject | None) -> list[Cause]:
+        causes: list[Cause] = []
+        self.root.judge(obj, ABSENT if old is None else old, "", causes)
+        return causes
+
+    def _status(self, obj: JsonObject, old: JsonObject | None) -> list[Cause]:
+        judge = self.root.fields.get("status")
+        if judge is None or "status" not in obj:
+            return []
+        before: Any = ABSENT if old is None else old.get("status", ABSENT)
+        causes: list[Cause] = []
+        judge.judge(obj["status"], before, "", causes)
+        return [below(cause, "status") for cause in causes]
 
 
-def compile_schema(source: JsonObject, *, field: str) -> Structural:
-    """The schema ready for use, or every reason why it is none, below `field` of the CRD."""
-    compiler = Compiler()
-    root = compiler.root(source, field)
-    if compiler.causes:
-        raise InvalidSchema(compiler.causes)
-    return Structural(source, root)
+def below(cause: Cause, field: str) -> Cause:
+    """A cause whose field was counted from somewhere below the root."""
+    return replace(cause, field=field if cause.field == NOWHERE else f"{field}.{cause.field.removeprefix('.')}")
 
 
-def _unchanged(path: Path, new: Any, old: Any) -> bool:
-    """Whether the value at the path, or anything above it, is what it was."""
-    steps: list[str | int] = []
-    while path is not None:
-        path, step = path
-        steps.append(step)
-    while steps:
-        step = steps.pop()
-        # Elements of a list cannot be matched by their index, so only the whole list counts.
-        if isinstance(step, int) or not isinstance(new, dict) or not isinstance(old, dict):
-            return bool(new == old)
-        new, old = new.get(step, _ABSENT), old.get(step, _ABSENT)
-    return bool(new == old)
+def compile_schema(source: JsonObject) -> Structural:
+    """The schema ready for use."""
+    return Structural(
+        source,
+        shape=compile_shape(source, root=True),
+        root=compile_judge(source),
+        embedded=compile_embedded(source, root=True),
+        twins=compile_twins(source),
+    )

@@ -1,24 +1,41 @@
-"""One object against everything its kind says about it: schema first, then the CEL rules.
+"""One object against everything its kind says about it: its schema, its scale paths, then its CEL rules.
 
 Compiling a schema costs milliseconds and depends on nothing but its text, so the result is shared by every kind, plane
-and restart of the process that meets the same text again.
+and restart of the process that meets the same text again. Rules are asked last, and not at all of an object that is
+too broken for them; the answer then says so. Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import orjson
 
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.errors import Cause
+from kardinal.localplane.schemas.causes import NOWHERE, blocks_rules, invalid
 from kardinal.localplane.schemas.rules import Rules, compile_rules
-from kardinal.localplane.schemas.structural import Outcome, Structural, compile_schema
+from kardinal.localplane.schemas.scale import Scaled, scale_causes
+from kardinal.localplane.schemas.shaping import with_whole_numbers
+from kardinal.localplane.schemas.structural import Structural, compile_schema
 
-__all__ = ["Validator", "compile_validator"]
+__all__ = ["Outcome", "Validator", "compile_validator"]
 
-# The real server reports faults of a CRD's schema under this path when the CRD has one version.
-SCHEMA_FIELD = "spec.validation.openAPIV3Schema"
+_UNASKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The object to store, the fields that were dropped from it, why it may not be stored after all, and warnings."""
+
+    object: JsonObject
+    unknown_fields: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +44,38 @@ class Validator:
 
     structural: Structural
     rules: Rules
+    scale: Scaled | None = None
 
-    def process(self, document: JsonObject, *, old: JsonObject | None) -> Outcome:
-        """Prune, default and validate; the document itself is left alone."""
-        outcome = self.structural.process(document, old=old)
-        if outcome.causes or not self.rules:
-            return outcome
-        return replace(outcome, causes=self.rules.validate(outcome.object, old=old))
+    def filled(self, document: JsonObject) -> JsonObject:
+        """A stored document as it is read: with the defaults its schema has gained since."""
+        return self.structural.shaped(document).object
+
+    def process(self, document: JsonObject, *, old: JsonObject | None, subresource: str = "") -> Outcome:
+        """Prune, default and validate; the document itself is left alone. A status is judged alone."""
+        shaped = self.structural.shaped(document)
+        obj, status = shaped.object, subresource == "status"
+        causes = self.structural.judged(obj, old=old, status=status)
+        if self.scale is not None:
+            causes += scale_causes(self.scale, obj, status=status)
+        causes += self.structural.settled(obj, old=old, status=status)
+        warnings: tuple[str, ...] = ()
+        if self.rules and blocks_rules(causes):
+            causes.append(invalid(NOWHERE, None, _UNASKED))
+        elif self.rules:
+            judgement = self.rules.judge(obj, old=old)
+            causes += judgement.causes
+            warnings = tuple(f"{cause.field}: {cause.message}" for cause in judgement.forgiven)
+        if shaped.doubles:
+            obj = with_whole_numbers(obj)
+        return Outcome(obj, shaped.unknown_fields, tuple(causes), warnings)
 
 
-def compile_validator(schema: JsonObject) -> Validator:
-    """Raises `InvalidSchema` for a schema that no object could be checked with."""
-    return _compile(orjson.dumps(schema))
+def compile_validator(schema: JsonObject, *, scale: Scaled | None = None) -> Validator:
+    """The validator of a schema that has been found good."""
+    return _compile(orjson.dumps(schema), scale)
 
 
 @lru_cache(maxsize=256)
-def _compile(source: bytes) -> Validator:
+def _compile(source: bytes, scale: Scaled | None) -> Validator:
     schema = orjson.loads(source)
-    return Validator(compile_schema(schema, field=SCHEMA_FIELD), compile_rules(schema, field=SCHEMA_FIELD))
+    return Validator(compile_schema(schema), compile_rules(schema), scale)

@@ -15,15 +15,11 @@ from typing import Any, Final
 import orjson
 
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.errors import Cause, InvalidSchema
-from kardinal.localplane.schemas.causes import invalid, not_supported, required
 from kardinal.localplane.tables.jsonpath import JsonPathError, compile_path
 
 __all__ = ["AGE", "NAME", "Cell", "Column", "age", "custom_columns", "table"]
 
 Cell = Callable[[JsonObject, datetime], Any]
-
-_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,41 +105,29 @@ AGE: Final = Column(
 )
 
 
-def custom_columns(definitions: list[JsonObject], *, field: str) -> tuple[Column, ...]:
-    """The columns of a CRD's `additionalPrinterColumns` after the name; without any, the age."""
+def custom_columns(definitions: Sequence[JsonObject]) -> tuple[Column, ...]:
+    """The columns of a CRD's `additionalPrinterColumns` after the name.
+
+    Without any there is the age; so there is when a path cannot be read, which a CRD may hold all the same.
+    """
     if not definitions:
         return (NAME, AGE)
-    causes: list[Cause] = []
-    columns = [NAME]
-    for index, definition in enumerate(definitions):
-        at = f"{field}[{index}]"
-        name, kind, path = (str(definition.get(key) or "") for key in ("name", "type", "jsonPath"))
-        causes.extend(
-            required((None, f"{at}.{key}")) for key in ("name", "type", "jsonPath") if not definition.get(key)
-        )
-        if kind and kind not in _TYPES:
-            causes.append(not_supported((None, f"{at}.type"), kind, list(_TYPES)))
-        if not path:
-            continue
-        try:
-            cell = _cell(path, kind)
-        except JsonPathError as error:
-            causes.append(invalid((None, f"{at}.jsonPath"), path, str(error)))
-            continue
-        columns.append(
-            Column(
-                name,
-                kind,
-                cell,
-                format=definition.get("format", ""),
-                description=definition.get("description")
-                or f"Custom resource definition column (in JSONPath format): {path}",
-                priority=definition.get("priority", 0),
-            )
-        )
-    if causes:
-        raise InvalidSchema(causes)
-    return tuple(columns)
+    try:
+        return (NAME, *map(_custom_column, definitions))
+    except JsonPathError:
+        return (NAME, AGE)
+
+
+def _custom_column(definition: JsonObject) -> Column:
+    return Column(
+        definition["name"],
+        definition["type"],
+        _cell(definition["jsonPath"], definition["type"]),
+        format=definition.get("format", ""),
+        description=definition.get("description")
+        or f"Custom resource definition column (in JSONPath format): {definition['jsonPath']}",
+        priority=definition.get("priority", 0),
+    )
 
 
 def _cell(path: str, kind: str) -> Cell:
