@@ -19,7 +19,7 @@ from kardinal import cel
         ("a.startWith('x')", 2, "unknown function `startWith` (did you mean `startsWith`?)"),
         ("size()", 0, "wrong number of arguments for `size`"),
         ("a.now()", 2, "wrong number of arguments for `now`"),
-        ("has(a)", 0, "has() takes one field selection, as in `has(a.b)`"),
+        ("has(a)", 4, "has() takes one field selection, as in `has(a.b)`"),
         ("xs.all(x)", 0, "all() takes a variable and an expression, as in `list.all(x, x.ok)`"),
         ("xs.all(x.y, true)", 7, "the first argument of all() must be a plain name"),
         ("for", 0, "`for` is a reserved word"),
