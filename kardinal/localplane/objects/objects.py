@@ -312,9 +312,10 @@ class Objects:
         if kind.typed is not None:
             kind.typed.prepare(document, old=old)
             rules.prune(metadata)
+        # Who may not write this is not told what else is wrong with it.
+        options.guard(document, old)
+        if kind.typed is not None:
             causes = _metadata_problems(kind, metadata, old=old) + kind.typed.problems(document, old=old)
-        if not causes:
-            options.guard(document, old)
         causes += admit(kind, document, old=old)
         if causes:
             # What is kept in the form of another kind is judged as one.
