@@ -34,12 +34,14 @@ class Source:
     """Where a document came from: a body, or a patch, of which `shown` is what a refusal repeats.
 
     `faults` are what was found so far: fields that its kind does not have, fields that a body repeats.
+    `applied`: an apply made it, which leaves nulls where something lost all its content.
     """
 
     kind: Kind
     validation: str
     faults: tuple[str, ...] = ()
     shown: Any = None
+    applied: bool = False
 
     def read(self, document: Any) -> tuple[JsonObject, Source]:
         """The object that the document stands for, and its source with the faults of both."""

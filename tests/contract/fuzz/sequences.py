@@ -225,8 +225,6 @@ class _Script:
                 item = holder[key][-1]
                 identity = {name: item[name] for name in _MERGE_KEYS if name in item}
                 holder[key][-1] = {**identity, "$patch": "delete"}
-        if self._rng.random() < 0.1 and isinstance(body.get("spec"), dict):
-            body["spec"]["$patch"] = "merge"
         return Step("strategic", body, query=self._updater())
 
     def _json(self) -> Step:
