@@ -58,7 +58,10 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
         if value is None:
             merged.pop(key, None)
             continue
-        merged[key] = _merge_value(merged.get(key), value, _child(schema, key), order=patch.get(_ORDER + key))
+        if merged.get(key) is None:
+            merged[key] = _without_directives(value)
+        else:
+            merged[key] = _merge_value(merged[key], value, _child(schema, key), order=patch.get(_ORDER + key))
     for key, value in patch.items():
         field = key.removeprefix(_DELETE)
         if field != key and isinstance(merged.get(field), list):
@@ -68,6 +71,17 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
         if field != key and field not in patch and isinstance(merged.get(field), list):
             merged[field] = _ordered(merged[field], merged[field], value, _merge_key(_child(schema, field)))
     return merged
+
+
+def _without_directives(value: Any) -> Any:
+    """What a patch says of a field that is not there yet: there is nothing to delete or to order."""
+    if isinstance(value, dict):
+        return {
+            key: _without_directives(item)
+            for key, item in value.items()
+            if item is not None and key not in (_PATCH, _RETAIN) and not key.startswith((_DELETE, _ORDER))
+        }
+    return [_without_directives(item) for item in value] if isinstance(value, list) else value
 
 
 def _merge_value(target: Any, value: Any, schema: JsonObject, *, order: Any) -> Any:
