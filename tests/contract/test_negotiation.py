@@ -236,3 +236,15 @@ async def test_a_path_that_leads_nowhere_is_not_found(api: Api) -> None:
 async def test_a_slash_at_the_end_changes_nothing(api: Api) -> None:
     path = await config_map_path(api)
     assert (await api.get(f"{path}/a/")).status == 200
+
+
+@covers("negotiation", "get", "success")
+@pytest.mark.differs("protobuf-answers")
+async def test_an_answer_in_protobuf_is_given_by_a_real_server_only(api: Api) -> None:
+    path = await config_map_path(api)
+    protobuf = "application/vnd.kubernetes.protobuf"
+    preferred = await api.silent("GET", f"{path}/a", headers={"Accept": f"{protobuf},application/json"})
+    alone = await api.silent("GET", f"{path}/a", headers={"Accept": protobuf})
+    heard = (preferred.headers["Content-Type"], alone.status)
+    api.note("protobuf", list(heard))
+    assert heard == ((protobuf, 200) if api.real else ("application/json", 406))

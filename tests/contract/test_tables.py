@@ -21,7 +21,6 @@ SPEC: dict[str, Any] = {
     "text": "one",
     "number": 3,
     "share": 0.5,
-    "whole": 4.0,
     "flag": True,
     "moment": "2020-01-01T00:00:00Z",
     "list": ["a", "b"],
@@ -69,17 +68,17 @@ def _columns(*, names: tuple[str, ...] = tuple(COLUMNS)) -> list[dict[str, Any]]
     return [{"name": name, "type": COLUMNS[name][0], "jsonPath": COLUMNS[name][1]} for name in names]
 
 
-async def _widgets(api: Api, **version: Any) -> str:
+async def _widgets(api: Api, *, spec: dict[str, Any] = SPEC, **version: Any) -> str:
     await api.define(api.widgets(schema=ANYTHING, **version))
     path = api.path("widgets", group=api.group)
-    await api.silent.post(path, api.widget("a", **SPEC))
+    await api.silent.post(path, api.widget("a", **spec))
     return path
 
 
 @covers("tables", "list", "success")
 @pytest.mark.parametrize("name", COLUMNS)
 async def test_a_column_shows_what_its_path_finds(api: Api, name: str) -> None:
-    path = await _widgets(api, additionalPrinterColumns=_columns(names=(name,)))
+    path = await _widgets(api, spec=SPEC | {"whole": 4.0}, additionalPrinterColumns=_columns(names=(name,)))
     found = await api("GET", path, headers=TABLE, includeObject="None")
     assert len(found.body["rows"][0]["cells"]) == 2
 

@@ -224,7 +224,8 @@ class Api:
 
     def note(self, what: str, value: Any) -> None:
         """Put on tape what a case derived from silent answers that are too large or too much of one machine."""
-        self.tape.start(what, body=None, loose=False).answer["body"] = value
+        # As JSON, which is what a recording can hold: it knows no tuples.
+        self.tape.start(what, body=None, loose=False).answer["body"] = orjson.loads(orjson.dumps(value))
 
     async def get(self, path: str, **query: Any) -> Answer:
         return await self("GET", path, **query)

@@ -232,22 +232,6 @@ def test_an_order_alone_reorders_without_a_change_of_elements() -> None:
     assert merged(spec, patch) == {"containers": [{"name": "b"}, {"name": "a"}]}
 
 
-@pytest.mark.parametrize(
-    "patch",
-    [
-        {"containers": [{"image": "x"}]},
-        {"strategy": {"$patch": "burn"}},
-        {"strategy": {"$retainKeys": "type"}},
-        {"$setElementOrder/containers": "a"},
-    ],
-    ids=["no merge key", "unknown directive", "retainKeys no list", "order no list"],
-)
-def test_a_malformed_strategic_patch_is_400(patch: Any) -> None:
-    with pytest.raises(PatchError) as refused:
-        merged({"containers": [], "strategy": {}}, patch)
-    assert refused.value.code == 400
-
-
 def test_finalizers_and_owners_merge_in_every_kind() -> None:
     owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "1"}
     live = {"metadata": {"finalizers": ["a"], "ownerReferences": [owner]}}

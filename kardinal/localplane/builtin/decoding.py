@@ -29,10 +29,18 @@ from kardinal.localplane.errors import Unreadable
 __all__ = ["blank", "decode", "decode_metadata"]
 
 _CRDS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _KINDS: Final = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
 
 Path = tuple[Any, "str | int | _Key"] | None
 Read = Callable[[Any, Path, "_Walk"], Any]
+
+
+class _Inlined(str):
+    """A step to a field of an embedded struct, which the real server names where it speaks of types."""
+
+    __slots__ = ("within",)
+    within: str
 
 
 class _Key(str):
@@ -56,6 +64,7 @@ Make = Callable[[_Walk], Any]
 class _Entry:
     """How one field is read; `drops`: an empty value is none."""
 
+    step: str
     read: Read
     drops: bool
 
@@ -77,7 +86,7 @@ class _Shape:
             if entry is None:
                 walk.unknown[_strict((path, key))] = None
             elif item is not None:
-                read = entry.read(item, (path, key), walk)
+                read = entry.read(item, (path, entry.step), walk)
                 if read or not entry.drops:
                     result[key] = read
         for key, make in self.absent:
@@ -118,11 +127,19 @@ def _shape(name: str) -> _Shape:
     short = name.removeprefix("io.k8s.api.")
     published = {one.name: value for one in type_.fields if (value := _published(name, one)) is not None}
     return _Shape(
-        entries={one.name: _Entry(_reader(type_, one), _drops(one)) for one in type_.fields},
+        entries={one.name: _Entry(_step(one), _reader(type_, one), _drops(one)) for one in type_.fields},
         absent=tuple((one.name, make) for one in type_.fields if (make := _absent(one)) is not None),
         defaults=published | DEFAULTS.get(short, {}),
         computed=COMPUTED.get(short, ()),
     )
+
+
+def _step(one: Field) -> str:
+    if not one.within:
+        return one.name
+    step = _Inlined(one.name)
+    step.within = one.within
+    return step
 
 
 def _published(name: str, one: Field) -> Any:
@@ -240,15 +257,28 @@ def _bytes(owner: str, go: str) -> Read:
 
 
 def _decoded(text: str) -> bytes:
-    """Base64 with line breaks, as Go reads it; an error names the first byte that does not fit."""
+    """Base64 with line breaks, as Go reads it; an error names the byte at which reading stopped."""
     try:
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
-        alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/\r\n"
-        stop = next((index for index, letter in enumerate(text) if letter not in alphabet), len(text))
-        raise Unreadable(
-            f"illegal base64 data at input byte {stop if stop < len(text) else len(text) // 4 * 4}"
-        ) from None
+        raise Unreadable(f"illegal base64 data at input byte {_stop(text)}") from None
+
+
+def _stop(text: str) -> int:
+    """Where Go stops reading base64."""
+    letters = [(index, letter) for index, letter in enumerate(text) if letter not in "\r\n"]
+    for position, (index, letter) in enumerate(letters):
+        if letter in _BASE64:
+            continue
+        if letter != "=" or position % 4 < 2:
+            return index
+        end = position + (2 if position % 4 == 2 else 1)
+        if end > len(letters):
+            return len(text)
+        if position % 4 == 2 and letters[position + 1][1] != "=":
+            return letters[position + 1][0]
+        return letters[end][0] if end < len(letters) else len(text)
+    return len(text) - len(letters) % 4
 
 
 def _spelled(spell: Callable[[str], str]) -> Callable[[str, str], Read]:
@@ -329,8 +359,10 @@ def _mismatch(value: Any, path: Path, owner: str, go: str, *, number: bool = Fal
     steps: list[str] = []
     while path is not None:
         path, step = path
-        if step.__class__ is str:
-            steps.append(str(step))
+        if step.__class__ is _Inlined:
+            steps.append(f"{step.within}.{step}")
+        elif step.__class__ is str:
+            steps.append(step)
     return Unreadable(
         f"json: cannot unmarshal {found} into Go struct field {owner}.{'.'.join(reversed(steps))} of type {go}"
     )

@@ -18,6 +18,7 @@ from kardinal.localplane.kinds import crds
 __all__ = ["NAMESPACE_FINALIZER", "prepare"]
 
 NAMESPACE_FINALIZER: Final = "kubernetes"
+_COORDINATED: Final = ("strategy", "preferredHolder")
 
 Prepare = Callable[[JsonObject, JsonObject | None], None]
 
@@ -40,6 +41,11 @@ def _namespace(namespace: JsonObject, old: JsonObject | None) -> None:
         namespace["spec"] = {"finalizers": list(dict.fromkeys([*given, NAMESPACE_FINALIZER]))}
     else:
         namespace["spec"] = old["spec"]
+
+
+def _lease(lease: JsonObject, old: JsonObject | None) -> None:
+    # Coordinated leader election is off by default, and fields of features that are off are dropped.
+    lease["spec"] = {key: value for key, value in lease["spec"].items() if key not in _COORDINATED}
 
 
 def _pod(pod: JsonObject, old: JsonObject | None) -> None:
@@ -150,6 +156,7 @@ def _daemon_set(daemons: JsonObject, old: JsonObject | None) -> None:
 
 _PREPARATIONS: Final[dict[tuple[str, str], Prepare]] = {
     ("", "Namespace"): _namespace,
+    ("coordination.k8s.io", "Lease"): _lease,
     ("", "PersistentVolume"): _persistent_volume,
     ("", "PersistentVolumeClaim"): _protected("kubernetes.io/pvc-protection"),
     ("", "Pod"): _pod,

@@ -18,7 +18,7 @@ Design: local-plane.md 2.2 (item 1), 5.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
@@ -40,7 +40,7 @@ _LINES: Final = _read()
 
 @dataclass(frozen=True)
 class Field:
-    """One field; `many` and `empty` are the two signs of its form."""
+    """One field; `many` and `empty` are the two signs of its form, `within` the struct it was inlined from."""
 
     number: int
     name: str
@@ -48,6 +48,7 @@ class Field:
     empty: str
     type: str
     go: str
+    within: str = ""
 
     @property
     def is_scalar(self) -> bool:
@@ -85,7 +86,11 @@ class Struct:
         """The fields as they stand in JSON."""
         found: list[Field] = []
         for field in self.numbered:
-            found.extend(struct(field.type).fields if field.empty == "~" else (field,))
+            if field.empty != "~":
+                found.append(field)
+                continue
+            inner = struct(field.type)
+            found.extend(replace(one, within=inner.short_name) for one in inner.fields)
         return tuple(found)
 
     @cached_property

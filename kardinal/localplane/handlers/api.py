@@ -43,6 +43,7 @@ from kardinal.runtime.logging import get_logger
 
 __all__ = ["Api"]
 
+CLIENT_GONE = 499
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
@@ -80,18 +81,16 @@ class Api:
         except NoSuchPath:
             response = web.Response(text="404 page not found\n", status=404)
         except Disconnected:
-            exchange.record(499)
             if request.transport is not None:
                 request.transport.abort()
-            raise ConnectionResetError from None
+            response = web.Response(status=CLIENT_GONE)
         except LocalPlaneError as error:
             refusal = _as_status(error)
             exchange.warnings.extend(refusal.warnings)
             response = _refusal(refusal)
         except ConnectionError:
             # The client left in the middle of an answer; there is nobody to tell.
-            exchange.record(499)
-            raise
+            response = web.Response(status=CLIENT_GONE)
         except RecursionError:
             response = _refusal(statuses.bad_request("the body of the request is nested too deeply"))
         except Exception:

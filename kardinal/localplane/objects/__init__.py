@@ -4,8 +4,7 @@
     deletion                           at once or in stages
     lists, continuing, freshness       reading many of them as they were
     selectors, list_options, revisions what a request asks for
-    composition, metadata, admission,
-    roles                              the rules a document has to follow: pure
+    composition, metadata, admission   the rules a document has to follow: pure
 
 Knows nothing of HTTP.
 """

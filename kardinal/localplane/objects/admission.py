@@ -10,7 +10,6 @@ from collections.abc import Callable
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind, crds, specification
-from kardinal.localplane.objects import roles
 from kardinal.localplane.objects.event_rules import event_problems
 from kardinal.localplane.objects.metadata import invalid
 from kardinal.localplane.objects.names import finalizer_problems
@@ -60,8 +59,4 @@ def notes(kind: Kind, document: JsonObject, *, old: JsonObject | None) -> tuple[
 _ADMISSIONS: dict[tuple[str, str], Admission] = {
     ("", "Namespace"): _namespace,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
-    ("rbac.authorization.k8s.io", "ClusterRole"): roles.role,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): roles.binding,
-    ("rbac.authorization.k8s.io", "Role"): roles.role,
-    ("rbac.authorization.k8s.io", "RoleBinding"): roles.binding,
 }

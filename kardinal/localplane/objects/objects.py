@@ -213,7 +213,7 @@ class Objects:
         writer = self._writer(kind, subresource=subresource, options=options)
         document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
         document = document | {"metadata": dict(document["metadata"])}
-        document, source = Source(kind, options.validation, options.faults).read(document)
+        document, source = Source(kind, options.validation, options.faults, applied=True).read(document)
         metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
             refuse_identity(kind, metadata)
@@ -295,7 +295,7 @@ class Objects:
         causes = _metadata_problems(kind, document["metadata"], old=old)
         noted: tuple[str, ...] = ()
         if kind.validator is not None:
-            outcome = kind.validator.process(document, old=old, subresource=subresource)
+            outcome = kind.validator.process(document, old=old, subresource=subresource, applied=source.applied)
             document = outcome.object
             unknown += outcome.unknown_fields
             causes += outcome.causes
@@ -312,9 +312,10 @@ class Objects:
         if kind.typed is not None:
             kind.typed.prepare(document, old=old)
             rules.prune(metadata)
+        # Who may not write this is not told what else is wrong with it.
+        options.guard(document, old)
+        if kind.typed is not None:
             causes = _metadata_problems(kind, metadata, old=old) + kind.typed.problems(document, old=old)
-        if not causes:
-            options.guard(document, old)
         causes += admit(kind, document, old=old)
         if causes:
             # What is kept in the form of another kind is judged as one.

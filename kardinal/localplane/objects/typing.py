@@ -26,18 +26,22 @@ _NO_OBJECT = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 
+_YAML = "yaml: unmarshal errors:"
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a document came from: a body, or a patch, of which `shown` is what a refusal repeats.
 
     `faults` are what was found so far: fields that its kind does not have, fields that a body repeats.
+    `applied`: an apply made it, which leaves nulls where something lost all its content.
     """
 
     kind: Kind
     validation: str
     faults: tuple[str, ...] = ()
     shown: Any = None
+    applied: bool = False
 
     def read(self, document: Any) -> tuple[JsonObject, Source]:
         """The object that the document stands for, and its source with the faults of both."""
@@ -48,7 +52,10 @@ class Source:
             read, unknown = self._decoded(document)
         except Unreadable as error:
             raise self._refusal(str(error)) from None
-        found = replace(self, faults=(*unknown_fields(unknown), *self.faults))
+        # YAML is made JSON first, and so its faults are found first.
+        early = tuple(fault for fault in self.faults if fault.startswith(_YAML))
+        late = tuple(fault for fault in self.faults if fault not in early)
+        found = replace(self, faults=(*early, *unknown_fields(unknown), *late))
         if self.kind.typed is not None:
             found.judge()
         return read, found
@@ -60,7 +67,7 @@ class Source:
             return ()
         if self.validation == "Strict":
             raise self._refusal(f"strict decoding error: {', '.join(found)}")
-        return found
+        return tuple(line.strip() for fault in found for line in fault.removeprefix(_YAML).splitlines() if line)
 
     def _decoded(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
         if self.kind.typed is not None:

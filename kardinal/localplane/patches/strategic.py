@@ -15,7 +15,7 @@ sidecar neither jumps to the end nor gets lost. Design: local-plane.md 2.3 (core
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any
 
 from kardinal.localplane.builtin import with_metadata
@@ -28,12 +28,15 @@ _PATCH = "$patch"
 _RETAIN = "$retainKeys"
 _DELETE = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
+_GO_NAMES = {list: "array", str: "string", bool: "bool", type(None): "null"}
 
 
 def strategic_merge(obj: JsonObject, patch: JsonObject, *, schema: JsonObject | None) -> JsonObject:
     """The object with the patch merged in; neither argument is changed."""
     if not isinstance(patch, dict):
-        raise PatchError(400, "BadRequest", "a strategic merge patch is an object")
+        found = _GO_NAMES.get(type(patch), "number")
+        message = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        raise PatchError(400, "BadRequest", message)
     return _merge_object(obj, patch, with_metadata(schema))
 
 
@@ -44,10 +47,10 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
-        raise PatchError(400, "BadRequest", f"invalid value for $patch: {directive!r}; use replace, delete or merge")
+        raise PatchError(500, "", f"unknown patch type: {directive} in map: {go_text(patch)}")
     merged = dict(target)
     if _RETAIN in patch:
-        kept = set(_strings(patch[_RETAIN], _RETAIN))
+        kept = _retained(patch)
         merged = {key: value for key, value in merged.items() if key in kept}
     for key, value in patch.items():
         if key.startswith("$"):
@@ -55,7 +58,10 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
         if value is None:
             merged.pop(key, None)
             continue
-        merged[key] = _merge_value(merged.get(key), value, _child(schema, key), order=patch.get(_ORDER + key))
+        if merged.get(key) is None:
+            merged[key] = _without_directives(value)
+        else:
+            merged[key] = _merge_value(merged[key], value, _child(schema, key), order=patch.get(_ORDER + key))
     for key, value in patch.items():
         field = key.removeprefix(_DELETE)
         if field != key and isinstance(merged.get(field), list):
@@ -65,6 +71,17 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
         if field != key and field not in patch and isinstance(merged.get(field), list):
             merged[field] = _ordered(merged[field], merged[field], value, _merge_key(_child(schema, field)))
     return merged
+
+
+def _without_directives(value: Any) -> Any:
+    """What a patch says of a field that is not there yet: there is nothing to delete or to order."""
+    if isinstance(value, dict):
+        return {
+            key: _without_directives(item)
+            for key, item in value.items()
+            if item is not None and key not in (_PATCH, _RETAIN) and not key.startswith((_DELETE, _ORDER))
+        }
+    return [_without_directives(item) for item in value] if isinstance(value, list) else value
 
 
 def _merge_value(target: Any, value: Any, schema: JsonObject, *, order: Any) -> Any:
@@ -78,6 +95,8 @@ def _merge_value(target: Any, value: Any, schema: JsonObject, *, order: Any) -> 
 def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, order: Any) -> list[Any]:
     key = _merge_key(schema)
     wanted = patch if order is None else order
+    if isinstance(order, list):
+        _check_order(patch, order, key)
     if key is None:
         return _ordered([*target, *(item for item in patch if item not in target)], target, wanted, None)
     items = schema.get("items", {})
@@ -96,7 +115,8 @@ def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, orde
 def _ordered(merged: list[Any], server: list[Any], order: Any, key: str | None) -> list[Any]:
     """The named elements in the client's order, with those only the server knows at their old relative place."""
     if not isinstance(order, list):
-        raise PatchError(400, "BadRequest", "$setElementOrder needs a list")
+        found = "map[string]interface {}" if isinstance(order, dict) else _GO_NAMES.get(type(order), "int64")
+        raise PatchError(500, "", f"expected a []interface {{}}, but received a {found}")
     rank = _ranks(order, key)
     place = _ranks(server, key)
     named = sorted(
@@ -124,7 +144,7 @@ def _identity(item: Any, key: str | None) -> Hashable:
     if key is None:
         return repr(item)
     if not isinstance(item, dict) or key not in item:
-        raise PatchError(400, "BadRequest", f"an element of a merged list does not contain its merge key {key!r}")
+        raise PatchError(500, "", f"map: {go_text(item)} does not contain declared merge key: {key}")
     return repr(item[key])
 
 
@@ -140,10 +160,24 @@ def _child(schema: JsonObject, key: str) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def _strings(value: Any, name: str) -> Iterable[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise PatchError(400, "BadRequest", f"{name} needs a list of strings")
-    return value
+def _retained(patch: JsonObject) -> set[str]:
+    """The keys that a patch keeps, which must hold those that it sets."""
+    named = patch[_RETAIN]
+    wanted = {key for key, value in patch.items() if value is not None and not key.startswith("$")}
+    if not isinstance(named, list) or not wanted <= set(map(str, named)):
+        raise PatchError(400, "BadRequest", "invalid patch format of retainKeys")
+    return set(map(str, named))
+
+
+def _check_order(patch: list[Any], order: list[Any], key: str | None) -> None:
+    """What is patched must stand in the wanted order, among what is not."""
+    patched = [item for item in patch if not (isinstance(item, dict) and _PATCH in item)]
+    places = iter([_identity(item, key) for item in order])
+    if not all(_identity(item, key) in places for item in patched):
+        message = (
+            f"The order in patch list:\n{go_text(patch)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
+        )
+        raise PatchError(500, "", message)
 
 
 def go_text(value: Any) -> str:

@@ -25,8 +25,12 @@ _SCALARS: Final = _PLAIN | {float}
 
 @dataclass(slots=True)
 class Report:
-    """What shaping came upon: fields that go, and whether there are numbers with a decimal point."""
+    """What shaping came upon: fields that go, and whether there are numbers with a decimal point.
 
+    `keeps_nulls`: null is no absence, unless a default takes its place; it is judged like any other value.
+    """
+
+    keeps_nulls: bool = False
     unknown: list[Path] = field(default_factory=list)
     doubles: bool = False
 
@@ -64,7 +68,7 @@ class Shape:
                     result[key] = item
                 else:
                     report.unknown.append((path, key))
-            elif item is not None or shape.nullable:
+            elif item is not None or shape.nullable or (report.keeps_nulls and shape.default is None):
                 result[key] = item if item.__class__ in _PLAIN else shape.shaped(item, (path, key), report)
         for key, shape in self.defaults:
             if key not in result:

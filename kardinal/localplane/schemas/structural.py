@@ -41,9 +41,12 @@ class Structural:
     embedded: Embedded | None
     twins: Twins | None
 
-    def shaped(self, obj: JsonObject) -> Shaped:
-        """The pruned and defaulted object; apiVersion, kind and metadata pass through untouched."""
-        report = Report()
+    def shaped(self, obj: JsonObject, *, applied: bool = False) -> Shaped:
+        """The pruned and defaulted object; apiVersion, kind and metadata pass through untouched.
+
+        The nulls of an applied object stay to be judged: an apply leaves them where something lost all its content.
+        """
+        report = Report(keeps_nulls=applied)
         result = self.shape.shaped(obj, None, report)
         return Shaped(result, tuple(sorted(map(render, report.unknown))), doubles=report.doubles)
 

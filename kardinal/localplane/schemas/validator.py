@@ -50,9 +50,11 @@ class Validator:
         """A stored document as it is read: with the defaults its schema has gained since."""
         return self.structural.shaped(document).object
 
-    def process(self, document: JsonObject, *, old: JsonObject | None, subresource: str = "") -> Outcome:
+    def process(
+        self, document: JsonObject, *, old: JsonObject | None, subresource: str = "", applied: bool = False
+    ) -> Outcome:
         """Prune, default and validate; the document itself is left alone. A status is judged alone."""
-        shaped = self.structural.shaped(document)
+        shaped = self.structural.shaped(document, applied=applied)
         obj, status = shaped.object, subresource == "status"
         causes = self.structural.judged(obj, old=old, status=status)
         if self.scale is not None:

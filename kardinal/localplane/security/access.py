@@ -1,8 +1,9 @@
 """Who may do what: roles, and the bindings that give them (local-plane.md 2.4).
 
-Everything is refused that no rule allows. Roles and bindings are kept here parsed, in step with every commit, so that a
-decision never looks at a stored object; and as programs ask the same few questions over and over, a decision is
-remembered until a role or binding changes. A remembered answer costs a microsecond, which is why every request asks.
+Everything is refused that no rule allows. Bindings are kept here by whom they speak of, in step with every commit, and
+roles as the rules they have, from when they are needed first; and as programs ask the same few questions over and over,
+a decision is remembered until a role or binding changes. A remembered answer costs a microsecond, which is why every
+request asks.
 
 A binding whose role does not exist gives nothing, and says so in the refusal: the usual cause is a misspelt name.
 """
@@ -16,12 +17,12 @@ from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.security.attributes import Attributes, forbidden
 from kardinal.localplane.security.rules import Rule, parse_rules, quoted
 from kardinal.localplane.security.users import User, account_name
-from kardinal.localplane.storage import Change, Committed
+from kardinal.localplane.storage import Change, Committed, Entry
 
 __all__ = ["RBAC_GROUP", "Access", "Decision", "RoleNotFound", "told_together"]
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
-_ROLES = {f"roles.{RBAC_GROUP}": "role", f"clusterroles.{RBAC_GROUP}": "clusterrole"}
+_ROLES = frozenset({f"roles.{RBAC_GROUP}", f"clusterroles.{RBAC_GROUP}"})
 _BINDINGS = {f"rolebindings.{RBAC_GROUP}": "RoleBinding", f"clusterrolebindings.{RBAC_GROUP}": "ClusterRoleBinding"}
 _REMEMBERED = 4096
 
@@ -71,13 +72,14 @@ class Access:
     """Decides; follows the store."""
 
     def __init__(self, store: Committed) -> None:
-        self._roles: dict[_Key, tuple[Rule, ...]] = {}
+        self._roles: dict[_Key, Entry] = {}
+        self._rules: dict[_Key, tuple[Rule, ...]] = {}
         self._bindings: dict[_Key, _Binding] = {}
         self._given: dict[tuple[str, _Principal], set[str]] = {}
         self._remembered: dict[tuple[str, ...] | tuple[object, ...], _Answer] = {}
         for storage in (*_ROLES, *_BINDINGS):
             for entry in store.entries(storage):
-                self._take(storage, (entry.namespace, entry.name), entry.decode())
+                self._take(entry)
         store.listen(self._observe)
 
     def decide(self, user: User, asked: Attributes) -> Decision:
@@ -146,32 +148,40 @@ class Access:
                 yield binding, next(subject for subject in binding.subjects if subject.principal in principals)
 
     def _rules_of(self, role: _Key) -> tuple[Rule, ...]:
-        try:
-            return self._roles[role]
-        except KeyError:
+        if (rules := self._rules.get(role)) is not None:
+            return rules
+        if (entry := self._roles.get(role)) is None:
             kind = "role" if role[0] else "clusterrole"
-            raise RoleNotFound(f"{kind}.{RBAC_GROUP} {quoted(role[1])} not found") from None
+            raise RoleNotFound(f"{kind}.{RBAC_GROUP} {quoted(role[1])} not found")
+        rules = self._rules[role] = parse_rules(entry.decode())
+        return rules
 
     def _observe(self, change: Change) -> None:
         storage = change.entry.resource
         if storage in _ROLES or storage in _BINDINGS:
             self._remembered.clear()
-            document = None if change.type == "DELETED" else change.entry.decode()
-            self._take(storage, (change.entry.namespace, change.entry.name), document)
+            self._drop(change.entry)
+            if change.type != "DELETED":
+                self._take(change.entry)
 
-    def _take(self, storage: str, key: _Key, document: JsonObject | None) -> None:
-        if storage in _ROLES:
+    def _drop(self, entry: Entry) -> None:
+        key = (entry.namespace, entry.name)
+        if entry.resource in _ROLES:
             self._roles.pop(key, None)
-            if document is not None:
-                self._roles[key] = parse_rules(document)
+            self._rules.pop(key, None)
             return
         if (before := self._bindings.pop(key, None)) is not None:
             for subject in before.subjects:
                 self._given[key[0], subject.principal].discard(key[1])
-        if document is not None:
-            binding = self._bindings[key] = _parse_binding(document, kind=_BINDINGS[storage])
-            for subject in binding.subjects:
-                self._given.setdefault((key[0], subject.principal), set()).add(key[1])
+
+    def _take(self, entry: Entry) -> None:
+        key = (entry.namespace, entry.name)
+        if entry.resource in _ROLES:
+            self._roles[key] = entry
+            return
+        binding = self._bindings[key] = _parse_binding(entry.decode(), kind=_BINDINGS[entry.resource])
+        for subject in binding.subjects:
+            self._given.setdefault((key[0], subject.principal), set()).add(key[1])
 
 
 def told_together(problems: list[str]) -> str:

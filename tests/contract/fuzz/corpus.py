@@ -30,7 +30,7 @@ def keep(difference: Difference, directory: Path = DIRECTORY) -> Path:
         "steps": [step.encoded() for step in played.steps],
         "answers": [outcome.encoded() for outcome in difference.right],
     }
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    text = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
     last = played.steps[-1]
     verb = f"{last.verb}-{last.subresource}" if last.subresource else last.verb
     path = directory / f"{played.kind.lower()}-{verb}-{hashlib.sha256(text).hexdigest()[:8]}.json"

@@ -59,7 +59,7 @@ def outcome_of(code: int, body: Any, *, before: str | None) -> Outcome:
         return Outcome(code, words=str(body))
     if body.get("kind") == "Status":
         details = body.get("details") or {}
-        causes = {(cause.get("reason", ""), cause.get("field", "")) for cause in details.get("causes") or ()}
+        causes = {(str(cause.get("reason", "")), str(cause.get("field", ""))) for cause in details.get("causes") or ()}
         return Outcome(code, body.get("reason", ""), tuple(sorted(causes)), words=body.get("message", ""))
     revision = body["metadata"].get("resourceVersion")
     scrubbed = copy.deepcopy(body)

@@ -66,11 +66,13 @@ class _Author:
 
     strategic = False
     status = False
+    watched = False
+    """Whether a controller of the real server writes to such objects, too."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
 
-    def content(self, *, whole: bool = False, nulls: bool = False) -> JsonObject:
+    def content(self, *, nulls: bool = False) -> JsonObject:
         raise NotImplementedError
 
     def report(self) -> JsonObject:
@@ -100,7 +102,7 @@ class _CustomAuthor(_Author):
         self._status_path = ("status", f"s{slot}")
         self.status = has_status(crd)
 
-    def content(self, *, whole: bool = False, nulls: bool = False) -> JsonObject:
+    def content(self, *, nulls: bool = False) -> JsonObject:
         values = Values(self._rng, mischief=self._mischief(), nulls=0.12 if nulls else 0.0)
         return _nest(self._path, values.of(self._schema))
 
@@ -115,9 +117,10 @@ class _BuiltinAuthor(_Author):
         super().__init__(rng)
         self._kind = kind
         self.status = kind == "Service"
+        self.watched = kind == "Deployment"
 
-    def content(self, *, whole: bool = False, nulls: bool = False) -> JsonObject:
-        body = body_of(self._kind, self._rng, whole=whole, mischief=4 * self._mischief())
+    def content(self, *, nulls: bool = False) -> JsonObject:
+        body = body_of(self._kind, self._rng, mischief=4 * self._mischief())
         if nulls and self._rng.random() < 0.3:
             target = self._rng.choice([body, body.get("spec", body)])
             optional = [key for key in target if key not in ("spec", "paused", "template", "selector", "clusterIP")]
@@ -143,14 +146,16 @@ class _Script:
 
     def write(self) -> list[Step]:
         acts: list[tuple[Callable[[], Step], int]] = [
-            (self._apply, 40),
+            (self._apply, 44),
+            (self._create, 7),
             (self._update, 12),
             (self._merge, 9),
             (self._json, 9),
             (self._annotate, 5),
-            (self._managers, 5),
             (self._delete, 4),
         ]
+        if not self._author.watched:
+            acts.append((self._managers, 5))
         if self._author.strategic:
             acts.append((self._strategic, 14))
         if self._author.status:
@@ -170,13 +175,13 @@ class _Script:
         return step
 
     def _create(self) -> Step:
-        return Step("create", self._document(whole=True), query=self._updater())
+        return Step("create", self._document(), query=self._updater())
 
     def _apply(self) -> Step:
         query = {"fieldManager": self._rng.choice(_APPLIERS)}
-        if self._rng.random() < 0.25:
+        if self._rng.random() < 0.1:
             query["force"] = "true"
-        document = self._document(whole=self._rng.random() < 0.8)
+        document = self._document()
         metadata = document["metadata"]
         chance = self._rng.random()
         if chance < 0.02:
@@ -196,12 +201,12 @@ class _Script:
         for _ in range(self._rng.randint(1, 3)):
             path, value = self._edit()
             edits.append((path, value))
-        if self._rng.random() < 0.08:
+        if self._rng.random() < 0.15:
             edits.append((("metadata", "resourceVersion"), "1"))
         return Step("update", edits=tuple(edits), query=self._updater())
 
     def _edit(self) -> tuple[tuple[str, ...], Any]:
-        content = self._author.content(whole=True)
+        content = self._author.content()
         paths: list[tuple[str, ...]] = []
         _collect(content, (), paths)
         paths = [path for path in paths if self._author.sane(path)]
@@ -220,8 +225,6 @@ class _Script:
                 item = holder[key][-1]
                 identity = {name: item[name] for name in _MERGE_KEYS if name in item}
                 holder[key][-1] = {**identity, "$patch": "delete"}
-        if self._rng.random() < 0.1 and isinstance(body.get("spec"), dict):
-            body["spec"]["$patch"] = self._rng.choice(["merge", "dance"])
         return Step("strategic", body, query=self._updater())
 
     def _json(self) -> Step:
@@ -271,8 +274,8 @@ class _Script:
     def _delete(self) -> Step:
         return Step("delete")
 
-    def _document(self, *, whole: bool = False) -> JsonObject:
-        document = {**copy.deepcopy(self._base), **self._author.content(whole=whole)}
+    def _document(self) -> JsonObject:
+        document = {**copy.deepcopy(self._base), **self._author.content()}
         document["metadata"] = {**self._metadata().get("metadata", {}), **self._base["metadata"]}
         if self._chance(0.015):
             document["metadata"]["name"] = "another"

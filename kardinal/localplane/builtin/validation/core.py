@@ -210,7 +210,7 @@ def _volume(volume: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
     if not capacity:
         yield required("spec.capacity")
     if capacity is None or "storage" not in capacity or len(capacity) > 1:
-        yield causes.not_supported((None, "spec.capacity"), capacity, ["storage"])
+        yield causes.not_supported("spec.capacity", capacity, ["storage"])
     plain = {"accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy"}
     if not spec.keys() - plain - {"storageClassName", "volumeAttributesClassName", "volumeMode"}:
         yield required("spec", "must specify a volume type")

@@ -40,19 +40,19 @@ def in_go(struct: JsonObject) -> str:
 
 
 def required(path: str, detail: str = "") -> Cause:
-    return causes.required((None, path), detail)
+    return causes.required(path, detail)
 
 
 def invalid(path: str, value: Any, detail: str) -> Cause:
-    return causes.invalid((None, path), value, detail)
+    return causes.invalid(path, value, detail)
 
 
 def forbidden(path: str, detail: str) -> Cause:
-    return causes.forbidden((None, path), detail)
+    return causes.forbidden(path, detail)
 
 
 def duplicate(path: str, value: Any) -> Cause:
-    return causes.duplicate((None, path), value)
+    return causes.duplicate(path, value)
 
 
 def not_found(path: str, value: str) -> Cause:
@@ -62,7 +62,7 @@ def not_found(path: str, value: str) -> Cause:
 def one_of(path: str, value: Any, supported: Sequence[str]) -> Iterator[Cause]:
     """A fault unless the value is one of those that there are; nothing is no value."""
     if value is not None and value not in supported:
-        yield causes.not_supported((None, path), value, list(supported))
+        yield causes.not_supported(path, value, list(supported))
 
 
 def named(path: str, value: str, rule: Callable[[str], list[str]]) -> Iterator[Cause]:

@@ -66,15 +66,28 @@ def _bound(binding: JsonObject, old: JsonObject | None, *, kinds: tuple[str, ...
     if not role["name"]:
         yield required("roleRef.name")
     for index, subject in enumerate(binding.get("subjects", ())):
-        at = f"subjects[{index}]"
-        if not subject["name"]:
-            yield required(f"{at}.name")
-        yield from one_of(f"{at}.kind", subject["kind"], ("ServiceAccount", "User", "Group"))
-        if subject["kind"] == "ServiceAccount" and len(kinds) == 1 and not subject.get("namespace"):
-            yield required(f"{at}.namespace")
+        yield from _subject(subject, f"subjects[{index}]", needs_namespace=len(kinds) == 1)
     if old is not None and role != old["roleRef"]:
         shown = {"APIGroup": role["apiGroup"], "Kind": role["kind"], "Name": role["name"]}
         yield invalid("roleRef", shown, "cannot change roleRef")
+
+
+def _subject(subject: JsonObject, at: str, *, needs_namespace: bool) -> Iterator[Cause]:
+    """Users and groups are known to this group of kinds, accounts to the core group."""
+    kind, name, group = subject["kind"], subject["name"], subject.get("apiGroup", "")
+    if not name:
+        yield required(f"{at}.name")
+    match kind:
+        case "ServiceAccount":
+            if name:
+                yield from (invalid(f"{at}.name", name, problem) for problem in subdomain_problems(name))
+            yield from one_of(f"{at}.apiGroup", group, ("",))
+            if needs_namespace and not subject.get("namespace"):
+                yield required(f"{at}.namespace")
+        case "User" | "Group":
+            yield from one_of(f"{at}.apiGroup", group, (_RBAC,))
+        case _:
+            yield from one_of(f"{at}.kind", kind, ("ServiceAccount", "User", "Group"))
 
 
 def _lease(lease: JsonObject, old: JsonObject | None) -> Iterator[Cause]:

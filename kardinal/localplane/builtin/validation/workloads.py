@@ -63,7 +63,7 @@ def _template(spec: JsonObject) -> Iterator[Cause]:
     yield from pod_spec(spec["template"]["spec"], f"{_TEMPLATE}.spec")
     policy = spec["template"]["spec"]["restartPolicy"]
     if policy in ("OnFailure", "Never"):
-        yield causes.not_supported((None, f"{_TEMPLATE}.spec.restartPolicy"), policy, ["Always"])
+        yield causes.not_supported(f"{_TEMPLATE}.spec.restartPolicy", policy, ["Always"])
 
 
 def _deployment(deployment: JsonObject, old: JsonObject | None) -> Iterator[Cause]:

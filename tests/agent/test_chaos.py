@@ -1,0 +1,43 @@
+"""Promotions in bad weather: the API server conflicts, expires, stalls and breaks off, and the order is still kept.
+
+The agent has no word for any of this. What it was sent to do is done once, whatever it heard on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from kardinal.localplane import Authority, LocalPlane
+from tests.agent.orders import deploy, order, place, reached, start_agent
+from tests.support.clock import VirtualClock
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture
+async def plane(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock, authority: Authority
+) -> AsyncIterator[LocalPlane]:
+    """An API server whose weather is made from the seed."""
+    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=request.param)
+    yield plane
+    await plane.stop()
+
+
+@pytest.mark.local_only("only the local plane has weather on demand")
+@pytest.mark.parametrize("plane", SEEDS, indirect=True)
+async def test_a_promotion_is_verified_whatever_befalls_the_agent(
+    plane: LocalPlane, world: World, repository: GitRepository
+) -> None:
+    await start_agent(world)
+    await place(world, order(repository))
+    await reached(world, "HealthChecking")
+    await deploy(world)
+    status = await reached(world, "Verified")
+    (commit,) = repository.promotions("dev")
+    assert commit.sha == status["commit"] == repository.head()
