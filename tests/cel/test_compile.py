@@ -21,7 +21,7 @@ from kardinal import cel
         ("a.now()", 2, "wrong number of arguments for `now`"),
         ("has(a)", 4, "has() takes one field selection, as in `has(a.b)`"),
         ("xs.all(x)", 0, "all() takes a variable and an expression, as in `list.all(x, x.ok)`"),
-        ("xs.all(x.y, true)", 7, "the first argument of all() must be a plain name"),
+        ("xs.all(x.y, true)", 8, "the first argument of all() must be a plain name"),
         ("for", 0, "`for` is a reserved word"),
         ("namespace.x", 0, "`namespace` is a reserved word"),
         ("Pod{name: 1}", 0, "message construction is not supported"),
