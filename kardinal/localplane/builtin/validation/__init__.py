@@ -3,7 +3,7 @@
     core            configuration, secrets, services, accounts, claims
     pods            pod specs, wherever they occur
     workloads       what makes pods: selectors, strategies, what cannot change
-    policies        budgets, autoscalers, ingresses, leases and the like
+    policies        roles, budgets, autoscalers, ingresses, leases and the like
     faults          the sentences of a refusal, by plain paths
 
 A real server's checks of typed objects are some twenty thousand lines; these are the mistakes that a manifest usually
