@@ -41,19 +41,6 @@ _TEMPLATE: JsonObject = {"metadata": {"labels": {"app": "web"}}, "spec": POD}
 _SELECTOR: JsonObject = {"matchLabels": {"app": "web"}}
 _RULES: list[JsonObject] = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
 _CLAIM: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
-_ADMISSION = "admissionregistration.k8s.io"
-_HOOK: JsonObject = {
-    "name": "hook.example.com",
-    "admissionReviewVersions": ["v1"],
-    "clientConfig": {"service": {"namespace": "web", "name": "web"}},
-    "rules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}],
-    "sideEffects": "None",
-}
-_MATCH: JsonObject = {
-    "resourceRules": [
-        {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}
-    ]
-}
 
 
 @dataclass(frozen=True)
@@ -228,34 +215,6 @@ MANIFESTS = (
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
             "subjects": [{"kind": "ServiceAccount", "name": "web", "namespace": "default"}],
         },
-        namespaced=False,
-    ),
-    Manifest(
-        "mutatingwebhookconfigurations",
-        "MutatingWebhookConfiguration",
-        _ADMISSION,
-        {"webhooks": [_HOOK]},
-        namespaced=False,
-    ),
-    Manifest(
-        "validatingwebhookconfigurations",
-        "ValidatingWebhookConfiguration",
-        _ADMISSION,
-        {"webhooks": [_HOOK]},
-        namespaced=False,
-    ),
-    Manifest(
-        "validatingadmissionpolicies",
-        "ValidatingAdmissionPolicy",
-        _ADMISSION,
-        {"spec": {"matchConstraints": _MATCH, "validations": [{"expression": "true"}]}},
-        namespaced=False,
-    ),
-    Manifest(
-        "validatingadmissionpolicybindings",
-        "ValidatingAdmissionPolicyBinding",
-        _ADMISSION,
-        {"spec": {"policyName": "web", "validationActions": ["Deny"]}},
         namespaced=False,
     ),
 )

@@ -23,7 +23,7 @@ def misspelt() -> dict[str, Any]:
     return wrong | {"staus": {}}
 
 
-def asked_for(validation: str) -> dict[str, str]:
+def asked_for(validation: str) -> dict[str, Any]:
     return {"dryRun": "All"} | ({"fieldValidation": validation} if validation else {})
 
 
