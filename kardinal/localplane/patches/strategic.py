@@ -55,13 +55,11 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
     for key, value in patch.items():
         if key.startswith("$"):
             continue
-        if value is None:
+        live = merged.get(key)
+        if value is None or (live is None and _is_directed(value)):
             merged.pop(key, None)
             continue
-        if merged.get(key) is None:
-            merged[key] = _without_directives(value)
-        else:
-            merged[key] = _merge_value(merged[key], value, _child(schema, key), order=patch.get(_ORDER + key))
+        merged[key] = _merge_value(live, value, _child(schema, key), order=patch.get(_ORDER + key))
     for key, value in patch.items():
         field = key.removeprefix(_DELETE)
         if field != key and isinstance(merged.get(field), list):
@@ -74,17 +72,29 @@ def _merge_object(target: JsonObject, patch: JsonObject, schema: JsonObject) -> 
 
 
 def _without_directives(value: Any) -> Any:
-    """What a patch says of a field that is not there yet: there is nothing to delete or to order."""
+    """What a patch says of a field that is not there yet: what carries a directive is left out."""
     if isinstance(value, dict):
-        return {
-            key: _without_directives(item)
-            for key, item in value.items()
-            if item is not None and key not in (_PATCH, _RETAIN) and not key.startswith((_DELETE, _ORDER))
-        }
-    return [_without_directives(item) for item in value] if isinstance(value, list) else value
+        kept = {key: item for key, item in value.items() if item is not None and not _is_directed(item)}
+        return {key: _without_directives(item) for key, item in kept.items()}
+    if isinstance(value, list):
+        return [_without_directives(item) for item in value if not _is_directed(item)]
+    return value
+
+
+def _is_directed(value: Any) -> bool:
+    return isinstance(value, dict) and _PATCH in value
+
+
+def _as_it_is(value: Any) -> Any:
+    """A new element of a list is taken unread: to a type a directive is an unknown field."""
+    if isinstance(value, dict):
+        return {key: _as_it_is(item) for key, item in value.items() if not key.startswith("$")}
+    return [_as_it_is(item) for item in value] if isinstance(value, list) else value
 
 
 def _merge_value(target: Any, value: Any, schema: JsonObject, *, order: Any) -> Any:
+    if target is None:
+        return _without_directives(value)
     if isinstance(value, dict):
         return _merge_object(target if isinstance(target, dict) else {}, value, schema)
     if isinstance(value, list) and "merge" in str(schema.get("x-kubernetes-patch-strategy", "")).split(","):
@@ -108,7 +118,8 @@ def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, orde
         if item.get(_PATCH) == "delete":
             by_key.pop(identity, None)
         else:
-            by_key[identity] = _merge_object(by_key.get(identity, {}), item, items)
+            live = by_key.get(identity)
+            by_key[identity] = _as_it_is(item) if live is None else _merge_object(live, item, items)
     return _ordered(list(by_key.values()), target, wanted, key)
 
 
