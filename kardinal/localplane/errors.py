@@ -139,7 +139,14 @@ class ApplyConflict(LocalPlaneError):
 
 
 class Unreadable(LocalPlaneError):
-    """A document that is no object of its kind, in the words of the real server."""
+    """A document that is no object of its kind, in the words of the real server.
+
+    `converted`: in its words for a document that never was a text, where they are others.
+    """
+
+    def __init__(self, message: str, *, converted: str = "") -> None:
+        super().__init__(message)
+        self.converted = converted or message
 
 
 class UnsupportedProtobuf(LocalPlaneError):

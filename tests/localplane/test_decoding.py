@@ -137,6 +137,31 @@ def test_a_value_of_another_type_cannot_be_read(spec: dict[str, Any], complaint:
 
 
 @pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ({"replicas": "two"}, "unrecognized type: int32"),
+        ({"replicas": 1.5}, "cannot convert float64 to int32"),
+        ({"paused": 1}, "unrecognized type: bool"),
+        ({"template": []}, "cannot restore struct from: slice"),
+        ({"selector": {"matchLabels": "a"}}, "cannot restore map from string"),
+        ({"template": {"spec": {"containers": {"name": "web"}}}}, "cannot restore slice from map"),
+        (
+            {"template": {"spec": {"containers": [{"ports": [{"protocol": 3}]}]}}},
+            "cannot convert int64 to v1.Protocol",
+        ),
+        (
+            {"strategy": {"rollingUpdate": {"maxSurge": True}}},
+            "json: cannot unmarshal bool into Go value of type int32",
+        ),
+    ],
+)
+def test_what_was_put_together_in_memory_is_refused_in_other_words(spec: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        DEPLOYMENT.decode({"spec": spec})
+    assert refused.value.converted == complaint
+
+
+@pytest.mark.parametrize(
     ("image", "policy"),
     [
         ("nginx", "Always"),

@@ -22,6 +22,7 @@ from typing import Any, Final
 from kardinal.localplane.builtin import moments, quantities
 from kardinal.localplane.builtin.defaults import COMPUTED, DEFAULTS
 from kardinal.localplane.builtin.definitions import META, schema
+from kardinal.localplane.builtin.mismatches import Inlined, MapKey, Path, mismatch, no_text, report
 from kardinal.localplane.builtin.types import Field, Struct, struct
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Unreadable
@@ -30,23 +31,8 @@ __all__ = ["blank", "decode", "decode_metadata"]
 
 _CRDS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-_KINDS: Final = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
 
-Path = tuple[Any, "str | int | _Key"] | None
 Read = Callable[[Any, Path, "_Walk"], Any]
-
-
-class _Inlined(str):
-    """A step to a field of an embedded struct, which the real server names where it speaks of types."""
-
-    __slots__ = ("within",)
-    within: str
-
-
-class _Key(str):
-    """A step to an entry of a map, which the real server leaves out where it speaks of types."""
-
-    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -84,7 +70,7 @@ class _Shape:
         for key, item in value.items():
             entry = entries.get(key)
             if entry is None:
-                walk.unknown[_strict((path, key))] = None
+                walk.unknown[report((path, key))] = None
             elif item is not None:
                 read = entry.read(item, (path, entry.step), walk)
                 if read or not entry.drops:
@@ -137,7 +123,7 @@ def _shape(name: str) -> _Shape:
 def _step(one: Field) -> str:
     if not one.within:
         return one.name
-    step = _Inlined(one.name)
+    step = Inlined(one.name)
     step.within = one.within
     return step
 
@@ -189,13 +175,15 @@ def _reader(owner: Struct, one: Field) -> Read:
 
     def read_list(value: Any, path: Path, walk: _Walk) -> list[Any]:
         if value.__class__ is not list:
-            raise _mismatch(value, path, name, go)
+            raise mismatch(value, path, name, go, kind="slice")
         return [zero(walk) if item is None else read(item, (path, index), walk) for index, item in enumerate(value)]
 
     def read_map(value: Any, path: Path, walk: _Walk) -> JsonObject:
         if value.__class__ is not dict:
-            raise _mismatch(value, path, name, go)
-        return {key: zero(walk) if item is None else read(item, (path, _Key(key)), walk) for key, item in value.items()}
+            raise mismatch(value, path, name, go, kind="map")
+        return {
+            key: zero(walk) if item is None else read(item, (path, MapKey(key)), walk) for key, item in value.items()
+        }
 
     return read_list if one.many == "[" else read_map
 
@@ -209,7 +197,7 @@ def _value_reader(owner: str, type_: str, go: str) -> Read:
 
     def read(value: Any, path: Path, walk: _Walk) -> Any:
         if value.__class__ is not wanted:
-            raise _mismatch(value, path, owner, go)
+            raise mismatch(value, path, owner, go, kind=type_)
         return value
 
     return read
@@ -218,19 +206,19 @@ def _value_reader(owner: str, type_: str, go: str) -> Read:
 def _struct_reader(owner: str, type_: str, go: str) -> Read:
     def read(value: Any, path: Path, walk: _Walk) -> Any:
         if value.__class__ is not dict:
-            raise _mismatch(value, path, owner, go)
+            raise mismatch(value, path, owner, go, kind="struct")
         return _shape(type_).read(value, path, walk)
 
     return read
 
 
-def _integer(bits: int) -> Callable[[str, str], Read]:
+def _integer(bits: int, kind: str = "") -> Callable[[str, str], Read]:
     least, most = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def reader(owner: str, go: str) -> Read:
         def read(value: Any, path: Path, walk: _Walk) -> Any:
             if value.__class__ is not int or not least <= value <= most:
-                raise _mismatch(value, path, owner, go, number=True)
+                raise mismatch(value, path, owner, go, kind=kind)
             return value
 
         return read
@@ -241,7 +229,7 @@ def _integer(bits: int) -> Callable[[str, str], Read]:
 def _double(owner: str, go: str) -> Read:
     def read(value: Any, path: Path, walk: _Walk) -> Any:
         if value.__class__ not in (int, float):
-            raise _mismatch(value, path, owner, go)
+            raise mismatch(value, path, owner, go, kind="float64")
         return value
 
     return read
@@ -250,7 +238,7 @@ def _double(owner: str, go: str) -> Read:
 def _bytes(owner: str, go: str) -> Read:
     def read(value: Any, path: Path, walk: _Walk) -> Any:
         if value.__class__ is not str:
-            raise _mismatch(value, path, owner, go)
+            raise mismatch(value, path, owner, go, kind="slice")
         return base64.b64encode(_decoded(value)).decode()
 
     return read
@@ -261,7 +249,8 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
-        raise Unreadable(f"illegal base64 data at input byte {_stop(text)}") from None
+        problem = f"illegal base64 data at input byte {_stop(text)}"
+        raise Unreadable(problem, converted=f"error decoding from json: {problem}") from None
 
 
 def _stop(text: str) -> int:
@@ -287,7 +276,7 @@ def _spelled(spell: Callable[[str], str]) -> Callable[[str, str], Read]:
     def reader(owner: str, go: str) -> Read:
         def read(value: Any, path: Path, walk: _Walk) -> Any:
             if value.__class__ is not str:
-                raise Unreadable(f"json: cannot unmarshal {_KINDS[value.__class__]} into Go value of type string")
+                raise no_text(value)
             try:
                 return spell(value)
             except moments.MomentError as error:
@@ -327,7 +316,7 @@ def _texts(owner: str, go: str) -> Read:
 
     def read(value: Any, path: Path, walk: _Walk) -> Any:
         if value.__class__ is not list:
-            raise _mismatch(value, path, owner, go)
+            raise mismatch(value, path, owner, go, kind="slice")
         return [read_text(item, path, walk) for item in value]
 
     return read
@@ -352,35 +341,10 @@ def _schema_or(*others: type) -> Callable[[str, str], Read]:
     return reader
 
 
-def _mismatch(value: Any, path: Path, owner: str, go: str, *, number: bool = False) -> Unreadable:
-    found = _KINDS[value.__class__]
-    if number and found == "number":
-        found = f"number {value!r}"
-    steps: list[str] = []
-    while path is not None:
-        path, step = path
-        if step.__class__ is _Inlined:
-            steps.append(f"{step.within}.{step}")
-        elif step.__class__ is str:
-            steps.append(step)
-    return Unreadable(
-        f"json: cannot unmarshal {found} into Go struct field {owner}.{'.'.join(reversed(steps))} of type {go}"
-    )
-
-
-def _strict(path: Path) -> str:
-    """A path as it stands in the report of an unknown field."""
-    parts: list[str] = []
-    while path is not None:
-        path, step = path
-        parts.append(f"[{step}]" if isinstance(step, int) else f".{step}")
-    return "".join(reversed(parts)).removeprefix(".")
-
-
 _SCALARS: Final[dict[str, type]] = {"string": str, "bool": bool}
 _SPECIAL: Final[dict[str, Callable[[str, str], Read]]] = {
-    "int32": _integer(32),
-    "int64": _integer(64),
+    "int32": _integer(32, "int32"),
+    "int64": _integer(64, "int64"),
     "double": _double,
     "bytes": _bytes,
     f"{META}Time": _spelled(moments.time),

@@ -51,7 +51,8 @@ class Source:
         try:
             read, unknown = self._decoded(document)
         except Unreadable as error:
-            raise self._refusal(str(error)) from None
+            # What a strategic patch made never was a text, and only such a patch is shown as one that is none.
+            raise self._refusal(error.converted if isinstance(self.shown, str) else str(error)) from None
         # YAML is made JSON first, and so its faults are found first.
         early = tuple(fault for fault in self.faults if fault.startswith(_YAML))
         late = tuple(fault for fault in self.faults if fault not in early)
