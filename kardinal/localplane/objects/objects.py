@@ -11,7 +11,7 @@ controllers that each write what they see would wake each other for ever.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -292,15 +292,16 @@ class Objects:
         if kind.typed is not None:
             return document, source.judge()
         unknown = rules.prune(document["metadata"])
-        causes = _metadata_problems(kind, document["metadata"], old=old)
+        causes: Sequence[Cause] = _metadata_problems(kind, document["metadata"], old=old)
         noted: tuple[str, ...] = ()
         if kind.validator is not None:
-            outcome = kind.validator.process(document, old=old, subresource=subresource, applied=source.applied)
-            document = outcome.object
+            outcome = kind.validator.process(
+                document, old=old, subresource=subresource, applied=source.applied, found=causes
+            )
+            document, causes, noted = outcome.object, outcome.causes, outcome.warnings
             unknown += outcome.unknown_fields
-            causes += outcome.causes
-            noted = outcome.warnings
-        warnings = source.judge(*unknown_fields(unknown)) + noted
+        # An apply has been held to its type, which knows no field too many; what goes after that goes silently.
+        warnings = source.judge(*(() if source.applied else unknown_fields(unknown))) + noted
         if causes:
             with statuses.warning(*warnings):
                 raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)

@@ -7,6 +7,7 @@ too broken for them; the answer then says so. Design: local-plane.md 2.3 (CRDs).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -51,12 +52,21 @@ class Validator:
         return self.structural.shaped(document).object
 
     def process(
-        self, document: JsonObject, *, old: JsonObject | None, subresource: str = "", applied: bool = False
+        self,
+        document: JsonObject,
+        *,
+        old: JsonObject | None,
+        subresource: str = "",
+        applied: bool = False,
+        found: Sequence[Cause] = (),
     ) -> Outcome:
-        """Prune, default and validate; the document itself is left alone. A status is judged alone."""
+        """Prune, default and validate; the document itself is left alone. A status is judged alone.
+
+        `found`: what is wrong with its metadata, which comes first and may keep the rules from being asked.
+        """
         shaped = self.structural.shaped(document, applied=applied)
         obj, status = shaped.object, subresource == "status"
-        causes = self.structural.judged(obj, old=old, status=status)
+        causes = [*found, *self.structural.judged(obj, old=old, status=status)]
         if self.scale is not None:
             causes += scale_causes(self.scale, obj, status=status)
         causes += self.structural.settled(obj, old=old, status=status)
