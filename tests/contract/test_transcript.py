@@ -54,7 +54,7 @@ class Typed:
 def read(text: str) -> Iterator[Typed]:
     """The commands of a transcript."""
     for chunk in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, *lines = chunk.rstrip("\n").split("\n")
+        command, *lines = chunk.removesuffix("\n").split("\n")
         below = tuple(line[2:] for line in lines if line.startswith("> "))
         yield Typed(command, below, tuple(line for line in lines if not line.startswith("> ")))
 
