@@ -37,10 +37,6 @@ class Answer:
     def revision(self) -> str:
         return str(self.body["metadata"]["resourceVersion"])
 
-    @property
-    def causes(self) -> list[tuple[str, str]]:
-        return [(cause["reason"], cause["field"]) for cause in self.body["details"]["causes"]]
-
 
 class WatchStream:
     """One watch, event by event."""
@@ -110,10 +106,6 @@ class Http:
 
     async def merge(self, path: str, body: Any, **query: Any) -> Answer:
         return await self("PATCH", path, body, content_type="application/merge-patch+json", **query)
-
-    async def apply(self, path: str, body: Any, **query: Any) -> Answer:
-        query = {"fieldManager": "tester", **query}
-        return await self("PATCH", path, body, content_type="application/apply-patch+yaml", **query)
 
     async def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
         return await self("DELETE", path, body, **query)
