@@ -5,6 +5,7 @@ typed                           one kind: its schema, how a document becomes its
 definitions, schemas.jsonl      what the real server's OpenAPI says of their types (generated)
 types, types.txt                what Go and protobuf know of the same types (generated)
 decoding                        a document as a value of its type; moments and quantities read themselves
+mismatches                      where a value does not fit its type, and the words for it
 defaults, preparation           what the server fills in, on every decoding and on every write
 validation                      what it refuses
 events                          the two spellings of an Event
