@@ -63,6 +63,7 @@ kube-up: $(INSTALLED) ## run a real API server in the foreground and print its k
 builtins: assets ## regenerate what the local plane knows of built-in kinds from the real API server
 	$(BIN)/python -m hack.kube.builtin_schemas
 	$(BIN)/python -m hack.kube.protobuf_tables
+	$(BIN)/python -m hack.kube.bootstrap_policy
 
 contract-record: assets ## record anew what the real API server answers
 	$(BIN)/pytest --target=assets --record tests/contract

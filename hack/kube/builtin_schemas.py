@@ -1,6 +1,6 @@
 """Write the schemas of the built-in kinds from a real server's OpenAPI: `python -m hack.kube.builtin_schemas`.
 
-The server that KUBECONFIG names is asked for the OpenAPI v3 document of every group and version that the local plane
+A real server is started and asked for the OpenAPI v3 document of every group and version that the local plane
 serves. What is kept is what decides how an object is handled: types, formats, enumerations, defaults, required fields,
 how lists and maps merge. Descriptions are left out; they are texts of Kubernetes, and five sixths of the bytes.
 
@@ -9,7 +9,6 @@ The result is one schema per line, sorted, so that a change of Kubernetes is a r
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from hack.kube.asking import Ask, real_server
 from kardinal.localplane.builtin import BUILTIN_KINDS
 from kardinal.localplane.builtin.definitions import schema_name
 from kardinal.localplane.security import REVIEW_KINDS
@@ -29,26 +29,20 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # Bodies of subresources and of deletions, which belong to no kind of their own.
 EXTRA = (f"{META}DeleteOptions", "io.k8s.api.authentication.v1.TokenRequest", "io.k8s.api.autoscaling.v1.Scale")
 DROPPED = frozenset({"description", "x-kubernetes-group-version-kind"})
-SECONDS = 60
 
 
-def schemas() -> dict[str, Any]:
+def schemas(ask: Ask) -> dict[str, Any]:
     """Every schema that the served kinds are made of, by name."""
     kinds = (*BUILTIN_KINDS, *REVIEW_KINDS)
     documents = {f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}" for kind in kinds}
     known: dict[str, Any] = {}
     for document in sorted(documents | {"apis/autoscaling/v1"}):
-        known |= _get(f"/openapi/v3/{document}")["components"]["schemas"]
+        known |= ask(f"/openapi/v3/{document}")["components"]["schemas"]
     return _closure([*(schema_name(kind.group, kind.version, kind.kind) for kind in kinds), *EXTRA], known)
 
 
 def write(lines: Iterable[bytes], output: Path) -> None:
     output.write_bytes(b"".join(line + b"\n" for line in lines))
-
-
-def _get(path: str) -> Any:
-    answer = subprocess.run(["kubectl", "get", "--raw", path], capture_output=True, check=True, timeout=SECONDS)
-    return orjson.loads(answer.stdout)
 
 
 def _closure(roots: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +81,8 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def main() -> None:
-    found = schemas()
+    with real_server() as ask:
+        found = schemas(ask)
     write((name.encode() + b" " + orjson.dumps(found[name]) for name in sorted(found)), OUTPUT)
     print(f"{len(found)} schemas in {OUTPUT}", file=sys.stderr)
 

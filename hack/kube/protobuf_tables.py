@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hack.kube import builtin_schemas
+from hack.kube.asking import Ask, real_server
 
 __all__ = ["OUTPUT", "tables"]
 
@@ -50,7 +51,7 @@ class _GoField:
     type: str
 
 
-def tables() -> dict[str, str]:
+def tables(ask: Ask) -> dict[str, str]:
     """The row of every type, by name."""
     protos: dict[str, str] = {}
     structs: dict[str, str] = {}
@@ -63,7 +64,7 @@ def tables() -> dict[str, str]:
                 if not source.name.startswith(("generated.", "zz_")):
                     structs |= {f"{package}.{name}": body for name, body in _STRUCT.findall(source.read_text())}
     rows: dict[str, str] = {}
-    waiting = list(builtin_schemas.schemas())
+    waiting = list(builtin_schemas.schemas(ask))
     while waiting:
         name = waiting.pop()
         if name in rows:
@@ -152,7 +153,8 @@ def _package(name: str) -> str:
 
 
 def main() -> None:
-    rows = tables()
+    with real_server() as ask:
+        rows = tables(ask)
     builtin_schemas.write((f"{name} {rows[name]}".encode() for name in sorted(rows)), OUTPUT)
     print(f"{len(rows)} types in {OUTPUT}", file=sys.stderr)
 

@@ -98,7 +98,7 @@ def cluster(request: pytest.FixtureRequest, target: Target) -> Cluster:
 
 
 @pytest.fixture
-async def api(cluster: Cluster, request: pytest.FixtureRequest) -> AsyncIterator[Api]:
+async def api(cluster: Cluster, target: Target, request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     """Requests as the administrator, on tape."""
     scope = Scope(RUN, request.node.nodeid)
     async with aiohttp.ClientSession() as session:
@@ -108,7 +108,7 @@ async def api(cluster: Cluster, request: pytest.FixtureRequest) -> AsyncIterator
         request.node.stash[_HEARD] = Heard(api, scope, version, path)
         yield api
         if cluster.real:
-            await scope.tidy(api.silent)
+            await scope.tidy(api.silent, namespaces=target is Target.KUBECONFIG)
 
 
 @pytest.fixture

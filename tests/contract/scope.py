@@ -55,11 +55,14 @@ class Scope:
             created = await api.post("/api/v1/namespaces", {"metadata": {"name": self._namespace}})
             assert created.status == 201, created.body
 
-    async def tidy(self, api: Api) -> None:
-        """Delete what was made, without waiting for the end of it."""
+    async def tidy(self, api: Api, *, namespaces: bool) -> None:
+        """Delete what was made, without waiting for the end of it.
+
+        Emptying a namespace costs a cluster hundreds of requests; one that ends with the run may keep it.
+        """
         for path in self._paths:
             await api.delete(path)
         for name in self._definitions:
             await api.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-        if self._made:
+        if self._made and namespaces:
             await api.delete(f"/api/v1/namespaces/{self._namespace}")

@@ -48,7 +48,8 @@ async def test_every_cause_is_told_with_its_field(api: Api) -> None:
     path = api.path("widgets", group=api.group)
     one = await api.post(path, api.widget("a", size=0))
     assert (one.status, one.causes) == (422, [("FieldValueInvalid", "spec.size")])
-    several = await api.post(path, api.widget("a", size=0, colour="blue"))
+    # In no order that could be recorded.
+    several = await api.silent.post(path, api.widget("a", size=0, colour="blue"))
     assert {("FieldValueInvalid", "spec.size"), ("FieldValueNotSupported", "spec.colour")} <= set(several.causes)
     assert several.body["details"]["group"] == api.group
     assert several.body["details"]["kind"] == "Widget"

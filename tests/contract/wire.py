@@ -72,6 +72,9 @@ class WatchStream:
 
     async def __aexit__(self, *exc: object) -> None:
         self.answer.close()
+        # The socket goes in the next rounds of the loop, which may be the last ones of the test.
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def next(self) -> tuple[str, Any]:
         """The type and object of the next event."""

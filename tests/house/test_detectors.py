@@ -128,7 +128,7 @@ def test_the_same_call_without_an_event_loop_is_welcome() -> None:
 
 @pytest.mark.parametrize("call", ["read", "database"])
 async def test_the_store_of_the_local_plane_may_block(call: str) -> None:
-    product_code(BLOCKING_CALLS[call], module="localplane/storage/store.py")()
+    product_code(BLOCKING_CALLS[call], module="localplane/storage/database.py")()
 
 
 async def test_no_other_module_of_the_local_plane_may_block() -> None:

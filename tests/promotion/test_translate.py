@@ -297,10 +297,10 @@ def test_the_templates_are_what_the_models_read_once_expressions_are_resolved() 
     assert PromotionStep.model_validate(template).spec.required_gates == ("app-1-prod-soak",)
 
 
-@pytest.mark.parametrize("target", ["dev", "staging", "prod"])
-def test_the_legend_reads_back_what_was_drawn(target: str) -> None:
-    graph = translated(what=bundle(intent={"target": target}), found=[org_gate("g", applies_to=None)])
+@pytest.mark.parametrize("wanted", ["dev", "staging", "prod"])
+def test_the_legend_reads_back_what_was_drawn(wanted: str) -> None:
+    graph = translated(what=bundle(intent={"target": wanted}), found=[org_gate("g", applies_to=None)])
     legend = read_legend(graph)
     assert set(legend.environments) == set(edges(graph))
-    assert legend.before(target) == set(edges(graph)) - {target}
+    assert legend.before(wanted) == set(edges(graph)) - {wanted}
     assert set(legend.gates) == {("platform-policies", "g", environment) for environment in edges(graph)}

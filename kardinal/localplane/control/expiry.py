@@ -55,7 +55,7 @@ class Expiry:
         if self._timer is None and self._deadlines:
             oldest = next(iter(self._deadlines.values()))
             left = oldest - self._clock.monotonic()
-            # Overdue is what could not be deleted for now, and what is not known to be deleted yet.
+            # Overdue is what could not be deleted this time, and what is not known to be deleted yet.
             self._timer = self._clock.call_later(left if left > 0 else OVERDUE_PAUSE, self._expire)
 
     def _expire(self) -> None:
