@@ -118,7 +118,7 @@ def _lines(out: bytes) -> tuple[str, ...]:
     text = out.decode()
     for pattern, replacement in _SCRUBBED:
         text = pattern.sub(replacement, text)
-    return tuple(line.rstrip() for line in text.rstrip("\n").splitlines())
+    return tuple(line.rstrip() for line in text.splitlines())
 
 
 @pytest.fixture
