@@ -154,7 +154,7 @@ async def test_the_default_manager_is_what_the_user_agent_begins_with(api: Api, 
 
 @covers("apply", "create", "success")
 async def test_a_creation_may_bring_entries_of_its_own(api: Api) -> None:
-    fields = {"f:data": {"f:key": {}}}
+    fields: dict[str, Any] = {"f:data": {"f:key": {}}}
     entry = {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
     brought = config_map("a", key="1", other="1")
     brought["metadata"]["managedFields"] = [entry]
@@ -178,7 +178,7 @@ async def test_ten_managers_of_updates_are_kept(api: Api) -> None:
         for number in range(12)
     ]
     data = {f"k{number:02}": "1" for number in range(12)}
-    await api.post(path, config_map("a", **data), fieldManager="creator")
+    await api.post(path, config_map("a") | {"data": data}, fieldManager="creator")
     metadata = {"managedFields": entries, "labels": {"l": "1"}}
     answer = await api.merge(f"{path}/a", {"metadata": metadata}, fieldManager="writer")
     assert managers(answer) == ["ancient-changes", *(f"m{number:02}" for number in range(4, 12)), "writer"]

@@ -245,7 +245,7 @@ async def test_rules_are_not_asked_about_an_object_that_is_broken(api: Api) -> N
         "pair": {**fields(a=INTEGER, b=INTEGER), **rule("self.a < self.b", message="a is below b")},
         "size": {**INTEGER, "minimum": 3},
     }
-    values = {
+    values: dict[str, list[Any]] = {
         "title": ["bad", "good", "muchtoolong"],
         "pair": [{"a": 2, "b": 1}, {"a": 1}, {"a": 1, "b": 2}, {"a": "x", "b": 1}],
     }
