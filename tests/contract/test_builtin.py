@@ -44,7 +44,7 @@ async def test_a_kind_has_its_columns(api: Api, manifest: Manifest) -> None:
     document = placed(api, manifest, "a")
     if str(manifest) == "pods":
         # Where there is a node the pod would run, at some moment.
-        document["spec"]["schedulerName"] = "nobody"
+        document |= {"spec": document["spec"] | {"schedulerName": "nobody"}}
     await api.silent.post(manifest.path(api), document)
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     table: Any = (await api.silent("GET", manifest.path(api, "a"), headers=accept, includeObject="None")).body
