@@ -16,7 +16,7 @@ import orjson
 
 from hack.kube.asking import Ask, real_server
 
-__all__ = ["OUTPUT", "objects", "write"]
+__all__ = ["BINDINGS", "OUTPUT", "ROLES", "objects", "write"]
 
 OUTPUT = Path(__file__).parents[2] / "kardinal" / "localplane" / "security" / "bootstrap.jsonl"
 ROLES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hack.kube.bootstrap_policy import BINDINGS, ROLES
 from tests.contract.grants import RBAC
 from tests.contract.wire import Api
 
@@ -24,29 +25,12 @@ async def _found(api: Api, path: str) -> bool:
 
 
 @covers("bootstrap", "get", "success")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "admin",
-        "cluster-admin",
-        "edit",
-        "system:aggregate-to-admin",
-        "system:aggregate-to-edit",
-        "system:aggregate-to-view",
-        "system:auth-delegator",
-        "system:basic-user",
-        "system:discovery",
-        "system:public-info-viewer",
-        "view",
-    ],
-)
+@pytest.mark.parametrize("name", ROLES)
 async def test_the_roles_of_every_cluster_are_there_word_for_word(api: Api, name: str) -> None:
     assert (await api.get(api.path("clusterroles", name, group=RBAC, namespace=None))).body["rules"]
 
 
 @covers("bootstrap", "get", "success")
-@pytest.mark.parametrize(
-    "name", ["cluster-admin", "system:basic-user", "system:discovery", "system:public-info-viewer"]
-)
+@pytest.mark.parametrize("name", BINDINGS)
 async def test_the_bindings_of_every_cluster_are_there_word_for_word(api: Api, name: str) -> None:
     assert (await api.get(api.path("clusterrolebindings", name, group=RBAC, namespace=None))).body["subjects"]
