@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import socket
 import ssl
 from asyncio import sslproto
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from io import FileIO
 from pathlib import Path
 
@@ -37,6 +39,7 @@ from kardinal.localplane.security import (
     TokenRequests,
     Tokens,
     bootstrap,
+    first_objects,
     load_or_create_key,
     private_directory,
     write_kubeconfig,
@@ -59,8 +62,8 @@ class _Opened:
     """What a directory holds, once it is ours."""
 
     lock: FileIO
+    socket: socket.socket
     store: Store
-    authority: Authority
     context: ssl.SSLContext
     tokens: Tokens
     account_key: ec.EllipticCurvePrivateKey
@@ -73,6 +76,7 @@ class LocalPlane:
         self._directory = directory
         self._opened = opened
         self._store = opened.store
+        self.port: int = opened.socket.getsockname()[1]
         self._registry = Registry((*BUILTIN_KINDS, *REVIEW_KINDS))
         deletion = Deletion(self._store, clock=clock)
         self._clock = clock
@@ -80,7 +84,6 @@ class LocalPlane:
         self._control = Control(self._store, registry=self._registry, objects=objects, deletion=deletion, clock=clock)
         self._reading = Reading(self._store.committed, clock=clock, chaos=chaos)
         self.audit = RequestLog()
-        self.port = 0
         committed = self._store.committed
         access = Access(committed)
         accounts = Accounts(committed, key=opened.account_key, clock=clock)
@@ -124,11 +127,14 @@ class LocalPlane:
         With `durable` no write is answered before it would survive a power failure. With `chaos`, a seed, programs
         meet conflicts, refusals, lost connections and late events.
         """
-        opened = await asyncio.to_thread(_open, directory, authority, durable=durable)
+        clock = clock or SystemClock()
+        opened = await asyncio.to_thread(
+            _open, directory, authority=authority, port=port, now=clock.now(), durable=durable
+        )
         weather = None if chaos is None else Chaos(chaos)
-        plane = cls(directory, opened, clock=clock or SystemClock(), chaos=weather)
+        plane = cls(directory, opened, clock=clock, chaos=weather)
         try:
-            await plane._listen(port)
+            await plane._listen()
         except BaseException:
             await plane.stop()
             raise
@@ -147,7 +153,7 @@ class LocalPlane:
         """The kubeconfig of one identity: admin, controller, agent or simulator."""
         if identity not in IDENTITIES:
             raise ValueError(f"unknown identity {identity!r}: one of {', '.join(IDENTITIES)}")
-        return self._directory / ("kubeconfig" if identity == "admin" else f"kubeconfig.{identity}")
+        return _kubeconfig(self._directory, identity)
 
     @property
     def idle(self) -> bool:
@@ -179,37 +185,17 @@ class LocalPlane:
             await self._store.settled()
         await asyncio.to_thread(self._close)
 
-    async def _listen(self, port: int) -> None:
+    async def _listen(self) -> None:
         self._control.start()
-        fresh = not self._store.committed.resources()
-        bootstrap(self._store, clock=self._clock)
+        bootstrap(self._store, now=self._clock.now())
         await self._store.settled()
-        if fresh:
-            # The watches of a real server, too, begin after what it starts with.
-            self._store.committed.history.forget()
         # Of a quarter of a megabyte each, connections that do nothing would fill the memory.
         sslproto.SSLProtocol.max_size = TLS_BUFFER
         await self._runner.setup()
-        site = web.TCPSite(self._runner, ADDRESS, port, ssl_context=self._opened.context)
-        try:
-            await site.start()
-        except OSError as error:
-            raise PortUnusable(f"cannot listen on {ADDRESS}:{port}: {error.strerror}; choose another port") from error
-        self.port = self._runner.addresses[0][1]
-        await asyncio.to_thread(self._publish)
-
-    def _publish(self) -> None:
-        """Say who serves the directory and how to reach it."""
-        for identity in IDENTITIES:
-            write_kubeconfig(
-                self.kubeconfig_for(identity),
-                server=self.url,
-                authority=self._opened.authority,
-                identity=identity,
-                token=self._opened.tokens.of(identity),
-            )
+        await web.SockSite(self._runner, self._opened.socket, ssl_context=self._opened.context).start()
 
     def _close(self) -> None:
+        self._opened.socket.close()
         self._store.close()
         self._opened.lock.close()
 
@@ -227,17 +213,44 @@ def holder(directory: Path) -> int | None:
     return None
 
 
-def _open(directory: Path, authority: Authority | None, *, durable: bool) -> _Opened:
+def _open(directory: Path, *, authority: Authority | None, port: int, now: datetime, durable: bool) -> _Opened:
+    """Everything that blocks, in one go."""
     private_directory(directory)
     with ExitStack() as undo:
         lock = undo.enter_context(_acquire(directory))
+        listener = undo.enter_context(_bound(port))
         authority = authority or Authority.load_or_create(directory)
         context = authority.server_context(directory)
         tokens = Tokens.load_or_create(directory)
         account_key = load_or_create_key(directory)
-        store = Store.open(directory / "plane.db", durable=durable)
+        store = Store.open(directory / "plane.db", durable=durable, first=first_objects(now))
+        undo.callback(store.close)
+        for identity in IDENTITIES:
+            write_kubeconfig(
+                _kubeconfig(directory, identity),
+                server=f"https://{ADDRESS}:{listener.getsockname()[1]}",
+                authority=authority,
+                identity=identity,
+                token=tokens.of(identity),
+            )
         undo.pop_all()
-        return _Opened(lock, store, authority, context, tokens, account_key)
+        return _Opened(lock, listener, store, context, tokens, account_key)
+
+
+def _kubeconfig(directory: Path, identity: str) -> Path:
+    return directory / ("kubeconfig" if identity == "admin" else f"kubeconfig.{identity}")
+
+
+def _bound(port: int) -> socket.socket:
+    """A socket that has its port, and takes no connections yet."""
+    found = socket.socket()
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((ADDRESS, port))
+    except OSError as error:
+        found.close()
+        raise PortUnusable(f"cannot listen on {ADDRESS}:{port}: {error.strerror}; choose another port") from error
+    return found
 
 
 def _acquire(directory: Path) -> FileIO:

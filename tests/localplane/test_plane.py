@@ -20,6 +20,45 @@ async def test_objects_are_told_with_their_revisions(plane: LocalPlane, http: Ht
     assert plane.objects("unknown.example.com") == {}
 
 
+async def test_what_a_plane_starts_with_is_there_before_the_first_answer(plane: LocalPlane, http: Http) -> None:
+    accounts = await http.get("/api/v1/serviceaccounts")
+    namespaces = await http.get("/api/v1/namespaces")
+    assert {one["metadata"]["namespace"] for one in accounts.body["items"]} == {
+        one["metadata"]["name"] for one in namespaces.body["items"]
+    }
+    # Nothing is added by and by: watches begin after all of it, as those of a real server do.
+    revision = str(max(int(revision) for revision in plane.objects("serviceaccounts").values()))
+    assert {accounts.revision, namespaces.revision} == {revision}
+    async with http.watch("/api/v1/namespaces", resourceVersion=str(int(revision) - 1)) as watch:
+        assert (await watch.next())[1]["code"] == 410
+
+
+async def test_what_was_deleted_of_it_comes_back_at_the_next_start(tmp_path: Path, authority: Authority) -> None:
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"
+    first = await LocalPlane.start(tmp_path, authority=authority)
+    async with session_for(first.kubeconfig) as session:
+        before = (await Http(session).get(role)).body
+        await Http(session).delete(role)
+    await first.stop()
+    second = await LocalPlane.start(tmp_path, authority=authority)
+    async with session_for(second.kubeconfig) as session:
+        after = (await Http(session).get(role)).body
+    await second.stop()
+    assert after["rules"] == before["rules"]
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+async def test_a_start_on_the_same_port_leaves_the_kubeconfigs_alone(tmp_path: Path, authority: Authority) -> None:
+    written = []
+    port = 0
+    for _ in range(2):
+        plane = await LocalPlane.start(tmp_path, port=port, authority=authority)
+        port = plane.port
+        written.append(plane.kubeconfig_for("agent").stat().st_ino)
+        await plane.stop()
+    assert written[0] == written[1]
+
+
 async def test_everything_stored_survives_a_restart(tmp_path: Path, authority: Authority) -> None:
     first = await LocalPlane.start(tmp_path, authority=authority)
     async with session_for(first.kubeconfig) as session:

@@ -15,7 +15,7 @@ from kardinal.localplane.security.accounts import Accounts, load_or_create_key
 from kardinal.localplane.security.attributes import Attributes
 from kardinal.localplane.security.authentication import HEALTH_PATHS, Authentication
 from kardinal.localplane.security.authority import Authority
-from kardinal.localplane.security.bootstrap import bootstrap
+from kardinal.localplane.security.bootstrap import bootstrap, first_objects
 from kardinal.localplane.security.escalation import refuse_escalation
 from kardinal.localplane.security.identities import IDENTITIES, Tokens, write_kubeconfig
 from kardinal.localplane.security.impersonation import impersonate
@@ -40,6 +40,7 @@ __all__ = [
     "Tokens",
     "User",
     "bootstrap",
+    "first_objects",
     "impersonate",
     "load_or_create_key",
     "private_directory",

@@ -30,11 +30,15 @@ SERVER_LIFETIME = timedelta(days=825)
 
 
 class Authority:
-    """A certificate authority and the server certificate it issued for loopback addresses."""
+    """A certificate authority and the server certificate it issued for loopback addresses.
+
+    `certificate` is its own, as PEM.
+    """
 
     def __init__(self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
         self._key = key
         self._certificate = certificate
+        self.certificate = certificate.public_bytes(serialization.Encoding.PEM)
         self._context: ssl.SSLContext | None = None
 
     @classmethod
@@ -70,11 +74,6 @@ class Authority:
         authority = cls.create()
         write_private(path, _pem(authority._key) + authority.certificate)
         return authority
-
-    @property
-    def certificate(self) -> bytes:
-        """The CA certificate, PEM."""
-        return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def server_context(self, directory: Path) -> ssl.SSLContext:
         """The TLS context of the server; made once, because issuing and loading costs more than starting a plane."""

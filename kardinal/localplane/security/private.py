@@ -16,7 +16,9 @@ def private_directory(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace `path` as a whole; it is never readable by others, not even for a moment."""
+    """Make `content` what is in `path`, as a whole; it is never readable by others, not even for a moment."""
+    if path.exists() and path.read_bytes() == content:
+        return
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 
-__all__ = ["CREATION", "FORMAT", "migrate"]
+__all__ = ["CREATION", "FIRST_REVISION", "FORMAT", "migrate"]
 
 FORMAT = 2
 
@@ -20,13 +20,12 @@ CREATE TABLE objects (
 ) WITHOUT ROWID;
 """
 
+FIRST_REVISION = 1
 CREATION = f"""
-BEGIN;
 {_OBJECTS}
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('revision', 1);
+INSERT INTO meta VALUES ('revision', {FIRST_REVISION});
 PRAGMA user_version = {FORMAT};
-COMMIT;
 """  # noqa: S608
 
 _STEPS = {

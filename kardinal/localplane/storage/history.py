@@ -106,13 +106,6 @@ class History:
         found.reverse()
         return found
 
-    def forget(self) -> None:
-        """Begin anew after the last change."""
-        if self._changes:
-            self.floor = self._changes[-1].entry.revision
-            self._changes.clear()
-            self._bytes = 0
-
     def subscribe(self, resource: str) -> Subscription:
         subscription = Subscription(resource)
         self._subscriptions.setdefault(resource, set()).add(subscription)

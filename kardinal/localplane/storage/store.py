@@ -12,6 +12,7 @@ still fail. A write that fails changes nothing, and takes back whatever was deci
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from kardinal.localplane.documents import JsonObject
@@ -32,9 +33,12 @@ class Store:
         self._staged = committer.staged
 
     @classmethod
-    def open(cls, path: Path, *, durable: bool = False) -> Store:
-        """Read the file at `path`, which is created when missing; blocks, and belongs in a thread."""
-        database = Database.open(path, durable=durable)
+    def open(cls, path: Path, *, durable: bool = False, first: Iterable[tuple[str, JsonObject]] = ()) -> Store:
+        """Read the file at `path`; blocks, and belongs in a thread.
+
+        When missing it is created with `first` in it, documents with the resources they are of.
+        """
+        database = Database.open(path, durable=durable, first=first)
         try:
             entries, revision = database.load()
         except BaseException:
