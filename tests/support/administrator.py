@@ -37,8 +37,9 @@ class Administrator:
     def get(self, path: str) -> JsonObject:
         return self._ask("GET", path, None)
 
-    def items(self, resource: ResourceType, namespace: str | None = None) -> list[JsonObject]:
-        return cast("list[JsonObject]", self.get(resource.path(namespace=namespace))["items"])
+    def cached(self, resource: ResourceType) -> list[JsonObject]:
+        """All objects of a kind as the server remembers them, which may be behind what it has stored."""
+        return cast("list[JsonObject]", self.get(f"{resource.path()}?resourceVersion=0")["items"])
 
     def apply(self, resource: ResourceType, document: JsonObject) -> None:
         metadata = document["metadata"]

@@ -5,44 +5,44 @@ its store, and what was changed is restored. So tests that run one after the oth
 their controllers, which watch all namespaces, see nothing of each other; tests that run at once have a server each.
 
 It is at rest when its own controllers are: no object outlives its owner, and every Deployment has got as far as it
-gets. The trap is that these controllers tell nobody when they are done, so their work is read off the objects.
+gets. The trap is that these controllers tell nobody when they are done, so their work is read off the objects, and
+reading takes from the machine what they need to get done: nothing is read twice between two writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
 
-from kardinal.api import DEPLOYMENT, SERVICE_ACCOUNT, ResourceType
+from kardinal.api import SERVICE_ACCOUNT, ResourceType
 from kardinal.kube.selectors import matches
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
 from tests.support.objects import namespace
 from tests.support.requests import FollowedLog
+from tests.support.rollouts import WORKLOADS, Rollouts
 from tests.support.store import Etcd
 
 __all__ = ["RealServer"]
 
 JsonObject = dict[str, Any]
 
-_POD = ResourceType("", "v1", "Pod", "pods")
-
 _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 """Where custom resources are; they alone are stored as JSON."""
 
-_BUILT_IN = ("configmaps/", "deployments/", "secrets/")
-"""Where those built-in kinds are that programs watch."""
+_BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
+"""Where those built-in kinds are that programs watch, and what rollouts are read off."""
 
 _RESTLESS = ("leases/", "masterleases/", "minions/", "ranges/", "peerserverleases/")
 """What moves by itself and belongs to no test."""
 
 _TOKEN_SECONDS = 24 * 3600
-_STUCK = {"ErrImagePull", "ImagePullBackOff"}
+_NEVER = -1
 
 
 class RealServer:
@@ -62,8 +62,11 @@ class RealServer:
             self.kubeconfig_for(identity).write_text(self._kubeconfig_of(identity))
         self._start = {one.path: one for one in self._store.below("", values=True)}
         self.release()
+        self._rollouts = Rollouts(self._administrator)
+        self._looked = _NEVER
         self._custom: dict[str, JsonObject] = {}
         self._revisions: dict[str, int] = {}
+        self._workloads: dict[str, int] = {}
 
     def kubeconfig_for(self, identity: str) -> Path:
         return self.kubeconfig if identity == "admin" else self._directory / f"kubeconfig.{identity}"
@@ -73,14 +76,20 @@ class RealServer:
             return identity
         return f"system:serviceaccount:{SYSTEM_NAMESPACE}:{ACCOUNTS[identity]}"
 
-    def moment(self) -> object:
-        # Nothing changes there but by a request.
+    def writes(self) -> int:
         self.audit.catch_up()
         return self.audit.changes
 
+    def moment(self) -> object:
+        # Nothing changes there but by a request.
+        return self.writes()
+
     def unrest(self) -> list[str]:
-        self._look()
-        return [*_orphans(self._custom.values()), *self._rollouts()]
+        # Once per write and not once per question: a world that waits for pods asks every millisecond.
+        if (writes := self.writes()) != self._looked:
+            self._look()
+            self._looked = writes
+        return [*_orphans(self._custom.values()), *self._rollouts.under_way(self._workloads)]
 
     def served(self, informer: Informer) -> Mapping[tuple[str, str], str]:
         prefix = _prefix(informer.resource, informer.namespace)
@@ -104,6 +113,7 @@ class RealServer:
         for one in self._store.below(*(one.path for one in changed), values=True) if changed else ():
             self._start[one.path] = one
         self.audit.begin()
+        self._looked = _NEVER
 
     def release(self) -> None:
         """Close what was opened for a test; the next request opens it again."""
@@ -116,18 +126,10 @@ class RealServer:
 
     def _look(self) -> None:
         custom = self._store.below(*_CUSTOM, values=True)
+        built_in = {one.path: one.revision for one in self._store.below(*_BUILT_IN)}
         self._custom = {one.path: orjson.loads(one.value) for one in custom}
-        self._revisions = {one.path: one.revision for one in (*custom, *self._store.below(*_BUILT_IN))}
-
-    def _rollouts(self) -> Iterator[str]:
-        """The Deployments that are on their way."""
-        if not any(path.startswith("deployments/") for path in self._revisions):
-            return
-        pods = self._administrator.items(_POD)
-        for deployment in self._administrator.items(DEPLOYMENT):
-            metadata = deployment["metadata"]
-            if not _rolled_out(deployment, pods):
-                yield f"Deployment {metadata['namespace']}/{metadata['name']} is rolling out"
+        self._revisions = built_in | {one.path: one.revision for one in custom}
+        self._workloads = {path: revision for path, revision in built_in.items() if path.startswith(WORKLOADS)}
 
     def _kubeconfig_of(self, identity: str) -> str:
         path = SERVICE_ACCOUNT.path(namespace=SYSTEM_NAMESPACE, name=ACCOUNTS[identity], subresource="token")
@@ -167,42 +169,3 @@ def _orphans(documents: Collection[JsonObject]) -> Iterator[str]:
         owners = metadata.get("ownerReferences", ())
         if owners and all(owner["apiVersion"].startswith(_CUSTOM) and owner["uid"] not in known for owner in owners):
             yield f"{document['kind']} {metadata['namespace']}/{metadata['name']} outlives its owner"
-
-
-def _rolled_out(deployment: JsonObject, pods: Iterable[JsonObject]) -> bool:
-    """Whether nothing more will happen to it by itself: all is there, or what is missing is stuck."""
-    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
-    if status.get("observedGeneration") != deployment["metadata"]["generation"]:
-        return False
-    if all(status.get(field, 0) == wanted for field in ("replicas", "updatedReplicas", "availableReplicas")):
-        return True
-    labels = deployment["spec"]["selector"]["matchLabels"].items()
-    own = [
-        pod
-        for pod in pods
-        if pod["metadata"]["namespace"] == deployment["metadata"]["namespace"]
-        and labels <= pod["metadata"].get("labels", {}).items()
-    ]
-    waiting = [pod for pod in own if not _ready(pod)]
-    return (
-        len(own) == status.get("replicas", 0) >= wanted
-        and status.get("availableReplicas", 0) == len(own) - len(waiting)
-        and bool(waiting)
-        and all(_stuck(pod) for pod in waiting)
-    )
-
-
-def _ready(pod: JsonObject) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))
-
-
-def _stuck(pod: JsonObject) -> bool:
-    """Whether it waits for what never comes: a node, or its image."""
-    unscheduled = any(
-        one["type"] == "PodScheduled" and one["status"] == "False" for one in pod["status"].get("conditions", ())
-    )
-    reasons = {
-        container.get("state", {}).get("waiting", {}).get("reason")
-        for container in pod["status"].get("containerStatuses", ())
-    }
-    return unscheduled or bool(reasons & _STUCK)

@@ -44,6 +44,10 @@ class ApiServer(Protocol):
         """The name of an identity in the request log."""
         ...
 
+    def writes(self) -> int:
+        """Grows with every write, those of the server's own controllers included."""
+        ...
+
     def moment(self) -> object:
         """Equal to what it was before as long as nothing can have changed in the store."""
         ...
@@ -79,6 +83,9 @@ class PlaneServer:
 
     def user(self, identity: str) -> str:
         return identity if identity == "admin" else f"system:serviceaccount:{SYSTEM_NAMESPACE}:{ACCOUNTS[identity]}"
+
+    def writes(self) -> int:
+        return self.audit.writes
 
     def moment(self) -> object:
         # Without a request and without time nothing changes there.

@@ -148,10 +148,11 @@ class World:
 
         async def accepted() -> JsonObject | None:
             nonlocal looked
-            if self.pulse() == looked:
-                return None  # Nobody has written since.
+            if (writes := self.server.writes()) == looked:
+                return None
+            # Counted before: what is written while this looks is looked at the next time.
+            looked = writes
             obj = await self.find(resource, name, namespace)
-            looked = self.pulse()
             return obj if obj is not None and accepts(obj) else None
 
         what = f"{resource.kind} {namespace}/{name}: {settle.source_of(accepts)}"

@@ -1,0 +1,97 @@
+"""Whether the Deployments of a real cluster have got as far as they get.
+
+Nobody says when a rollout is over: the deployment controller, the scheduler and the node each write what they know, and
+a pod whose image can not be pulled waits for ever. So it is judged from the objects, once for each state they are in.
+
+They are taken from the API server's cache, because an answer that is certainly the newest makes it ask its store about
+every kind first, a tenth of a second on a bad day. What the cache says counts only when it is what the store holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kardinal.api import DEPLOYMENT, ResourceType
+from tests.support.administrator import Administrator
+
+__all__ = ["WORKLOADS", "Rollouts"]
+
+JsonObject = dict[str, Any]
+
+WORKLOADS = ("deployments/", "pods/")
+"""Where the store has what a rollout is judged from."""
+
+_POD = ResourceType("", "v1", "Pod", "pods")
+_STUCK = {"ErrImagePull", "ImagePullBackOff"}
+
+
+class Rollouts:
+    """The rollouts of one API server."""
+
+    def __init__(self, administrator: Administrator) -> None:
+        self._administrator = administrator
+        self._judged: Mapping[str, int] = {}
+        self._under_way: list[str] = []
+
+    def under_way(self, stored: Mapping[str, int]) -> list[str]:
+        """A line for each one that will get further by itself; `stored` has the revision of every workload."""
+        if stored != self._judged:
+            deployments = self._administrator.cached(DEPLOYMENT)
+            pods = self._administrator.cached(_POD)
+            if _revisions(DEPLOYMENT, deployments) | _revisions(_POD, pods) != stored:
+                return ["the API server has yet to hear of its own Deployments and pods"]
+            self._judged = stored
+            self._under_way = [_described(each) for each in deployments if not _rolled_out(each, pods)]
+        return self._under_way
+
+
+def _revisions(resource: ResourceType, objects: Iterable[JsonObject]) -> dict[str, int]:
+    return {
+        f"{resource.plural}/{metadata['namespace']}/{metadata['name']}": int(metadata["resourceVersion"])
+        for metadata in (obj["metadata"] for obj in objects)
+    }
+
+
+def _described(deployment: JsonObject) -> str:
+    metadata = deployment["metadata"]
+    return f"Deployment {metadata['namespace']}/{metadata['name']} is rolling out"
+
+
+def _rolled_out(deployment: JsonObject, pods: Iterable[JsonObject]) -> bool:
+    """Whether nothing more will happen to it by itself: all is there, or what is missing is stuck."""
+    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    if status.get("observedGeneration") != deployment["metadata"]["generation"]:
+        return False
+    if all(status.get(field, 0) == wanted for field in ("replicas", "updatedReplicas", "availableReplicas")):
+        return True
+    labels = deployment["spec"]["selector"]["matchLabels"].items()
+    own = [
+        pod
+        for pod in pods
+        if pod["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+        and labels <= pod["metadata"].get("labels", {}).items()
+    ]
+    waiting = [pod for pod in own if not _ready(pod)]
+    return (
+        len(own) == status.get("replicas", 0) >= wanted
+        and status.get("availableReplicas", 0) == len(own) - len(waiting)
+        and bool(waiting)
+        and all(_stuck(pod) for pod in waiting)
+    )
+
+
+def _ready(pod: JsonObject) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))
+
+
+def _stuck(pod: JsonObject) -> bool:
+    """Whether it waits for what never comes: a node, or its image."""
+    unscheduled = any(
+        one["type"] == "PodScheduled" and one["status"] == "False" for one in pod["status"].get("conditions", ())
+    )
+    reasons = {
+        container.get("state", {}).get("waiting", {}).get("reason")
+        for container in pod["status"].get("containerStatuses", ())
+    }
+    return unscheduled or bool(reasons & _STUCK)
