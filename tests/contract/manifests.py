@@ -63,6 +63,13 @@ class Manifest:
         described = {"apiVersion": api_version, "kind": self.kind, "metadata": {"name": name}}
         return described | (self.content or {}) | content
 
+    def placed(self, api: Api, name: str) -> JsonObject:
+        """The object in the namespace of the test; an event is where the object is that it is about."""
+        content: JsonObject = {"metadata": {"name": name} | ({"namespace": api.namespace} if self.namespaced else {})}
+        if str(self) == "events":
+            content["involvedObject"] = {"kind": "Bundle", "name": "a", "namespace": api.namespace}
+        return self.named(name, **content)
+
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 

@@ -13,21 +13,11 @@ covers = pytest.mark.covers
 DROPPED = {"description"}
 
 
-def placed(api: Api, manifest: Manifest, name: str) -> dict[str, Any]:
-    """The manifest in this test's namespace; an event is where the object is that it is about."""
-    content: dict[str, Any] = {
-        "metadata": {"name": name} | ({"namespace": api.namespace} if manifest.namespaced else {})
-    }
-    if str(manifest) == "events":
-        content["involvedObject"] = {"kind": "Bundle", "name": "a", "namespace": api.namespace}
-    return manifest.named(name, **content)
-
-
 @covers("built-in", "create", "success")
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=str)
 async def test_a_manifest_is_completed(api: Api, manifest: Manifest) -> None:
     # Dry: controllers have nothing to do, and what belongs to no namespace is nobody's to clean up.
-    created = await api.post(manifest.path(api), placed(api, manifest, f"{api.namespace}-a"), dryRun="All")
+    created = await api.post(manifest.path(api), manifest.placed(api, f"{api.namespace}-a"), dryRun="All")
     assert created.status == 201, created.body
 
 
@@ -41,7 +31,7 @@ async def test_nothing_but_a_name_is_completed_or_refused(api: Api, manifest: Ma
 @covers("tables", "list", "success")
 @pytest.mark.parametrize("manifest", [one for one in MANIFESTS if one.namespaced], ids=str)
 async def test_a_kind_has_its_columns(api: Api, manifest: Manifest) -> None:
-    document = placed(api, manifest, "a")
+    document = manifest.placed(api, "a")
     if str(manifest) == "pods":
         # Where there is a node the pod would run, at some moment.
         document |= {"spec": document["spec"] | {"schedulerName": "nobody"}}

@@ -92,7 +92,7 @@ def _policy(kind: str, plural: str) -> Kind:
 
 
 NAMESPACE = _with_status(_kind("", "Namespace", "namespaces", "ns", namespaced=False))
-CUSTOM_RESOURCE_DEFINITION = replace(
+CUSTOM_RESOURCE_DEFINITION = _with_status(
     _kind(
         "apiextensions.k8s.io",
         "CustomResourceDefinition",
@@ -103,8 +103,7 @@ CUSTOM_RESOURCE_DEFINITION = replace(
         categories=("api-extensions",),
         generation=True,
         unconditional_update=False,
-    ),
-    status=True,
+    )
 )
 _EVENT = _kind("events.k8s.io", "Event", "events", "ev")
 _NETWORKING = "networking.k8s.io"

@@ -8,6 +8,7 @@ and refused there would be found out too late.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import orjson
 
@@ -17,7 +18,7 @@ from kardinal.localplane.kinds import Kind
 from kardinal.localplane.naming import label_value_problems, qualified_name_problems
 from kardinal.localplane.objects.names import STANDARD_FINALIZERS, finalizer_problems, name_rule
 
-__all__ = ["KNOWN_FIELDS", "invalid", "keep_server_fields", "prune", "validate", "warnings"]
+__all__ = ["KNOWN_FIELDS", "invalid", "keep_server_fields", "prune", "validate", "validate_change", "warnings"]
 
 KNOWN_FIELDS = frozenset(
     {
@@ -41,8 +42,28 @@ KNOWN_FIELDS = frozenset(
 ANNOTATIONS_LIMIT = 256 * 1024
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-# Kinds whose finalizers the real server's shared rules of built-in kinds do not reach.
-_ANY_FINALIZER = frozenset({"CustomResourceDefinition", "Lease", "Event"})
+# Kinds and groups whose finalizers the real server's shared rules of built-in kinds do not reach.
+_ANY_FINALIZER = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "coordination.k8s.io",
+        "events",
+        "poddisruptionbudgets.policy",
+    }
+)
+_CHANGE, _OBJECT = "change", "object"
+# What the kinds of the real server ask of changed metadata on their own account: about the change, unless said here.
+_ASKED: Final = {
+    **dict.fromkeys(("configmaps", "endpoints", "ingresses.networking.k8s.io"), (_CHANGE, _OBJECT)),
+    **dict.fromkeys(("persistentvolumeclaims", "pods", "secrets", "serviceaccounts"), (_CHANGE, _OBJECT)),
+    **dict.fromkeys(("controllerrevisions.apps", "ingressclasses.networking.k8s.io"), (_CHANGE, _OBJECT)),
+    **dict.fromkeys(("jobs.batch", "namespaces", "storageclasses.storage.k8s.io"), (_OBJECT, _CHANGE)),
+    **dict.fromkeys(("endpointslices.discovery.k8s.io", "limitranges"), (_OBJECT,)),
+    **dict.fromkeys(("events", "poddisruptionbudgets.policy"), ()),
+    "persistentvolumes": (_OBJECT, _OBJECT),
+}
+_ASKED_IN_GROUP: Final = {"rbac.authorization.k8s.io": (_OBJECT, _CHANGE), "admissionregistration.k8s.io": (_OBJECT,)}
 
 
 def keep_server_fields(metadata: JsonObject, *, live: JsonObject) -> None:
@@ -71,11 +92,21 @@ def validate(kind: Kind, metadata: JsonObject) -> list[Cause]:
     return [
         *_name(kind, metadata.get("name", ""), prefix=metadata.get("generateName", "")),
         *_generation(metadata.get("generation", 0)),
-        *_labels(metadata.get("labels", {})),
-        *_annotations(metadata.get("annotations", {})),
-        *_owners(metadata.get("ownerReferences", [])),
-        *_finalizers(kind, metadata.get("finalizers", [])),
+        *_shared(metadata),
+        *_finalizers(metadata.get("finalizers", [])),
+        *_own_finalizers(kind, metadata.get("finalizers", [])),
     ]
+
+
+def validate_change(kind: Kind, metadata: JsonObject) -> list[Cause]:
+    """The same of an object that is there; what is wrong is told as often as the real server finds it."""
+    shared = _shared(metadata)
+    finalizers = list(_finalizers(metadata.get("finalizers", [])))
+    own = list(_own_finalizers(kind, metadata.get("finalizers", [])))
+    found = [*shared, *finalizers, *shared]
+    for subject in _ASKED.get(kind.qualified, _ASKED_IN_GROUP.get(kind.group, (_CHANGE,))):
+        found += [*shared, *(finalizers if subject == _OBJECT else ()), *own]
+    return found
 
 
 def warnings(kind: Kind, metadata: JsonObject) -> list[str]:
@@ -107,6 +138,14 @@ def _name(kind: Kind, name: str, *, prefix: str) -> Iterator[Cause]:
         return
     for problem in problems(name):
         yield invalid("metadata.name", name, problem)
+
+
+def _shared(metadata: JsonObject) -> list[Cause]:
+    return [
+        *_labels(metadata.get("labels", {})),
+        *_annotations(metadata.get("annotations", {})),
+        *_owners(metadata.get("ownerReferences", [])),
+    ]
 
 
 def _labels(labels: JsonObject) -> Iterator[Cause]:
@@ -160,14 +199,18 @@ def _ordered(owner: JsonObject) -> JsonObject:
     return {key: owner[key] for key in _OWNER_FIELDS if key in owner}
 
 
-def _finalizers(kind: Kind, finalizers: list[str]) -> Iterator[Cause]:
+def _finalizers(finalizers: list[str]) -> Iterator[Cause]:
     for finalizer in finalizers:
         for problem in qualified_name_problems(finalizer):
             yield invalid("metadata.finalizers", finalizer, problem)
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         problem = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid("metadata.finalizers", finalizers, problem)
-    if kind.custom or kind.kind in _ANY_FINALIZER:
+
+
+def _own_finalizers(kind: Kind, finalizers: list[str]) -> Iterator[Cause]:
+    """What most built-in kinds demand of finalizers beyond that."""
+    if kind.custom or kind.qualified in _ANY_FINALIZER or kind.group in _ANY_FINALIZER:
         return
     for index, finalizer in enumerate(finalizers):
         for problem in finalizer_problems(finalizer)[len(qualified_name_problems(finalizer)) :]:

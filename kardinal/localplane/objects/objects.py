@@ -366,5 +366,4 @@ class Objects:
 
 
 def _metadata_problems(kind: Kind, metadata: JsonObject, *, old: JsonObject | None) -> list[Cause]:
-    """The real server asks twice what is wrong with the metadata of a change: once for all kinds, once for each."""
-    return rules.validate(kind, metadata) * (1 if old is None else 2)
+    return rules.validate(kind, metadata) if old is None else rules.validate_change(kind, metadata)
