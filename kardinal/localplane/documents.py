@@ -7,11 +7,14 @@ readers: whoever wants to change one works on a copy.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["JsonObject", "micro_timestamp", "timestamp"]
+__all__ = ["JSON_NAMES", "JsonObject", "micro_timestamp", "timestamp"]
 
 JsonObject = dict[str, Any]
+
+JSON_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+"""What the real server calls a value of each type where another one belongs."""
 
 
 def timestamp(moment: datetime) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kardinal.localplane.documents import JSON_NAMES
 from kardinal.localplane.errors import Unreadable
 
 __all__ = ["Inlined", "MapKey", "Path", "mismatch", "no_text", "report"]
 
 Path = tuple[Any, "str | int | MapKey"] | None
 
-_JSON_NAMES: Final = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
 _GO_KINDS: Final = {str: "string", int: "int64", float: "float64", bool: "bool", list: "slice", dict: "map"}
 _CONVERTIBLE: Final = frozenset({("int64", "string"), ("float64", "int32"), ("float64", "int64")})
 """What Go itself would convert: a number to the character of that number, or to the whole part of it."""
@@ -37,7 +37,7 @@ class MapKey(str):
 
 def mismatch(value: Any, path: Path, owner: str, go: str, *, kind: str = "") -> Unreadable:
     """A value of another type than `go`, which is of a Go kind; of none when the type reads itself."""
-    found = _JSON_NAMES[value.__class__]
+    found = JSON_NAMES[value.__class__]
     if found == "number" and kind in {"", "int32", "int64"}:
         found = f"number {value!r}"
     place = f"{owner}.{'.'.join(_fields(path))}"
@@ -49,7 +49,7 @@ def mismatch(value: Any, path: Path, owner: str, go: str, *, kind: str = "") -> 
 
 def no_text(value: Any) -> Unreadable:
     """Something else than the text that a type reads itself from."""
-    return Unreadable(f"json: cannot unmarshal {_JSON_NAMES[value.__class__]} into Go value of type string")
+    return Unreadable(f"json: cannot unmarshal {JSON_NAMES[value.__class__]} into Go value of type string")
 
 
 def report(path: Path) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind, crds, specification
+from kardinal.localplane.metadata import invalid
 from kardinal.localplane.objects.event_rules import event_problems
-from kardinal.localplane.objects.metadata import invalid
 from kardinal.localplane.objects.names import finalizer_problems
 
 __all__ = ["admit", "notes"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from kardinal.localplane.documents import JSON_NAMES
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.statuses import bad_request
 
@@ -23,7 +24,6 @@ __all__ = ["LATEST", "Position", "expired"]
 
 LATEST = -1
 _VERSION = "meta.k8s.io/v1"
-_GO_NAMES = {list: "array", str: "string", bool: "bool", int: "number", float: "number", dict: "object"}
 _INCONSISTENT = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -81,12 +81,12 @@ def _decoded(token: str) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise _refusal(
-            f": json: cannot unmarshal {_GO_NAMES[type(document)]} into Go value of type storage.continueToken"
+            f": json: cannot unmarshal {JSON_NAMES[type(document)]} into Go value of type storage.continueToken"
         )
     for field, wanted, title in (("v", str, "string"), ("rv", int, "int64"), ("start", str, "string")):
         value = document.get(field)
         if value is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
-            told = f"json: cannot unmarshal {_GO_NAMES[type(value)]} into Go struct field continueToken.{field}"
+            told = f"json: cannot unmarshal {JSON_NAMES[type(value)]} into Go struct field continueToken.{field}"
             raise _refusal(f": {told} of type {title}")
     return document
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.documents import JSON_NAMES, JsonObject
 from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.statuses import bad_request, invalid_options
 
@@ -27,14 +27,6 @@ _TYPES: dict[str, tuple[type, str]] = {
     "propagationPolicy": (str, "v1.DeletionPropagation"),
     "dryRun": (list, "[]string"),
     "preconditions": (dict, "v1.Preconditions"),
-}
-_GO_NAMES: dict[type, str] = {
-    str: "string",
-    bool: "bool",
-    int: "number",
-    float: "number",
-    list: "array",
-    dict: "object",
 }
 
 
@@ -96,7 +88,7 @@ def _checked_types(body: JsonObject) -> JsonObject:
     for key, (wanted, name) in _TYPES.items():
         value = body.get(key)
         if value is not None and type(value) is not wanted:
-            found = _GO_NAMES[type(value)]
+            found = JSON_NAMES[type(value)]
             raise bad_request(f"json: cannot unmarshal {found} into Go struct field DeleteOptions.{key} of type {name}")
     return body
 

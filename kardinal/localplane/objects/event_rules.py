@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
+from kardinal.localplane.metadata import invalid
 from kardinal.localplane.naming import qualified_name_problems
-from kardinal.localplane.objects.metadata import invalid
 
 __all__ = ["event_problems"]
 

@@ -10,38 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import orjson
-
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
-from kardinal.localplane.naming import label_value_problems, qualified_name_problems
+from kardinal.localplane.metadata import METADATA_FIELDS, finalizer_causes, invalid, shared_causes
+from kardinal.localplane.naming import qualified_name_problems
 from kardinal.localplane.objects.names import STANDARD_FINALIZERS, finalizer_problems, name_rule
 
-__all__ = ["KNOWN_FIELDS", "invalid", "keep_server_fields", "prune", "validate", "validate_change", "warnings"]
+__all__ = ["keep_server_fields", "prune", "validate", "validate_change", "warnings"]
 
-KNOWN_FIELDS = frozenset(
-    {
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    }
-)
-ANNOTATIONS_LIMIT = 256 * 1024
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
-_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 # Kinds and groups whose finalizers the real server's shared rules of built-in kinds do not reach.
 _ANY_FINALIZER = frozenset(
     {
@@ -77,7 +55,7 @@ def keep_server_fields(metadata: JsonObject, *, live: JsonObject) -> None:
 
 def prune(metadata: JsonObject) -> list[str]:
     """Drop fields that no metadata has, and what says nothing; the paths of the former."""
-    unknown = [key for key in metadata if key not in KNOWN_FIELDS]
+    unknown = [key for key in metadata if key not in METADATA_FIELDS]
     for key in unknown:
         del metadata[key]
     for key in ("generateName", "labels", "annotations", "finalizers", "ownerReferences"):
@@ -92,16 +70,16 @@ def validate(kind: Kind, metadata: JsonObject) -> list[Cause]:
     return [
         *_name(kind, metadata.get("name", ""), prefix=metadata.get("generateName", "")),
         *_generation(metadata.get("generation", 0)),
-        *_shared(metadata),
-        *_finalizers(metadata.get("finalizers", [])),
+        *shared_causes(metadata),
+        *finalizer_causes(metadata),
         *_own_finalizers(kind, metadata.get("finalizers", [])),
     ]
 
 
 def validate_change(kind: Kind, metadata: JsonObject) -> list[Cause]:
     """The same of an object that is there; what is wrong is told as often as the real server finds it."""
-    shared = _shared(metadata)
-    finalizers = list(_finalizers(metadata.get("finalizers", [])))
+    shared = shared_causes(metadata)
+    finalizers = finalizer_causes(metadata)
     own = list(_own_finalizers(kind, metadata.get("finalizers", [])))
     found = [*shared, *finalizers, *shared]
     for subject in _ASKED.get(kind.qualified, _ASKED_IN_GROUP.get(kind.group, (_CHANGE,))):
@@ -140,72 +118,9 @@ def _name(kind: Kind, name: str, *, prefix: str) -> Iterator[Cause]:
         yield invalid("metadata.name", name, problem)
 
 
-def _shared(metadata: JsonObject) -> list[Cause]:
-    return [
-        *_labels(metadata.get("labels", {})),
-        *_annotations(metadata.get("annotations", {})),
-        *_owners(metadata.get("ownerReferences", [])),
-    ]
-
-
-def _labels(labels: JsonObject) -> Iterator[Cause]:
-    for key, value in labels.items():
-        for problem in qualified_name_problems(key):
-            yield invalid("metadata.labels", key, problem)
-        for problem in label_value_problems(value):
-            yield invalid("metadata.labels", value, problem)
-
-
-def _annotations(annotations: JsonObject) -> Iterator[Cause]:
-    for key in annotations:
-        for problem in qualified_name_problems(key.lower()):
-            yield invalid("metadata.annotations", key, problem)
-    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
-        yield Cause(
-            "FieldValueTooLong", "metadata.annotations", f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
-        )
-
-
 def _generation(generation: int) -> Iterator[Cause]:
     if generation < 0:
         yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
-
-
-def _owners(owners: list[JsonObject]) -> Iterator[Cause]:
-    path = "metadata.ownerReferences"
-    controller = ""
-    for owner in owners:
-        version = owner.get("apiVersion", "")
-        if not version or version.count("/") > 1 or version.endswith("/"):
-            yield invalid(f"{path}.apiVersion", version, "version must not be empty")
-        for key in ("kind", "name", "uid"):
-            if not owner.get(key):
-                yield invalid(f"{path}.{key}", "", "must not be empty")
-        if (version, owner.get("kind")) == ("v1", "Event"):
-            yield invalid(path, _ordered(owner), "/v1, Kind=Event is disallowed from being an owner")
-        if owner.get("controller") is True:
-            name = f"{owner.get('kind', '')}/{owner.get('name', '')}"
-            if controller:
-                problem = (
-                    'Only one reference can have Controller set to true. Found "true" in references for '
-                    f"{controller} and {name}"
-                )
-                yield invalid(path, [_ordered(one) for one in owners], problem)
-            else:
-                controller = name
-
-
-def _ordered(owner: JsonObject) -> JsonObject:
-    return {key: owner[key] for key in _OWNER_FIELDS if key in owner}
-
-
-def _finalizers(finalizers: list[str]) -> Iterator[Cause]:
-    for finalizer in finalizers:
-        for problem in qualified_name_problems(finalizer):
-            yield invalid("metadata.finalizers", finalizer, problem)
-    if {"orphan", "foregroundDeletion"} <= set(finalizers):
-        problem = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield invalid("metadata.finalizers", finalizers, problem)
 
 
 def _own_finalizers(kind: Kind, finalizers: list[str]) -> Iterator[Cause]:
@@ -215,8 +130,3 @@ def _own_finalizers(kind: Kind, finalizers: list[str]) -> Iterator[Cause]:
     for index, finalizer in enumerate(finalizers):
         for problem in finalizer_problems(finalizer)[len(qualified_name_problems(finalizer)) :]:
             yield invalid(f"metadata.finalizers[{index}]", finalizer, problem)
-
-
-def invalid(field: str, value: object, problem: str) -> Cause:
-    """A field whose value is wrong, in the words of the real server."""
-    return Cause("FieldValueInvalid", field, f"Invalid value: {orjson.dumps(value).decode()}: {problem}")

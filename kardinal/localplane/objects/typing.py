@@ -15,9 +15,10 @@ import orjson
 
 from kardinal.localplane import statuses
 from kardinal.localplane.builtin import decode_metadata
-from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.documents import JSON_NAMES, JsonObject
 from kardinal.localplane.errors import Cause, StatusError, Unreadable
 from kardinal.localplane.kinds import Kind
+from kardinal.localplane.metadata import METADATA_FIELDS
 
 __all__ = ["Source", "unknown_fields"]
 
@@ -73,6 +74,8 @@ class Source:
     def _decoded(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
         if self.kind.typed is not None:
             return self.kind.typed.decode(document)
+        if self.kind.validator is not None:
+            document = self.kind.validator.read(document, _embedded_metadata)
         metadata = document.get("metadata")
         if not isinstance(metadata, dict):
             return document, []
@@ -91,6 +94,16 @@ class Source:
         text = self.shown if isinstance(self.shown, str) else orjson.dumps(self.shown).decode()
         message = f"Invalid value: {orjson.dumps(text).decode()}: {detail}"
         return statuses.invalid_request(Cause("FieldValueInvalid", "patch", message))
+
+
+def _embedded_metadata(metadata: Any) -> JsonObject:
+    """The metadata of an object inside an object; what it has too much stays, for its schema to drop."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise Unreadable(f"json: cannot unmarshal {JSON_NAMES[type(metadata)]} into Go value of type v1.ObjectMeta")
+    decoded, _ = decode_metadata(metadata)
+    return decoded | {key: value for key, value in metadata.items() if key not in METADATA_FIELDS}
 
 
 def unknown_fields(paths: Iterable[str]) -> tuple[str, ...]:

@@ -1,22 +1,29 @@
 """Whole objects inside an object (`x-kubernetes-embedded-resource`): they say what they are.
 
-An embedded resource carries apiVersion and kind, and its metadata follows the rules of any metadata as far as a client
-notices. Only the paths that lead to one are compiled. Design: local-plane.md 2.3 (CRDs).
+An embedded resource carries apiVersion and kind, and its metadata follows the rules of any metadata. What is no type
+meta and no metadata at all cannot be read, and is refused before anything is judged. Only the paths that lead to one
+are compiled. Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kardinal.localplane.documents import JsonObject
-from kardinal.localplane.errors import Cause
+from kardinal.localplane.errors import Cause, Unreadable
+from kardinal.localplane.metadata import finalizer_causes, shared_causes
 from kardinal.localplane.schemas.causes import MapKey, Path, invalid, render, required
 from kardinal.localplane.schemas.keywords import EMBEDDED
 from kardinal.localplane.schemas.names import label_1035_problems
 
 __all__ = ["Embedded", "compile_embedded"]
+
+_TYPE_META = frozenset({"apiVersion", "kind"})
+
+Decode = Callable[[Any], JsonObject]
+"""Metadata as its type has it; raises Unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,26 @@ class Embedded:
     fields: Mapping[str, Embedded]
     additional: Embedded | None
     items: Embedded | None
+
+    def read(self, value: Any, decode: Decode, path: Path = None) -> Any:
+        """The value with the metadata of each embedded object decoded; Unreadable names what cannot be."""
+        if value.__class__ is list and self.items is not None:
+            return [self.items.read(item, decode, (path, index)) for index, item in enumerate(value)]
+        if value.__class__ is not dict:
+            return value
+        return {key: self._member(key, item, decode, path) for key, item in value.items()}
+
+    def _member(self, key: str, item: Any, decode: Decode, path: Path) -> Any:
+        if self.resource and key in _TYPE_META and not isinstance(item, str):
+            raise Unreadable(_told(invalid(render((path, key)), item, "must be a string")))
+        if self.resource and key == "metadata":
+            try:
+                return decode(item)
+            except Unreadable as error:
+                raise Unreadable(_told(invalid(render((path, key)), item, str(error)))) from None
+        if (inner := self.fields.get(key)) is not None:
+            return inner.read(item, decode, (path, key))
+        return item if self.additional is None else self.additional.read(item, decode, (path, MapKey(key)))
 
     def find(self, value: Any, path: Path = None) -> Iterator[Cause]:
         """What keeps an embedded object from being one."""
@@ -43,6 +70,10 @@ class Embedded:
                 yield from self.items.find(item, (path, index))
 
 
+def _told(cause: Cause) -> str:
+    return f"{cause.field}: {cause.message}"
+
+
 def _type_meta(value: JsonObject, path: Path) -> Iterator[Cause]:
     for key in ("apiVersion", "kind"):
         field = render((path, key))
@@ -57,9 +88,24 @@ def _type_meta(value: JsonObject, path: Path) -> Iterator[Cause]:
         elif key == "kind" and (problems := label_1035_problems(value[key].lower())):
             words = f"may have mixed case, but should otherwise match: {','.join(problems)}"
             yield invalid(field, value[key], words)
-    metadata = value.get("metadata")
-    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    yield from _name(name if isinstance(name, str) else "", render((path, "metadata")))
+    if isinstance(metadata := value.get("metadata"), dict):
+        at = render((path, "metadata"))
+        well_typed = {name: member for name, member in metadata.items() if _is_typed(name, member)}
+        yield from _name(well_typed.get("name", ""), at)
+        yield from shared_causes(well_typed, at=at)
+        yield from finalizer_causes(well_typed, at=at)
+
+
+def _is_typed(name: str, member: Any) -> bool:
+    """Whether it can be judged, which only a default may fail: objects have been read."""
+    match name:
+        case "labels" | "annotations":
+            return isinstance(member, dict) and all(isinstance(value, str) for value in member.values())
+        case "ownerReferences":
+            return isinstance(member, list) and all(isinstance(owner, dict) for owner in member)
+        case "finalizers":
+            return isinstance(member, list) and all(isinstance(finalizer, str) for finalizer in member)
+    return isinstance(member, str)
 
 
 def _name(name: str, field: str) -> Iterator[Cause]:

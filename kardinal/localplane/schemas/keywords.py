@@ -11,7 +11,6 @@ __all__ = [
     "LIST_KEYS",
     "LIST_TYPE",
     "MAP_TYPE",
-    "METADATA_FIELDS",
     "PRESERVE",
     "VALIDATIONS",
 ]
@@ -26,12 +25,3 @@ VALIDATIONS: Final = "x-kubernetes-validations"
 
 IDENTITY: Final = frozenset({"apiVersion", "kind", "metadata"})
 """The fields of an object that belong to the server."""
-
-METADATA_FIELDS: Final = frozenset(
-    {
-        *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation"),
-        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
-        *("ownerReferences", "finalizers", "managedFields"),
-    }
-)
-"""The fields of an object's metadata."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.metadata import METADATA_FIELDS
 from kardinal.localplane.schemas.causes import Path
-from kardinal.localplane.schemas.keywords import EMBEDDED, IDENTITY, METADATA_FIELDS, PRESERVE
+from kardinal.localplane.schemas.keywords import EMBEDDED, IDENTITY, PRESERVE
 
 __all__ = ["Report", "Shape", "compile_shape", "with_whole_numbers"]
 

@@ -7,9 +7,10 @@ too broken for them; the answer then says so. Design: local-plane.md 2.3 (CRDs).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import orjson
 
@@ -50,6 +51,13 @@ class Validator:
     def filled(self, document: JsonObject) -> JsonObject:
         """A stored document as it is read: with the defaults its schema has gained since."""
         return self.structural.shaped(document).object
+
+    def read(self, document: JsonObject, decode: Callable[[Any], JsonObject]) -> JsonObject:
+        """The document with the metadata of embedded objects decoded; Unreadable when it is none."""
+        if self.structural.embedded is None:
+            return document
+        read: JsonObject = self.structural.embedded.read(document, decode)
+        return read
 
     def process(
         self,

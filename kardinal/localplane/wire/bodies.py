@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from kardinal.localplane.documents import JsonObject
+from kardinal.localplane.documents import JSON_NAMES, JsonObject
 from kardinal.localplane.errors import StatusError, UnsupportedProtobuf
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.statuses import bad_request, too_large, unsupported_media_type
@@ -41,7 +41,6 @@ BODY_SECONDS = 60.0
 _QUOTED_BYTES = 30
 _MEDIA_TYPE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z/-]+)\s*(;\s*[^\s=;]+=(\"[^\"]*\"|[^\s;\"]*)\s*)*;?\s*")
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-_GO_NAMES = {list: "array", str: "string", bool: "bool", int: "number", float: "number", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ def _require_object(document: Any) -> JsonObject:
     if document is not None and not isinstance(document, dict):
         raise bad_request(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
-            f"{_GO_NAMES[type(document)]} into Go value of type map[string]interface {{}}"
+            f"{JSON_NAMES[type(document)]} into Go value of type map[string]interface {{}}"
         )
     return document or {}
 
@@ -154,11 +153,11 @@ def _type_problem(document: Any, *, custom: bool, body: bytes) -> str:
     """Why the body does not say what it is; of built-in kinds, it need not."""
     problem = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if document is not None and not isinstance(document, dict):
-        return f"{problem} {_GO_NAMES[type(document)]} into Go value of type {_TYPE_META}"
+        return f"{problem} {JSON_NAMES[type(document)]} into Go value of type {_TYPE_META}"
     fields = document or {}
     for field in ("apiVersion", "kind"):
         if not isinstance(fields.get(field) or "", str):
-            return f"{problem} {_GO_NAMES[type(fields[field])]} into Go struct field .{field} of type string"
+            return f"{problem} {JSON_NAMES[type(fields[field])]} into Go struct field .{field} of type string"
     if custom and not fields.get("kind"):
         return f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
     return ""
