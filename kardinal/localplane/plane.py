@@ -19,15 +19,15 @@ from io import FileIO
 from pathlib import Path
 
 from aiohttp import web
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from kardinal.localplane.audit import RequestLog
-from kardinal.localplane.builtin import BUILTIN_KINDS
+from kardinal.localplane.builtin import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.control import Control
 from kardinal.localplane.errors import DirectoryInUse, LocalPlaneError, PortUnusable
 from kardinal.localplane.handlers import Api, Information, Questions, Reading, Writing
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.objects import Deletion, Objects, Selector, parse_fields, parse_labels
+from kardinal.localplane.schemas import load_rules
 from kardinal.localplane.security import (
     IDENTITIES,
     REVIEW_KINDS,
@@ -40,7 +40,6 @@ from kardinal.localplane.security import (
     Tokens,
     bootstrap,
     first_objects,
-    load_or_create_key,
     private_directory,
     write_kubeconfig,
 )
@@ -66,7 +65,6 @@ class _Opened:
     store: Store
     context: ssl.SSLContext
     tokens: Tokens
-    account_key: ec.EllipticCurvePrivateKey
 
 
 class LocalPlane:
@@ -86,7 +84,7 @@ class LocalPlane:
         self.audit = RequestLog()
         committed = self._store.committed
         access = Access(committed)
-        accounts = Accounts(committed, key=opened.account_key, clock=clock)
+        accounts = Accounts(committed, key=opened.tokens.key, clock=clock)
         authentication = Authentication(opened.tokens, accounts)
         api = Api(
             registry=self._registry,
@@ -220,11 +218,11 @@ def _open(directory: Path, *, authority: Authority | None, port: int, now: datet
         lock = undo.enter_context(_acquire(directory))
         listener = undo.enter_context(_bound(port))
         authority = authority or Authority.load_or_create(directory)
-        context = authority.server_context(directory)
         tokens = Tokens.load_or_create(directory)
-        account_key = load_or_create_key(directory)
         store = Store.open(directory / "plane.db", durable=durable, first=first_objects(now))
         undo.callback(store.close)
+        if store.entries(CUSTOM_RESOURCE_DEFINITION.storage):
+            load_rules()
         for identity in IDENTITIES:
             write_kubeconfig(
                 _kubeconfig(directory, identity),
@@ -234,7 +232,7 @@ def _open(directory: Path, *, authority: Authority | None, port: int, now: datet
                 token=tokens.of(identity),
             )
         undo.pop_all()
-        return _Opened(lock, listener, store, context, tokens, account_key)
+        return _Opened(lock, listener, store, authority.context, tokens)
 
 
 def _kubeconfig(directory: Path, identity: str) -> Path:

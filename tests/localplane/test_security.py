@@ -6,6 +6,9 @@ import asyncio
 import socket
 import ssl
 import stat
+import sys
+import textwrap
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -126,7 +129,7 @@ async def test_the_directory_is_its_owners_alone(http: Http, tmp_path: Path) -> 
     directory = tmp_path / "plane"
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
-    private = ("kubeconfig", "kubeconfig.controller", "tokens.json", "accounts.pem", "lock", "plane.db", "plane.db-wal")
+    private = ("kubeconfig", "kubeconfig.controller", "tokens.json", "lock", "plane.db", "plane.db-wal")
     for name in private:
         assert modes[name] == 0o600, name
 
@@ -140,5 +143,38 @@ async def test_an_authority_of_its_own_is_kept(tmp_path: Path) -> None:
     async with session_for(second.kubeconfig) as session:
         assert (await Http(session).get("/version")).status == 200
     await second.stop()
-    assert stat.S_IMODE((tmp_path / "ca.pem").stat().st_mode) == 0o600
-    assert not (tmp_path / "server.pem").exists()
+    for name in ("ca.pem", "server.pem"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600, name
+
+
+async def test_a_certificate_is_replaced_before_it_ends(tmp_path: Path) -> None:
+    first = await LocalPlane.start(tmp_path)
+    await first.stop()
+    authority, server = tmp_path / "ca.pem", tmp_path / "server.pem"
+    before = authority.read_text(), server.read_text()
+    ends, _, rest = before[1].partition("\n")
+    server.write_text(f"{datetime.fromisoformat(ends) - timedelta(days=800):%Y-%m-%dT%H:%M:%S%z}\n{rest}")
+    second = await LocalPlane.start(tmp_path)
+    async with session_for(second.kubeconfig) as session:
+        assert (await Http(session).get("/version")).status == 200
+    await second.stop()
+    assert authority.read_text() == before[0]
+    assert rest not in server.read_text()
+
+
+async def test_what_makes_certificates_and_compiles_rules_is_imported_when_it_is_needed(tmp_path: Path) -> None:
+    await asyncio.to_thread(Authority.load_or_create, tmp_path)
+    program = """
+        import asyncio, pathlib, sys
+        import kardinal.cli.local
+        from kardinal.localplane import LocalPlane
+        async def main():
+            await (await LocalPlane.start(pathlib.Path(sys.argv[1]))).stop()
+        asyncio.run(main())
+        heavy = {"cryptography", "kardinal.cel", "kardinal.kube", "lark", "pydantic", "structlog"}
+        print(*sorted(heavy & {*sys.modules}))
+    """
+    command = (sys.executable, "-c", textwrap.dedent(program), str(tmp_path))
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert (process.returncode, output.split()) == (0, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from kardinal.localplane import statuses
+from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.handlers.deleting import Deleting
@@ -28,6 +30,7 @@ from kardinal.localplane.objects import (
     viewed,
 )
 from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
+from kardinal.localplane.schemas import load_rules
 from kardinal.localplane.security import Access, refuse_escalation
 from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import (
@@ -75,6 +78,8 @@ class Writing:
 
     async def answer(self, exchange: Exchange, target: Target) -> web.Response:
         body = await read_body(exchange.request)
+        if target.kind is CUSTOM_RESOURCE_DEFINITION:
+            await asyncio.to_thread(load_rules)
         try:
             return await self._act(exchange, target, body)
         finally:

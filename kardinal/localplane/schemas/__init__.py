@@ -16,12 +16,14 @@ Knows no kind: only a schema and a document.
 """
 
 from kardinal.localplane.schemas.definition import schema_causes, unknown_formats
+from kardinal.localplane.schemas.rules import load as load_rules
 from kardinal.localplane.schemas.validator import Outcome, Validator, compile_validator
 
 __all__ = [
     "Outcome",
     "Validator",
     "compile_validator",
+    "load_rules",
     "schema_causes",
     "unknown_formats",
 ]

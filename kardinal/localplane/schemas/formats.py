@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 from email.utils import parseaddr
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -44,8 +44,9 @@ def _normal(name: str) -> str:
 
 
 def _matching(pattern: str) -> Format:
-    search = re2.compile(pattern, _OPTIONS).search
-    return lambda text: search(text) is not None
+    # All of them compiled are 20 MB, and most are never asked.
+    compiled = cache(partial(re2.compile, pattern, _OPTIONS))
+    return lambda text: compiled().search(text) is not None
 
 
 _DAY = _matching(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")

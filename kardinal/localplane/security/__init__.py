@@ -1,6 +1,6 @@
 """Who may talk to the plane, and what they may do.
 
-    authority, private                                TLS, and files of the owner alone
+    authority, certificates, private                  TLS, and files of the owner alone
     identities, accounts, authentication, users       whose request it is
     impersonation                                     and as whom it acts
     attributes, rules, access, escalation             what may be done
@@ -11,7 +11,7 @@ Knows nothing of HTTP.
 """
 
 from kardinal.localplane.security.access import Access
-from kardinal.localplane.security.accounts import Accounts, load_or_create_key
+from kardinal.localplane.security.accounts import Accounts
 from kardinal.localplane.security.attributes import Attributes
 from kardinal.localplane.security.authentication import HEALTH_PATHS, Authentication
 from kardinal.localplane.security.authority import Authority
@@ -42,7 +42,6 @@ __all__ = [
     "bootstrap",
     "first_objects",
     "impersonate",
-    "load_or_create_key",
     "private_directory",
     "refuse_escalation",
     "write_kubeconfig",

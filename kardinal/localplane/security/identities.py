@@ -23,25 +23,30 @@ __all__ = ["IDENTITIES", "Tokens", "write_kubeconfig"]
 
 IDENTITIES = ("admin", "controller", "agent", "simulator")
 PROGRAMS_NAMESPACE = "kardinal-system"
+_KEY = "accounts"
 
 
 class Tokens:
-    """The bearer tokens of the identities, kept across restarts so that a kubeconfig stays good."""
+    """The bearer tokens of the identities, kept across restarts so that a kubeconfig stays good.
 
-    def __init__(self, tokens: dict[str, str]) -> None:
-        self._tokens = tokens
+    `key` is what the tokens of ServiceAccounts are signed with.
+    """
+
+    def __init__(self, secret: dict[str, str]) -> None:
+        self._tokens = {name: secret[name] for name in IDENTITIES}
+        self.key = secret[_KEY].encode()
         # Looked up by digest, so that the time of a lookup says nothing about the token.
-        self._users = {_digest(token): _user(name) for name, token in tokens.items()}
+        self._users = {_digest(token): _user(name) for name, token in self._tokens.items()}
 
     @classmethod
     def load_or_create(cls, directory: Path) -> Tokens:
         path = directory / "tokens.json"
-        tokens: dict[str, str] = orjson.loads(path.read_bytes()) if path.exists() else {}
-        missing = [name for name in IDENTITIES if name not in tokens]
+        secret: dict[str, str] = orjson.loads(path.read_bytes()) if path.exists() else {}
+        missing = [name for name in (*IDENTITIES, _KEY) if name not in secret]
         if missing:
-            tokens.update({name: secrets.token_urlsafe(32) for name in missing})
-            write_private(path, orjson.dumps(tokens))
-        return cls(tokens)
+            secret.update({name: secrets.token_urlsafe(32) for name in missing})
+            write_private(path, orjson.dumps(secret))
+        return cls(secret)
 
     def of(self, identity: str) -> str:
         return self._tokens[identity]
