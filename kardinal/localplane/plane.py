@@ -44,7 +44,7 @@ from kardinal.localplane.security import (
     write_kubeconfig,
 )
 from kardinal.localplane.storage import Store
-from kardinal.localplane.wire import Chaos
+from kardinal.localplane.wire import Chaos, Connections
 from kardinal.runtime.clock import Clock, SystemClock
 
 __all__ = ["LocalPlane", "holder"]
@@ -53,6 +53,10 @@ ADDRESS = "127.0.0.1"
 SHUTDOWN_SECONDS = 2.0
 # Longer than the 90 s for which Go clients keep an idle connection: the client must be the one to let go.
 KEEPALIVE_SECONDS = 120.0
+# For a client to hear why the rest of its body is not wanted.
+LINGERING_SECONDS = 1.0
+# A selector of many names is a long one.
+REQUEST_LINE_LIMIT = 64 * 1024
 TLS_BUFFER = 32 * 1024
 
 
@@ -106,7 +110,14 @@ class LocalPlane:
             ),
             chaos=chaos,
         )
-        server = web.Server(api, handler_cancellation=True, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False)
+        server = Connections(
+            api,
+            handler_cancellation=True,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            lingering_time=LINGERING_SECONDS,
+            max_line_size=REQUEST_LINE_LIMIT,
+            auto_decompress=False,
+        )
         self._runner = web.ServerRunner(server, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
 
     @classmethod

@@ -191,6 +191,14 @@ async def test_a_compressed_body_is_not_understood(api: Api) -> None:
 
 
 @covers("negotiation", "update", "refusal")
+@pytest.mark.parametrize("method", ["FOO", "BREW", "PROPFIND", "TRACE"])
+async def test_a_method_that_nobody_knows_is_not_allowed(api: Api, method: str) -> None:
+    for path in (api.path("configmaps"), api.path("configmaps", "none"), "/version"):
+        refused = await api(method, path)
+        assert (refused.status, refused.body["reason"]) == (405, "MethodNotAllowed")
+
+
+@covers("negotiation", "update", "refusal")
 async def test_methods_that_a_path_does_not_know_are_refused(api: Api) -> None:
     builtin, custom = await config_map_path(api), await widget_path(api)
     for method, path in (

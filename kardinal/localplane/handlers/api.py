@@ -34,8 +34,8 @@ from kardinal.localplane.wire import (
     Target,
     attributes_of,
     finish,
-    json_response,
     negotiate,
+    refusal,
     resolve,
     verb_of,
 )
@@ -85,17 +85,17 @@ class Api:
                 request.transport.abort()
             response = web.Response(status=CLIENT_GONE)
         except LocalPlaneError as error:
-            refusal = _as_status(error)
-            exchange.warnings.extend(refusal.warnings)
-            response = _refusal(refusal)
+            told = _as_status(error)
+            exchange.warnings.extend(told.warnings)
+            response = refusal(told)
         except ConnectionError:
             # The client left in the middle of an answer; there is nobody to tell.
             response = web.Response(status=CLIENT_GONE)
         except RecursionError:
-            response = _refusal(statuses.bad_request("the body of the request is nested too deeply"))
+            response = refusal(statuses.bad_request("the body of the request is nested too deeply"))
         except Exception:
             get_logger("kardinal.localplane").exception("request failed", method=request.method, path=request.path)
-            response = _refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))
+            response = refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))
         exchange.record(response.status)
         return await finish(response, exchange) if isinstance(response, web.Response) else response
 
@@ -155,11 +155,6 @@ class Api:
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if name.lower() not in _LOOPBACK_NAMES:
             raise StatusError(403, "Forbidden", "this server answers to 127.0.0.1 and localhost only")
-
-
-def _refusal(error: StatusError) -> web.Response:
-    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
-    return json_response(statuses.failure(error), status=error.code, headers=headers)
 
 
 def _as_status(error: LocalPlaneError) -> StatusError:

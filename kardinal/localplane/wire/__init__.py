@@ -1,6 +1,6 @@
 """What a request and its answer look like, whatever they are about.
 
-exchange                                one request and its answer
+connections, exchange                   whom it comes from; one request and its answer
 routes, attributes                      what a path and a verb mean: to us, and to the rules of a role
 bodies, json_text, yaml_text, protobuf  what comes in
 negotiation, rendering                  in which form something goes out
@@ -8,7 +8,7 @@ answers, warnings                       how it goes out
 chaos                                   what may happen to it on the way
 """
 
-from kardinal.localplane.wire.answers import finish, send
+from kardinal.localplane.wire.answers import finish, refusal, send
 from kardinal.localplane.wire.attributes import attributes_of
 from kardinal.localplane.wire.bodies import (
     Body,
@@ -20,6 +20,7 @@ from kardinal.localplane.wire.bodies import (
     read_body,
 )
 from kardinal.localplane.wire.chaos import Chaos, Disconnected
+from kardinal.localplane.wire.connections import Connections
 from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response, manager_of
 from kardinal.localplane.wire.negotiation import Form, Representation, accepts_aggregated_discovery, negotiate
 from kardinal.localplane.wire.rendering import Renderer
@@ -30,6 +31,7 @@ __all__ = [
     "JSON_HEADERS",
     "Body",
     "Chaos",
+    "Connections",
     "Disconnected",
     "Exchange",
     "Form",
@@ -50,6 +52,7 @@ __all__ = [
     "manager_of",
     "negotiate",
     "read_body",
+    "refusal",
     "resolve",
     "send",
     "unknown_path",

@@ -15,12 +15,14 @@ from collections.abc import AsyncIterator
 import orjson
 from aiohttp import web
 
-from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange
+from kardinal.localplane import statuses
+from kardinal.localplane.errors import StatusError
+from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response
 from kardinal.localplane.wire.negotiation import JSON, YAML
 from kardinal.localplane.wire.warnings import warning_headers
 from kardinal.localplane.wire.yaml_text import encode_yaml
 
-__all__ = ["finish", "send"]
+__all__ = ["finish", "refusal", "send"]
 
 COMPRESSED_FROM = 128 * 1024
 PIECE = 128 * 1024
@@ -28,6 +30,12 @@ _FASTEST = 1
 _GZIP = zlib.MAX_WBITS | 16
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+
+
+def refusal(error: StatusError) -> web.Response:
+    """The answer to a request that is refused."""
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+    return json_response(statuses.failure(error), status=error.code, headers=headers)
 
 
 async def finish(response: web.Response, exchange: Exchange) -> web.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import resource
 import ssl
@@ -125,6 +126,30 @@ async def test_idle_and_dawdling_connections_keep_nobody_waiting(
         await asyncio.gather(*(writer.wait_closed() for writer in opened), return_exceptions=True)
 
 
+async def test_a_header_that_comes_byte_by_byte_is_cut_off(
+    plane: LocalPlane, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.localplane.wire.connections.HEADER_SECONDS", 0.2)
+    for beginning in (
+        b"GET /api HTTP/1.1\r\nX: ",
+        b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api HTTP/1.1\r\nX: ",
+    ):
+        answer = await dribble(plane, beginning)
+        # What was asked for in whole is answered, whatever comes behind it.
+        assert answer.count(b"HTTP/1.1 200 OK") == beginning.count(b"readyz")
+    assert (await http.get("/readyz")).status == 200
+
+
+async def test_a_body_that_comes_byte_by_byte_is_cut_off(
+    plane: LocalPlane, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.localplane.wire.bodies.BODY_SECONDS", 0.2)
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n"
+    answer = await dribble(plane, f"{head}Authorization: {http.session.headers['Authorization']}\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert (await http.get("/readyz")).status == 200
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -158,6 +183,33 @@ async def test_nobody_without_a_token_gets_in(plane: LocalPlane) -> None:
     async with session_for(plane.kubeconfig, token="") as session:
         for path in ("/api", "/openapi/v3", CONFIG_MAPS, "/nothing"):
             assert (await Http(session).get(path)).status == 401
+
+
+async def dribble(plane: LocalPlane, beginning: bytes) -> bytes:
+    """Send a beginning and then a byte at a time, until the plane has had enough; what it answered."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", plane.port, ssl=context)
+    writer.write(beginning)
+    heard = asyncio.ensure_future(everything(reader))
+    while not heard.done():
+        with contextlib.suppress(ConnectionError):
+            writer.write(b"x")
+            await writer.drain()
+        await asyncio.wait([heard], timeout=0.01)
+    writer.transport.abort()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+    return heard.result()
+
+
+async def everything(reader: asyncio.StreamReader) -> bytes:
+    """What comes before the end of the connection, however it ends."""
+    heard = b""
+    with contextlib.suppress(ConnectionError):
+        while piece := await reader.read(4096):
+            heard += piece
+    return heard
 
 
 def resident() -> int:
