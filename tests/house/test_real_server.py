@@ -15,6 +15,7 @@ async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_s
     if real_server is None:
         pytest.skip("a local plane is made anew for each test")
     before = {obj["metadata"]["name"] for obj in await world.objects(NAMESPACE)}
+    assert not any(name.startswith("contract-") for name in before)
     held = bundle("held")
     held["metadata"]["finalizers"] = ["example.com/for-ever"]
     await world.apply(namespace("other"), held)

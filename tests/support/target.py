@@ -77,10 +77,3 @@ def real_kubeconfig(target: Target) -> Iterator[Path]:
         return
     with control_plane(nodes=True, definitions=DEFINITIONS) as kubeconfig:
         yield kubeconfig
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _launched(request: pytest.FixtureRequest, target: Target) -> None:
-    """Start what outlives a test before the first one, which would be told that it leaks otherwise."""
-    if target.real:
-        request.getfixturevalue("real_kubeconfig")

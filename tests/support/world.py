@@ -283,12 +283,16 @@ def _summary(obj: JsonObject) -> str:
 _LONG_FIELDS = {"evidence", "environments", "outputs"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def real_server(
     request: pytest.FixtureRequest, target: Target, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RealServer | None]:
-    """This worker's real API server, if it has one."""
-    if not target.real:
+    """This worker's real API server, if it has one.
+
+    Started before the first test, whatever that is: what the server holds then is what it is put back to, and what
+    other tests leave on it must not be taken for that. Nor would a test begin with processes that outlive it.
+    """
+    if target is not Target.ASSETS:
         yield None
         return
     server = RealServer(request.getfixturevalue("real_kubeconfig"), tmp_path_factory.mktemp("identities"))
