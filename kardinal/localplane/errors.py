@@ -11,6 +11,7 @@
     ├── PatchError            a patch that cannot be read or applied
     ├── ApplyError            a server-side apply that makes no sense
     ├── ApplyConflict         fields owned by another manager
+    ├── MalformedYaml         a body that is no YAML, or too much of it
     ├── Unreadable            a document that is no object of its kind
     └── UnsupportedProtobuf   a protobuf body we cannot decode
 
@@ -31,6 +32,7 @@ __all__ = [
     "DirectoryUnusable",
     "InvalidSchema",
     "LocalPlaneError",
+    "MalformedYaml",
     "PatchError",
     "PortUnusable",
     "StatusError",
@@ -147,6 +149,10 @@ class Unreadable(LocalPlaneError):
     def __init__(self, message: str, *, converted: str = "") -> None:
         super().__init__(message)
         self.converted = converted or message
+
+
+class MalformedYaml(LocalPlaneError):
+    """This is no YAML, or too much of it."""
 
 
 class UnsupportedProtobuf(LocalPlaneError):

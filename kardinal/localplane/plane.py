@@ -20,6 +20,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from kardinal.localplane import schemas
 from kardinal.localplane.audit import RequestLog
 from kardinal.localplane.builtin import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.control import Control
@@ -27,7 +28,6 @@ from kardinal.localplane.errors import DirectoryInUse, LocalPlaneError, PortUnus
 from kardinal.localplane.handlers import Api, Information, Questions, Reading, Writing
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.objects import Deletion, Objects, Selector, parse_fields, parse_labels
-from kardinal.localplane.schemas import load_rules
 from kardinal.localplane.security import (
     IDENTITIES,
     REVIEW_KINDS,
@@ -233,7 +233,7 @@ def _open(directory: Path, *, authority: Authority | None, port: int, now: datet
         store = Store.open(directory / "plane.db", durable=durable, first=first_objects(now))
         undo.callback(store.close)
         if store.entries(CUSTOM_RESOURCE_DEFINITION.storage):
-            load_rules()
+            schemas.load()
         for identity in IDENTITIES:
             write_kubeconfig(
                 _kubeconfig(directory, identity),

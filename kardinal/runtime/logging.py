@@ -7,7 +7,8 @@ them.
 A traceback names files, lines and functions but quotes no source: reading it would block the event loop at the very
 moment something is wrong.
 
-structlog is imported by the first who logs: with what it brings along it takes as long as starting a server.
+structlog is imported by the first who logs, and told only then what lines look like: with what it brings along it takes
+as long as starting a server.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import logging
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
@@ -28,39 +31,79 @@ __all__ = ["configure", "describe", "get_logger"]
 LEVELS = ("debug", "info", "warning", "error")
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What lines look like, where they go, and which are written."""
+
+    number: int
+    stream: TextIO
+    as_json: bool
+
+    def shared(self) -> Sequence[Processor]:
+        import structlog  # noqa: PLC0415
+
+        return [
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _describe_exception,
+        ]
+
+    def rendered(self) -> Sequence[Processor]:
+        import structlog  # noqa: PLC0415
+
+        if self.as_json:
+            return [structlog.processors.JSONRenderer(serializer=_dumps)]
+        return [structlog.dev.ConsoleRenderer(colors=self.stream.isatty())]
+
+    def apply(self) -> None:
+        """Give our own lines this form."""
+        import structlog  # noqa: PLC0415
+
+        structlog.configure(
+            processors=[*self.shared(), structlog.processors.StackInfoRenderer(), *self.rendered()],
+            wrapper_class=structlog.make_filtering_bound_logger(self.number),
+            logger_factory=structlog.WriteLoggerFactory(file=self.stream),
+            cache_logger_on_first_use=False,
+        )
+
+
+class _LibraryLines(logging.Formatter):
+    """The lines of libraries, in the same form."""
+
+    def __init__(self, form: _Form) -> None:
+        super().__init__()
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._formatter.format(record)
+
+    @cached_property
+    def _formatter(self) -> logging.Formatter:
+        import structlog  # noqa: PLC0415
+
+        return structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=self._form.shared(),
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *self._form.rendered()],
+        )
+
+
+_waiting: list[_Form] = []
+"""The form that was asked for before anybody logged; at most one."""
+
+
 def configure(*, level: str = "info", stream: TextIO | None = None, json: bool | None = None) -> None:
     """Set up the log of this process; `json` is decided by whether the stream is a terminal unless given."""
-    import structlog  # noqa: PLC0415
-
     if level not in LEVELS:
         raise ValueError(f"{level!r} is no log level: use one of {', '.join(LEVELS)}")
     target = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
-    as_json = not target.isatty() if json is None else json
-    shared: Sequence[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _describe_exception,
-    ]
-    rendered: list[Processor] = (
-        [structlog.processors.JSONRenderer(serializer=_dumps)]
-        if as_json
-        else [structlog.dev.ConsoleRenderer(colors=target.isatty())]
-    )
-    structlog.configure(
-        processors=[*shared, structlog.processors.StackInfoRenderer(), *rendered],
-        wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(file=target),
-        cache_logger_on_first_use=False,
-    )
+    form = _Form(number, target, as_json=not target.isatty() if json is None else json)
+    _waiting[:] = [form]
+    if "structlog" in sys.modules:
+        _apply()
     handler = logging.StreamHandler(target)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendered],
-        )
-    )
+    handler.setFormatter(_LibraryLines(form))
     # Libraries say little that helps below a warning.
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
 
@@ -69,8 +112,14 @@ def get_logger(name: str | None = None) -> FilteringBoundLogger:
     """A logger that carries the context of its task."""
     import structlog  # noqa: PLC0415
 
+    _apply()
     logger: FilteringBoundLogger = structlog.get_logger(name)
     return logger
+
+
+def _apply() -> None:
+    while _waiting:
+        _waiting.pop().apply()
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kardinal.localplane import schemas
 from kardinal.localplane.apply import Writer, track_update
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds import Registry, crds, naming
 from kardinal.localplane.objects import Deletion, DeletionOptions, is_terminating, release
-from kardinal.localplane.schemas import Validator
 from kardinal.localplane.storage import Change, Entry, Store
 from kardinal.runtime.clock import Clock
 
@@ -120,7 +120,7 @@ class Definitions:
         for kind in kinds:
             self._registry.add(kind)
 
-    def _has_outdated(self, storage: str, validator: Validator) -> bool:
+    def _has_outdated(self, storage: str, validator: schemas.Validator) -> bool:
         """Whether some object does not look as its schema has it now."""
         return any((found := entry.decode()) != validator.filled(found) for entry in self._store.entries(storage))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from kardinal.localplane import statuses
+from kardinal.localplane import schemas, statuses
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
@@ -30,7 +30,6 @@ from kardinal.localplane.objects import (
     viewed,
 )
 from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
-from kardinal.localplane.schemas import load_rules
 from kardinal.localplane.security import Access, refuse_escalation
 from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import (
@@ -79,7 +78,7 @@ class Writing:
     async def answer(self, exchange: Exchange, target: Target) -> web.Response:
         body = await read_body(exchange.request)
         if target.kind is CUSTOM_RESOURCE_DEFINITION:
-            await asyncio.to_thread(load_rules)
+            await asyncio.to_thread(schemas.load)
         try:
             return await self._act(exchange, target, body)
         finally:

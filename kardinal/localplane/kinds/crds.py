@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from kardinal.localplane import schemas
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds.below import ScalePaths
 from kardinal.localplane.kinds.kind import Kind, View
 from kardinal.localplane.kinds.naming import is_terminating, set_condition
 from kardinal.localplane.kinds.versions import precedence
-from kardinal.localplane.schemas import Validator, compile_validator, unknown_formats
 
 __all__ = ["CLEANUP_FINALIZER", "fill", "kinds_of", "mark_deleted", "prepare", "warnings"]
 
@@ -60,19 +60,19 @@ def mark_deleted(document: JsonObject, *, now: datetime) -> None:
 
 def warnings(document: JsonObject, *, old: JsonObject | None) -> tuple[str, ...]:
     """What the author should know of a good definition: formats nobody judges."""
-    known = {name for schema in _schemas(old) for name in unknown_formats(schema)}
-    found = [name for schema in _schemas(document) for name in unknown_formats(schema)]
+    known = {name for schema in _schemas(old) for name in schemas.unknown_formats(schema)}
+    found = [name for schema in _schemas(document) for name in schemas.unknown_formats(schema)]
     return tuple(f'unrecognized format "{name}"' for name in found if name not in known)
 
 
 def _schemas(document: JsonObject | None) -> list[JsonObject]:
     """The different schemas of a definition."""
     versions = (document or {}).get("spec", {}).get("versions") or []
-    schemas = [schema for version in versions if (schema := (version.get("schema") or {}).get("openAPIV3Schema"))]
-    return schemas[:1] if all(schema == schemas[0] for schema in schemas) else schemas
+    found = [schema for version in versions if (schema := (version.get("schema") or {}).get("openAPIV3Schema"))]
+    return found[:1] if all(schema == found[0] for schema in found) else found
 
 
-def kinds_of(document: JsonObject, *, outdated: Callable[[Validator], bool] = lambda _: False) -> list[Kind]:
+def kinds_of(document: JsonObject, *, outdated: Callable[[schemas.Validator], bool] = lambda _: False) -> list[Kind]:
     """The kinds that a stored definition brings, one per served version; the preferred one first.
 
     Where versions differ in their schemas, or objects are `outdated` in the eyes of the one schema there is, an object
@@ -81,17 +81,17 @@ def kinds_of(document: JsonObject, *, outdated: Callable[[Validator], bool] = la
     spec = document["spec"]
     stored = next(f"{spec['group']}/{version['name']}" for version in spec["versions"] if version.get("storage"))
     served = sorted((one for one in spec["versions"] if one.get("served")), key=lambda one: precedence(one["name"]))
-    schemas = _schemas(document)
-    readers: dict[str, Validator] = {}
-    if len(schemas) > 1 or any(outdated(compile_validator(schema)) for schema in schemas):
+    different = _schemas(document)
+    readers: dict[str, schemas.Validator] = {}
+    if len(different) > 1 or any(outdated(schemas.compile_validator(schema)) for schema in different):
         readers = {
-            f"{spec['group']}/{version['name']}": compile_validator(version["schema"]["openAPIV3Schema"])
+            f"{spec['group']}/{version['name']}": schemas.compile_validator(version["schema"]["openAPIV3Schema"])
             for version in spec["versions"]
         }
     return [_kind(document, version, stored, readers) for version in served]
 
 
-def _kind(document: JsonObject, version: JsonObject, stored: str, readers: Mapping[str, Validator]) -> Kind:
+def _kind(document: JsonObject, version: JsonObject, stored: str, readers: Mapping[str, schemas.Validator]) -> Kind:
     spec = document["spec"]
     names = (document.get("status") or {}).get("acceptedNames") or spec["names"]
     api_version = f"{spec['group']}/{version['name']}"
@@ -146,7 +146,7 @@ def _deprecation(spec: JsonObject, version: JsonObject) -> str:
     return f"{told}; use {spec['group']}/{min(better, key=precedence)} {spec['names']['kind']}"
 
 
-def _view(api_version: str, stored: str, readers: Mapping[str, Validator]) -> View | None:
+def _view(api_version: str, stored: str, readers: Mapping[str, schemas.Validator]) -> View | None:
     """How a version is kept; None when objects are read as they are stored."""
     if api_version == stored and not readers:
         return None

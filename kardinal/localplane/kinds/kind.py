@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from kardinal.localplane import schemas
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds.below import FINALIZE, SCALE, STATUS, TOKEN, ScalePaths, Subresource
-from kardinal.localplane.schemas import Validator, compile_validator
 from kardinal.localplane.tables import Column, builtin_columns, custom_columns
 
 __all__ = ["Kind", "Typed", "View"]
@@ -160,6 +160,6 @@ class Kind:
         return self.custom_schema if self.typed is None else self.typed.schema
 
     @cached_property
-    def validator(self) -> Validator | None:
+    def validator(self) -> schemas.Validator | None:
         """What judges an object by the schema of its CRD."""
-        return None if self.custom_schema is None else compile_validator(self.custom_schema, scale=self.scale)
+        return None if self.custom_schema is None else schemas.compile_validator(self.custom_schema, scale=self.scale)

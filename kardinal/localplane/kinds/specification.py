@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from kardinal.localplane import schemas
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds.subresources import column_causes, scale_causes, selectable_causes
-from kardinal.localplane.schemas import schema_causes
 from kardinal.localplane.schemas.causes import forbidden, invalid, not_supported, required
 from kardinal.localplane.schemas.internal import internal_versions
 from kardinal.localplane.schemas.names import label_1035_problems, subdomain_problems
@@ -137,7 +137,7 @@ def _parts(
     schema = (one.get("schema") or {}).get("openAPIV3Schema")
     if "schema" in parts and schema is not None:
         status = any("status" in (version.get("subresources") or {}) for version in versions)
-        yield from schema_causes(schema, f"{at}.{names['schema']}.openAPIV3Schema", status=status)
+        yield from schemas.schema_causes(schema, f"{at}.{names['schema']}.openAPIV3Schema", status=status)
     if "subresources" in parts:
         yield from scale_causes((one.get("subresources") or {}).get("scale"), f"{at}.subresources.scale")
     if "additionalPrinterColumns" in parts:

@@ -13,17 +13,36 @@
     causes, printing, internal          the sentences of a refusal
 
 Knows no kind: only a schema and a document.
+
+What is offered here is imported when a name of it is first used, which is at the first definition: with the language of
+rules it takes half a second and 30 MB. Whoever has an event loop to keep going calls `load` in a thread before.
 """
 
-from kardinal.localplane.schemas.definition import schema_causes, unknown_formats
-from kardinal.localplane.schemas.rules import load as load_rules
-from kardinal.localplane.schemas.validator import Outcome, Validator, compile_validator
+from __future__ import annotations
 
-__all__ = [
-    "Outcome",
-    "Validator",
-    "compile_validator",
-    "load_rules",
-    "schema_causes",
-    "unknown_formats",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kardinal.localplane.schemas.definition import schema_causes, unknown_formats
+    from kardinal.localplane.schemas.validator import Outcome, Validator, compile_validator
+
+__all__ = ["Outcome", "Validator", "compile_validator", "load", "schema_causes", "unknown_formats"]
+
+_MODULES = {
+    "definition": "schema_causes unknown_formats",
+    "validator": "Outcome Validator compile_validator",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def load() -> None:
+    """Import everything; belongs in a thread."""
+    for module in _MODULES:
+        import_module(f"{__name__}.{module}")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.schemas import rules as expressions
 from kardinal.localplane.schemas.causes import forbidden, invalid, not_supported, required
 from kardinal.localplane.schemas.fieldpaths import FieldPathError, find_field
 from kardinal.localplane.schemas.keywords import (
@@ -25,6 +24,7 @@ from kardinal.localplane.schemas.keywords import (
     PRESERVE,
     VALIDATIONS,
 )
+from kardinal.localplane.schemas.rules import rule_causes
 
 __all__ = ["Inspection", "Place"]
 
@@ -73,9 +73,7 @@ class Inspection:
         for index, rule in enumerate(rules):
             self.schema_causes += _form(rule, schema, f"{place.at}.{VALIDATIONS}[{index}]")
         if rules and place.ruled and len(self.schema_causes) == before:
-            self.rule_causes += expressions.rule_causes(
-                schema, place.at, root=place.root, uncorrelatable=place.no_old_self
-            )
+            self.rule_causes += rule_causes(schema, place.at, root=place.root, uncorrelatable=place.no_old_self)
 
     def _children(self, schema: JsonObject, place: Place) -> None:
         extra, items = schema.get("additionalProperties"), schema.get("items")

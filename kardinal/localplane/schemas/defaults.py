@@ -11,11 +11,11 @@ from typing import Any
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.schemas import rules as expressions
 from kardinal.localplane.schemas.causes import invalid
 from kardinal.localplane.schemas.correlation import ABSENT
 from kardinal.localplane.schemas.embedded import compile_embedded
 from kardinal.localplane.schemas.judging import compile_judge
+from kardinal.localplane.schemas.rules import compile_rules
 from kardinal.localplane.schemas.shaping import Report, compile_shape
 from kardinal.localplane.schemas.structural import below
 
@@ -42,5 +42,5 @@ def _causes(schema: JsonObject, at: str) -> list[Cause]:
     if not found:
         compile_judge(schema).judge(default, ABSENT, "", found)
     if not found:
-        found += expressions.compile_rules(schema).judge(default, old=None).causes
+        found += compile_rules(schema).judge(default, old=None).causes
     return causes + [below(cause, at) for cause in found]

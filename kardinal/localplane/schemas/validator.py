@@ -16,8 +16,8 @@ import orjson
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.schemas import rules as expressions
 from kardinal.localplane.schemas.causes import NOWHERE, blocks_rules, invalid
+from kardinal.localplane.schemas.rules import Rules, compile_rules
 from kardinal.localplane.schemas.scale import Scaled, scale_causes
 from kardinal.localplane.schemas.shaping import with_whole_numbers
 from kardinal.localplane.schemas.structural import Structural, compile_schema
@@ -45,7 +45,7 @@ class Validator:
     """A compiled schema with its rules."""
 
     structural: Structural
-    rules: expressions.Rules
+    rules: Rules
     scale: Scaled | None = None
 
     def filled(self, document: JsonObject) -> JsonObject:
@@ -98,4 +98,4 @@ def compile_validator(schema: JsonObject, *, scale: Scaled | None = None) -> Val
 @lru_cache(maxsize=256)
 def _compile(source: bytes, scale: Scaled | None) -> Validator:
     schema = orjson.loads(source)
-    return Validator(compile_schema(schema), expressions.compile_rules(schema), scale)
+    return Validator(compile_schema(schema), compile_rules(schema), scale)

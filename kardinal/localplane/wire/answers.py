@@ -20,7 +20,6 @@ from kardinal.localplane.errors import StatusError
 from kardinal.localplane.wire.exchange import JSON_HEADERS, Exchange, json_response
 from kardinal.localplane.wire.negotiation import JSON, YAML
 from kardinal.localplane.wire.warnings import warning_headers
-from kardinal.localplane.wire.yaml_text import encode_yaml
 
 __all__ = ["finish", "refusal", "send"]
 
@@ -115,6 +114,9 @@ def _mark_compressed(response: web.StreamResponse) -> None:
 
 
 def _to_yaml(body: bytes) -> bytes:
+    # As in `bodies`.
+    from kardinal.localplane.wire.yaml_text import encode_yaml  # noqa: PLC0415
+
     return encode_yaml(orjson.loads(body))
 
 

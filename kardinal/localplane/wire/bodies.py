@@ -17,13 +17,12 @@ import orjson
 from aiohttp import web
 
 from kardinal.localplane.documents import JSON_NAMES, JsonObject
-from kardinal.localplane.errors import StatusError, UnsupportedProtobuf
+from kardinal.localplane.errors import MalformedYaml, StatusError, UnsupportedProtobuf
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.statuses import bad_request, too_large, unsupported_media_type
 from kardinal.localplane.wire.json_text import MalformedJson, NumberOutOfRange, decode_json, duplicate_fields
 from kardinal.localplane.wire.negotiation import JSON, PROTOBUF, YAML
 from kardinal.localplane.wire.protobuf import decode
-from kardinal.localplane.wire.yaml_text import MalformedYaml, decode_yaml
 
 __all__ = [
     "BODY_LIMIT",
@@ -105,10 +104,17 @@ async def decode_configuration(body: bytes) -> tuple[JsonObject, str]:
     except (MalformedJson, NumberOutOfRange):
         pass
     try:
-        document, told = await asyncio.to_thread(decode_yaml, body)
+        document, told = await asyncio.to_thread(_decode_yaml, body)
     except MalformedYaml as error:
         raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     return _require_object(document), f"error converting YAML to JSON: {told}" if told else ""
+
+
+def _decode_yaml(body: bytes) -> tuple[Any, str]:
+    # Many a plane never meets any: the thread that does imports what reads it.
+    from kardinal.localplane.wire.yaml_text import decode_yaml  # noqa: PLC0415
+
+    return decode_yaml(body)
 
 
 def _require_object(document: Any) -> JsonObject:
@@ -130,7 +136,7 @@ async def _decode(body: bytes, media_type: str, *, name: str, described: Kind | 
             repeated = duplicate_fields(body.strip(), document)
             strict = [f"duplicate field {orjson.dumps(path).decode()}" for path in repeated]
         elif media_type == YAML:
-            document, told = await asyncio.to_thread(decode_yaml, body)
+            document, told = await asyncio.to_thread(_decode_yaml, body)
             strict = [told] if told else []
         else:
             raise unsupported_media_type(JSON, YAML, PROTOBUF)

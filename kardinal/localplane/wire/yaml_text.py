@@ -15,16 +15,12 @@ from typing import Any
 
 import yaml
 
-from kardinal.localplane.errors import LocalPlaneError
+from kardinal.localplane.errors import MalformedYaml
 
-__all__ = ["MalformedYaml", "decode_yaml", "encode_yaml"]
+__all__ = ["decode_yaml", "encode_yaml"]
 
 NODES_LIMIT = 400_000
 _BOOLEAN = "tag:yaml.org,2002:bool"
-
-
-class MalformedYaml(LocalPlaneError):
-    """This is no YAML, or too much of it."""
 
 
 class _Loader(yaml.CSafeLoader):
