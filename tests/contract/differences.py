@@ -30,10 +30,17 @@ class Difference:
         )
 
 
-def difference_of_exchanges(recorded: Sequence[Any], answered: Sequence[Any]) -> Difference | None:
-    """The first difference of two tapes; a message that is marked loose is no part of the comparison."""
+def difference_of_exchanges(
+    recorded: Sequence[Any], answered: Sequence[Any], *, time_passes: bool = False
+) -> Difference | None:
+    """The first difference of two tapes; a message that is marked loose is no part of the comparison.
+
+    Managers are listed in the order of the second in which they wrote. Where `time_passes` between two requests, that
+    order says how fast the machine was.
+    """
     for number, (ours, theirs) in enumerate(zip(answered, recorded, strict=False)):
-        if found := first_difference(_without_loose(theirs), _without_loose(ours)):
+        pair = _without_loose(theirs), _without_loose(ours)
+        if found := first_difference(*(map(_with_managers_sorted, pair) if time_passes else pair)):
             position = f"{theirs['request']}  ({number + 1} of {len(recorded)})"
             return Difference(found.path, found.recorded, found.answered, position)
     if len(recorded) != len(answered):
@@ -74,3 +81,18 @@ def _without_loose(exchange: dict[str, Any]) -> dict[str, Any]:
         causes = [cause | {"message": ""} for cause in details["causes"]]
         body["details"] = details | {"causes": causes}
     return exchange | {"body": body}
+
+
+def _with_managers_sorted(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_managers_sorted(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _with_managers_sorted(member) for key, member in value.items()}
+    if isinstance(entries := found.get("managedFields"), list):
+        found["managedFields"] = sorted(entries, key=_manager)
+    return found
+
+
+def _manager(entry: dict[str, Any]) -> list[str]:
+    return [str(entry.get(field)) for field in ("manager", "operation", "subresource", "apiVersion")]

@@ -62,6 +62,16 @@ def test_a_loose_message_may_differ_and_nothing_else() -> None:
     assert difference_of_exchanges([recorded[0] | {"loose": False}], [recorded[0] | {"body": other}])
 
 
+def test_the_order_of_managers_counts_unless_time_passed() -> None:
+    entries = [{"manager": "a", "operation": "Update"}, {"manager": "b", "operation": "Update"}]
+    recorded = [{"request": "GET /a", "body": {"metadata": {"managedFields": entries}}}]
+    turned = [{"request": "GET /a", "body": {"metadata": {"managedFields": entries[::-1]}}}]
+    assert difference_of_exchanges(recorded, turned)
+    assert difference_of_exchanges(recorded, turned, time_passes=True) is None
+    fewer = [{"request": "GET /a", "body": {"metadata": {"managedFields": entries[:1]}}}]
+    assert difference_of_exchanges(recorded, fewer, time_passes=True)
+
+
 def _changed(value: Any) -> Iterator[Any]:
     """Copies of `value`, each with one leaf changed, one member left out or one added."""
     if isinstance(value, dict):
