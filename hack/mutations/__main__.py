@@ -3,8 +3,9 @@
     python -m hack.mutations [NAME...]
 
 A suite that passes says little until it is known to fail. `mutations.toml` lists edits, each of which takes one
-behaviour away; every one is made in a copy of this checkout, where the tests that run on the local plane must then
-fail. One that passes is a behaviour nobody would miss until a cluster did. Ends with 0 when all of them were noticed.
+behaviour away, and names the file of tests that answers for it. Every edit is made in a copy of what is committed here,
+where that file must then fail on the local plane, and `make test` with it. One that passes is a behaviour nobody would
+miss until a cluster did. Ends with 0 when all of them were noticed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TESTS = ("tests/contract", "tests/localplane")
 TIME_LIMIT = 600
 
 
@@ -29,6 +29,7 @@ class Mutation:
 
     name: str
     behaviour: str
+    noticed_by: str
     file: str
     find: str
     replace: str
@@ -63,7 +64,7 @@ def _noticed(mutation: Mutation) -> bool:
         copy = Path(directory) / "kardinal"
         subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(copy)], check=True)
         mutation.apply(copy)
-        command = [sys.executable, "-m", "pytest", "--exitfirst", "--quiet", "--no-header", *TESTS]
+        command = [sys.executable, "-m", "pytest", "--exitfirst", "--quiet", "--no-header", "-n0", mutation.noticed_by]
         done = subprocess.run(command, cwd=copy, check=False, capture_output=True, text=True, timeout=TIME_LIMIT)
     failed = next((line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
     # 1 is "tests failed"; anything else but 0 says that they could not run, which proves nothing.
