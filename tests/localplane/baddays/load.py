@@ -27,6 +27,18 @@ class Promises:
     doubtful: dict[str, str | None] = field(default_factory=dict)
     answers: int = 0
     revision: int = 0
+    _answered: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def answer(self) -> None:
+        """Count one more write that was acknowledged."""
+        async with self._answered:
+            self.answers += 1
+            self._answered.notify_all()
+
+    async def until(self, answers: int) -> None:
+        """Wait until so many writes were acknowledged."""
+        async with self._answered:
+            await self._answered.wait_for(lambda: self.answers >= answers)
 
     def see(self, revision: str) -> None:
         self.revision = max(self.revision, int(revision))
@@ -67,9 +79,9 @@ class Writer:
         assert answer.status in {200, 201}, answer.body
         self._promises.content[name] = wanted
         del self._promises.doubtful[name]
-        self._promises.answers += 1
         if wanted is not None:
             self._promises.see(answer.revision)
+        await self._promises.answer()
 
     async def _ask(self, name: str, wanted: str | None, *, exists: bool) -> Answer:
         path = f"{CONFIG_MAPS}/{name}"

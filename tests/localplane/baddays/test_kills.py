@@ -69,7 +69,7 @@ async def test_the_revision_does_not_go_back_when_the_last_object_was_deleted(
 
 async def _answers(promises: Promises, tasks: list[asyncio.Task[None]], *, number: int) -> None:
     """Until so many more writes were acknowledged."""
-    enough = promises.answers + number
-    while promises.answers < enough:
-        await asyncio.sleep(0)
-        assert not any(task.done() for task in tasks), tasks
+    enough = asyncio.create_task(promises.until(promises.answers + number))
+    done, _ = await asyncio.wait({enough, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    enough.cancel()
+    assert done == {enough}, done
