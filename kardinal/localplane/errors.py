@@ -13,6 +13,7 @@
     ├── ApplyConflict         fields owned by another manager
     ├── MalformedYaml         a body that is no YAML, or too much of it
     ├── Unreadable            a document that is no object of its kind
+    ├── Incomplete            an object that the server cannot complete
     └── UnsupportedProtobuf   a protobuf body we cannot decode
 
 Only `StatusError` crosses into HTTP; `handlers.api` maps the others to it in one place.
@@ -30,6 +31,7 @@ __all__ = [
     "Cause",
     "DirectoryInUse",
     "DirectoryUnusable",
+    "Incomplete",
     "InvalidSchema",
     "LocalPlaneError",
     "MalformedYaml",
@@ -153,6 +155,14 @@ class Unreadable(LocalPlaneError):
 
 class MalformedYaml(LocalPlaneError):
     """This is no YAML, or too much of it."""
+
+
+class Incomplete(LocalPlaneError):
+    """What the server would add to an object contradicts what its author said; nothing else of it is looked at."""
+
+    def __init__(self, causes: Iterable[Cause]) -> None:
+        self.causes = tuple(causes)
+        super().__init__("; ".join(f"{cause.field}: {cause.message}" for cause in self.causes))
 
 
 class UnsupportedProtobuf(LocalPlaneError):

@@ -58,6 +58,21 @@ REFUSED: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "negative-request": (POD, [("spec.containers.0.resources.requests.cpu", "-1")]),
     "service-account-name": (POD, [("spec.serviceAccountName", "A_b")]),
     "node-selector": (POD, [("spec.nodeSelector", {"a b": "c"})]),
+    "tolerations": (
+        DEPLOYMENT,
+        [
+            (
+                f"{TEMPLATE}.tolerations",
+                [
+                    {"operator": "Sometimes", "effect": "NoWhere"},
+                    {"key": "a b", "operator": "Exists", "value": "c"},
+                    {"key": "a", "value": "b c", "tolerationSeconds": 5},
+                    {"key": "a", "operator": "Lt", "value": "5"},
+                ],
+            )
+        ],
+    ),
+    "host-aliases": (DEPLOYMENT, [(f"{TEMPLATE}.hostAliases", [{"ip": "here", "hostnames": ["a", "A_b"]}])]),
     "selector-and-labels": (DEPLOYMENT, [("spec.template.metadata.labels", {"app": "other"})]),
     "no-selector": (DEPLOYMENT, [("spec.selector", ABSENT)]),
     "empty-selector": (DEPLOYMENT, [("spec.selector", {})]),

@@ -33,8 +33,6 @@ __all__ = ["Writer", "apply", "track_update"]
 
 _UNTRACKED: Final = (
     "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
     "generation",
     "managedFields",
     "name",

@@ -1,16 +1,15 @@
 """What the real server sets in an object of a built-in kind before it judges and stores it.
 
-One function per kind that needs one, run after defaults on every create and update. Addresses and ports of services
-are drawn, not allocated: nothing listens at them. What admission plugins of a usual cluster add (tolerations and a
-priority for pods, protection for volumes) is part of it, since it is what people see.
+One function per kind that needs one, run after defaults on every create and update. What admission plugins of a usual
+cluster add (tolerations and a priority for pods, protection for volumes) is part of it, since it is what people see.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Final
 
+from kardinal.localplane.builtin import services
 from kardinal.localplane.builtin.defaults import TEMPLATE_GENERATION
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds import crds
@@ -22,7 +21,6 @@ _COORDINATED: Final = ("strategy", "preferredHolder")
 
 Prepare = Callable[[JsonObject, JsonObject | None], None]
 
-_draw = random.SystemRandom()
 _TOLERATED_SECONDS: Final = 300
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -78,38 +76,6 @@ def _quality(containers: list[JsonObject]) -> str:
     return "Guaranteed" if all(limit and request == limit for request, limit in pairs) else "Burstable"
 
 
-def _service(service: JsonObject, old: JsonObject | None) -> None:
-    spec = service["spec"]
-    if spec["type"] == "ExternalName":
-        for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if not spec.get(key):
-                spec.pop(key, None)
-        return
-    before = {} if old is None else old["spec"]
-    if not spec.get("clusterIP"):
-        address = f"10.{_draw.randint(96, 111)}.{_draw.randint(0, 255)}.{_draw.randint(1, 254)}"
-        spec["clusterIP"] = (spec.get("clusterIPs") or [before.get("clusterIP") or address])[0]
-    addresses = spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if addresses == before.get("clusterIPs") and spec["clusterIP"] != before.get("clusterIP"):
-        spec["clusterIPs"] = [spec["clusterIP"], *addresses[1:]]
-    selectorless = spec["clusterIP"] == "None" and not spec.get("selector")
-    families = ["IPv6"] if ":" in spec["clusterIP"] else ["IPv4", "IPv6"] if selectorless else ["IPv4"]
-    spec.setdefault("ipFamilies", before.get("ipFamilies") or families)
-    policy = "RequireDualStack" if selectorless else "SingleStack"
-    spec.setdefault("ipFamilyPolicy", before.get("ipFamilyPolicy") or policy)
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        _node_ports(spec, before)
-
-
-def _node_ports(spec: JsonObject, before: JsonObject) -> None:
-    known = {(port["port"], port["protocol"]): port.get("nodePort") for port in before.get("ports", ())}
-    if spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
-        return
-    for port in spec.get("ports", ()):
-        if not port.get("nodePort"):
-            port["nodePort"] = known.get((port["port"], port["protocol"])) or _draw.randint(30000, 32767)
-
-
 def _job(job: JsonObject, old: JsonObject | None) -> None:
     """A job selects its pods by its own uid, unless its author insists on something else."""
     spec = job["spec"]
@@ -160,7 +126,7 @@ _PREPARATIONS: Final[dict[tuple[str, str], Prepare]] = {
     ("", "PersistentVolume"): _persistent_volume,
     ("", "PersistentVolumeClaim"): _protected("kubernetes.io/pvc-protection"),
     ("", "Pod"): _pod,
-    ("", "Service"): _service,
+    ("", "Service"): services.complete,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): crds.prepare,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kardinal.localplane.builtin import definitions
 from kardinal.localplane.builtin.decoding import blank, decode
 from kardinal.localplane.builtin.preparation import prepare
-from kardinal.localplane.builtin.validation import problems
+from kardinal.localplane.builtin.validation import notes, problems
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 
@@ -47,3 +47,6 @@ class BuiltinType:
 
     def problems(self, document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
         return problems(self.group, self.kind, document, old=old)
+
+    def notes(self, document: JsonObject) -> tuple[str, ...]:
+        return notes(self.group, self.kind, document)

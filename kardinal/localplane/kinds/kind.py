@@ -42,11 +42,18 @@ class Typed(Protocol):
         ...
 
     def prepare(self, document: JsonObject, *, old: JsonObject | None) -> None:
-        """Fill in and put back what is the server's to set. Changes nothing but `document` itself."""
+        """Fill in and put back what is the server's to set. Changes nothing but `document` itself.
+
+        Raises `Incomplete` where that contradicts what was asked for.
+        """
         ...
 
     def problems(self, document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
         """Everything for which the document must be refused."""
+        ...
+
+    def notes(self, document: JsonObject) -> tuple[str, ...]:
+        """What the author of a good document should be told."""
         ...
 
 

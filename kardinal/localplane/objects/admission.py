@@ -53,7 +53,7 @@ def notes(kind: Kind, document: JsonObject, *, old: JsonObject | None) -> tuple[
     """What the author of a good document should know all the same."""
     if (kind.group, kind.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
         return crds.warnings(document, old=old)
-    return ()
+    return kind.typed.notes(document) if kind.typed is not None else ()
 
 
 _ADMISSIONS: dict[tuple[str, str], Admission] = {

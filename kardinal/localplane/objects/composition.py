@@ -21,6 +21,7 @@ from kardinal.localplane.objects.revisions import parse_precondition
 __all__ = [
     "check_preconditions",
     "check_type",
+    "check_uid",
     "claimed",
     "content",
     "identify",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 _BUILT_IN = {(kind.api_version, kind.kind) for kind in BUILTIN_KINDS}
+_DIRECTORIES = {"endpoints": "services/endpoints", "services": "services/specs"}
 _ROOT = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 
@@ -109,14 +111,8 @@ def _check_custom_type(kind: Kind, document: JsonObject, *, api_version: str, fo
 
 def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, replaced: bool) -> None:
     name, version = live["name"], parse_precondition(str(metadata.get("resourceVersion") or ""))
-    other = metadata.get("uid") or live["uid"]
-    if replaced and other != live["uid"]:
-        raise statuses.conflict(
-            kind,
-            name,
-            f"StorageError: invalid object, Code: 4, Key: {_key(kind, live)}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {other}, UID in object meta: {live['uid']}",
-        )
+    if replaced:
+        check_uid(kind, metadata, live=live)
     if version is None and replaced and not kind.unconditional_update:
         cause = Cause(
             "FieldValueInvalid", "metadata.resourceVersion", "Invalid value: 0: must be specified for an update"
@@ -129,15 +125,23 @@ def check_preconditions(kind: Kind, metadata: JsonObject, *, live: JsonObject, r
             name,
             "the object has been modified; please apply your changes to the latest version and try again",
         )
+
+
+def check_uid(kind: Kind, metadata: JsonObject, *, live: JsonObject) -> None:
+    """Refuse to replace another object of the name than was meant; one that is not there has no uid."""
+    other = metadata.get("uid") or live["uid"]
     if other != live["uid"]:
-        cause = Cause("FieldValueInvalid", "metadata.uid", f'Invalid value: "{other}": field is immutable')
-        # The rules of metadata are asked twice on the real server.
-        raise statuses.invalid(kind, name, [cause, cause])
+        raise statuses.conflict(
+            kind,
+            live["name"],
+            f"StorageError: invalid object, Code: 4, Key: {_key(kind, live)}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {other}, UID in object meta: {live['uid']}",
+        )
 
 
 def _key(kind: Kind, metadata: JsonObject) -> str:
     """Where the real server's store keeps an object, which it tells."""
-    prefix = f"{kind.group}/{kind.plural}" if kind.custom else kind.plural
+    prefix = f"{kind.group}/{kind.plural}" if kind.custom else _DIRECTORIES.get(kind.plural, kind.plural)
     return "/".join(filter(None, ("/registry", prefix, metadata.get("namespace"), metadata["name"])))
 
 
@@ -149,12 +153,12 @@ def check_type(kind: Kind, configuration: JsonObject) -> None:
         raise statuses.bad_request(f"invalid object type: {group}/{version}, Kind={found}")
 
 
-def refuse_identity(kind: Kind, metadata: JsonObject) -> None:
+def refuse_identity(kind: Kind, metadata: JsonObject, *, name: str) -> None:
     """An apply that creates cannot mean a particular object."""
     if metadata.get("uid"):
         raise statuses.conflict(
             kind,
-            metadata["name"],
+            name,
             f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found",
         )
 
@@ -203,6 +207,8 @@ def claimed(kind: Kind, document: JsonObject, *, said: JsonObject, subresource: 
     """
     if subresource != "status" or not kind.custom or said.keys() <= _ROOT >= document.keys():
         return document
+    if kind.validator is not None:
+        said = kind.validator.filled(said)
     kept = {key: value for key, value in document.items() if key in _ROOT}
     return kept | {key: value for key, value in said.items() if key not in _ROOT}
 

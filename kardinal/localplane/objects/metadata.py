@@ -17,7 +17,7 @@ from kardinal.localplane.metadata import METADATA_FIELDS, finalizer_causes, inva
 from kardinal.localplane.naming import qualified_name_problems
 from kardinal.localplane.objects.names import STANDARD_FINALIZERS, finalizer_problems, name_rule
 
-__all__ = ["keep_server_fields", "prune", "validate", "validate_change", "warnings"]
+__all__ = ["keep_server_fields", "prune", "validate", "warnings"]
 
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 # Kinds and groups whose finalizers the real server's shared rules of built-in kinds do not reach.
@@ -45,12 +45,15 @@ _ASKED_IN_GROUP: Final = {"rbac.authorization.k8s.io": (_OBJECT, _CHANGE), "admi
 
 
 def keep_server_fields(metadata: JsonObject, *, live: JsonObject) -> None:
-    """Put back what a client may not change."""
+    """Put back what a client may not change; who means an object of another uid is refused for it later."""
+    meant = metadata.get("uid")
     for key in _SERVER_FIELDS:
         if key in live:
             metadata[key] = live[key]
         else:
             metadata.pop(key, None)
+    if meant and "uid" in live:
+        metadata["uid"] = meant
 
 
 def prune(metadata: JsonObject) -> list[str]:
@@ -65,8 +68,10 @@ def prune(metadata: JsonObject) -> list[str]:
     return [f"metadata.{key}" for key in unknown]
 
 
-def validate(kind: Kind, metadata: JsonObject) -> list[Cause]:
-    """Everything that can be wrong with the metadata of an object of `kind`."""
+def validate(kind: Kind, metadata: JsonObject, *, old: JsonObject | None) -> list[Cause]:
+    """Everything that can be wrong with the metadata of an object of `kind`, be it new or changed."""
+    if old is not None:
+        return _of_change(kind, metadata, live=old["metadata"])
     return [
         *_name(kind, metadata.get("name", ""), prefix=metadata.get("generateName", "")),
         *_generation(metadata.get("generation", 0)),
@@ -76,14 +81,16 @@ def validate(kind: Kind, metadata: JsonObject) -> list[Cause]:
     ]
 
 
-def validate_change(kind: Kind, metadata: JsonObject) -> list[Cause]:
-    """The same of an object that is there; what is wrong is told as often as the real server finds it."""
+def _of_change(kind: Kind, metadata: JsonObject, *, live: JsonObject) -> list[Cause]:
+    """What is wrong is told as often as the real server finds it."""
+    uid = metadata["uid"]
+    other = [] if uid == live["uid"] else [invalid("metadata.uid", uid, "field is immutable")]
     shared = shared_causes(metadata)
     finalizers = finalizer_causes(metadata)
     own = list(_own_finalizers(kind, metadata.get("finalizers", [])))
-    found = [*shared, *finalizers, *shared]
+    found = [*shared, *finalizers, *other, *shared]
     for subject in _ASKED.get(kind.qualified, _ASKED_IN_GROUP.get(kind.group, (_CHANGE,))):
-        found += [*shared, *(finalizers if subject == _OBJECT else ()), *own]
+        found += [*(() if subject == _OBJECT else other), *shared, *(finalizers if subject == _OBJECT else ()), *own]
     return found
 
 

@@ -20,13 +20,14 @@ from kardinal.localplane import statuses
 from kardinal.localplane.apply import Writer, apply, track_update
 from kardinal.localplane.builtin import NAMESPACE
 from kardinal.localplane.documents import JsonObject, timestamp
-from kardinal.localplane.errors import Cause, StatusError
+from kardinal.localplane.errors import Cause, Incomplete, StatusError
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects import metadata as rules
 from kardinal.localplane.objects.admission import admit, notes
 from kardinal.localplane.objects.composition import (
     check_preconditions,
     check_type,
+    check_uid,
     claimed,
     content,
     identify,
@@ -42,6 +43,7 @@ from kardinal.localplane.objects.composition import (
 )
 from kardinal.localplane.objects.deletion import is_held_by_content, is_terminating
 from kardinal.localplane.objects.names import generated_name
+from kardinal.localplane.objects.revisions import parse_precondition
 from kardinal.localplane.objects.typing import Source, unknown_fields
 from kardinal.localplane.storage import Entry, Store, make_entry
 from kardinal.runtime.clock import Clock
@@ -92,7 +94,7 @@ class Objects:
     def create(self, kind: Kind, document: JsonObject, *, namespace: str, options: WriteOptions) -> Written:
         require_type(kind, document)
         document, source = Source(kind, options.validation, options.faults).read(document)
-        return self._create(kind, document, namespace=namespace, options=options, source=source, applied=False)
+        return self._create(kind, document, namespace=namespace, options=options, source=source, posted=True)
 
     def _create(
         self,
@@ -100,13 +102,15 @@ class Objects:
         document: JsonObject,
         *,
         namespace: str,
+        subresource: str = "",
         options: WriteOptions,
         source: Source,
-        applied: bool,
+        posted: bool = False,
     ) -> Written:
         metadata = identify(kind, document, namespace=namespace)
-        if metadata.get("resourceVersion"):
-            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        seen = str(metadata.get("resourceVersion") or "")
+        if not posted:
+            parse_precondition(seen)
         name = metadata.get("name") or ""
         if not name and metadata.get("generateName"):
             name = metadata["name"] = self._free_name(kind, namespace, str(metadata["generateName"]))
@@ -118,12 +122,19 @@ class Objects:
         metadata["creationTimestamp"] = timestamp(self._clock.now())
         if kind.generation:
             metadata["generation"] = 1
+        sent = document
         document, warnings = self._shaped(kind, without_status(kind, document), old=None, source=source)
         with statuses.warning(*warnings):
-            said = None if applied else document
-            self._track(kind, document, live=None, subresource="", options=options, said=said)
-            self._admit(kind, document, old=None, options=options)
+            # Who creates through /status is told to have written one, though a new object has none.
+            said = None if source.applied else sent if subresource else document
+            self._track(kind, document, live=None, subresource=subresource, options=options, said=said)
+            self._admit(kind, document, old=None, subresource=subresource, options=options, source=source)
             warnings += notes(kind, document, old=None)
+            # It is the store that looks at this, so whatever else is wrong is told first, and a dry run sees it again.
+            if seen.isdecimal() and options.dry_run:
+                document["metadata"]["resourceVersion"] = seen
+            elif posted and seen.isdecimal() and int(seen):
+                raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
                 raise statuses.already_exists(kind, name)
             return Written(self._commit(kind, document, options=options), warnings, created=True)
@@ -141,12 +152,15 @@ class Objects:
         """PUT: the document in the place of the live object, which some kinds must say they have seen."""
         require_type(kind, document)
         document, source = Source(kind, options.validation, options.faults).read(document)
-        identify(kind, document, namespace=namespace, name=name)
+        metadata = identify(kind, document, namespace=namespace, name=name)
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
-        if entry is None and kind.created_by_update and not subresource:
-            return self._create(kind, document, namespace=namespace, options=options, source=source, applied=False)
-        if entry is None:
+        if entry is None and not kind.created_by_update:
             raise statuses.not_found(kind, name)
+        if entry is None:
+            check_uid(kind, metadata, live=metadata | {"uid": ""})
+            return self._create(
+                kind, document, namespace=namespace, subresource=subresource, options=options, source=source
+            )
         return self._update(kind, entry, document, subresource=subresource, options=options, source=source)
 
     def patch(
@@ -207,18 +221,20 @@ class Objects:
         """Server-side apply; creates what does not exist."""
         check_type(kind, configuration)
         entry = self._store.get(kind.storage, namespace=namespace, name=name)
-        if entry is None and subresource:
+        if entry is None and subresource and not kind.created_by_update:
             raise statuses.not_found(kind, name)
         live = None if entry is None else viewed(kind, entry.decode())
         writer = self._writer(kind, subresource=subresource, options=options)
         document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
         document = document | {"metadata": dict(document["metadata"])}
         document, source = Source(kind, options.validation, options.faults, applied=True).read(document)
+        if live is None:
+            refuse_identity(kind, document["metadata"], name=name)
         metadata = identify(kind, document, namespace=namespace, name=name)
         if entry is None or live is None:
-            refuse_identity(kind, metadata)
-            metadata.pop("resourceVersion", None)
-            return self._create(kind, document, namespace=namespace, options=options, source=source, applied=True)
+            return self._create(
+                kind, document, namespace=namespace, subresource=subresource, options=options, source=source
+            )
         check_preconditions(kind, metadata, live=live["metadata"], replaced=False)
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(
@@ -247,7 +263,7 @@ class Objects:
         spoken = None if said is None else claimed(kind, document, said=said, subresource=subresource)
         with statuses.warning(*warnings):
             self._track(kind, document, live=live, subresource=subresource, options=options, said=spoken)
-            self._admit(kind, document, old=before, options=options)
+            self._admit(kind, document, old=before, subresource=subresource, options=options, source=source)
         if not subresource:
             warnings += notes(kind, document, old=live)
         if same(document, live):
@@ -292,7 +308,7 @@ class Objects:
         if kind.typed is not None:
             return document, source.judge()
         unknown = rules.prune(document["metadata"])
-        causes: Sequence[Cause] = _metadata_problems(kind, document["metadata"], old=old)
+        causes: Sequence[Cause] = rules.validate(kind, document["metadata"], old=old)
         noted: tuple[str, ...] = ()
         if kind.validator is not None:
             outcome = kind.validator.process(
@@ -307,20 +323,36 @@ class Objects:
                 raise statuses.invalid(kind, document["metadata"].get("name", ""), causes)
         return document, (*warnings, *rules.warnings(kind, document["metadata"]))
 
-    def _admit(self, kind: Kind, document: JsonObject, *, old: JsonObject | None, options: WriteOptions) -> None:
+    def _admit(
+        self,
+        kind: Kind,
+        document: JsonObject,
+        *,
+        old: JsonObject | None,
+        subresource: str,
+        options: WriteOptions,
+        source: Source,
+    ) -> None:
         """Set what is the server's to set, then judge the whole; nobody owns what is set here."""
         metadata, causes = document["metadata"], []
+        # What is kept in the form of another kind is judged as one.
+        judged = kind if kind.custom or kind.view is None else replace(kind, group="")
         if kind.typed is not None:
-            kind.typed.prepare(document, old=old)
+            try:
+                # What a kind is given, its main endpoint gives.
+                if subresource != "status":
+                    kind.typed.prepare(document, old=old)
+            except Incomplete as error:
+                raise statuses.invalid(judged, metadata.get("name", ""), error.causes) from None
             rules.prune(metadata)
         # Who may not write this is not told what else is wrong with it.
         options.guard(document, old)
         if kind.typed is not None:
-            causes = _metadata_problems(kind, metadata, old=old) + kind.typed.problems(document, old=old)
+            # An empty map is something where there was none.
+            found = kind.typed.problems(source.emptied | document, old=old)
+            causes = rules.validate(kind, metadata, old=old) + found
         causes += admit(kind, document, old=old)
         if causes:
-            # What is kept in the form of another kind is judged as one.
-            judged = kind if kind.custom or kind.view is None else replace(kind, group="")
             raise statuses.invalid(judged, metadata.get("name", ""), causes)
 
     def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
@@ -363,7 +395,3 @@ class Objects:
             message = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
             raise statuses.forbidden(kind, name, message, causes=[cause])
-
-
-def _metadata_problems(kind: Kind, metadata: JsonObject, *, old: JsonObject | None) -> list[Cause]:
-    return rules.validate(kind, metadata) if old is None else rules.validate_change(kind, metadata)

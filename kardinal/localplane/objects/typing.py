@@ -8,7 +8,7 @@ where it came from: it is a bad request when it is the body, an invalid patch wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -36,6 +36,7 @@ class Source:
 
     `faults` are what was found so far: fields that its kind does not have, fields that a body repeats.
     `applied`: an apply made it, which leaves nulls where something lost all its content.
+    `emptied`: fields that were given as empty maps, which no object of a type keeps.
     """
 
     kind: Kind
@@ -43,6 +44,7 @@ class Source:
     faults: tuple[str, ...] = ()
     shown: Any = None
     applied: bool = False
+    emptied: JsonObject = field(default_factory=dict)
 
     def read(self, document: Any) -> tuple[JsonObject, Source]:
         """The object that the document stands for, and its source with the faults of both."""
@@ -57,7 +59,8 @@ class Source:
         # YAML is made JSON first, and so its faults are found first.
         early = tuple(fault for fault in self.faults if fault.startswith(_YAML))
         late = tuple(fault for fault in self.faults if fault not in early)
-        found = replace(self, faults=(*early, *unknown_fields(unknown), *late))
+        emptied = {key: value for key, value in document.items() if value == {} and key not in read}
+        found = replace(self, faults=(*early, *unknown_fields(unknown), *late), emptied=emptied)
         if self.kind.typed is not None:
             found.judge()
         return read, found

@@ -22,16 +22,17 @@ DIRECTORY = Path(__file__).parent / "corpus"
 def keep(difference: Difference, directory: Path = DIRECTORY) -> Path:
     """Write a difference down, with the answers of the right server."""
     played = difference.sequence
+    steps = played.steps[: len(difference.right)]
     document = {
         "name": played.name,
         "collection": played.collection,
         "base": played.base,
         "definition": played.definition,
-        "steps": [step.encoded() for step in played.steps],
+        "steps": [step.encoded() for step in steps],
         "answers": [outcome.encoded() for outcome in difference.right],
     }
     text = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-    last = played.steps[-1]
+    last = steps[-1]
     verb = f"{last.verb}-{last.subresource}" if last.subresource else last.verb
     path = directory / f"{played.kind.lower()}-{verb}-{hashlib.sha256(text).hexdigest()[:8]}.json"
     directory.mkdir(parents=True, exist_ok=True)

@@ -75,11 +75,21 @@ def outcome_of(code: int, body: Any, *, before: str | None) -> Outcome:
         if name in metadata:
             metadata[name] = "set"
     moved: bool | None = revision != before
+    if body["kind"] == "Service":
+        _hide_drawn(scrubbed["spec"])
     if body["kind"] == "Deployment":
         # Its controller writes the status whenever it likes.
         scrubbed.pop("status", None)
         moved = None
     return Outcome(code, object=scrubbed, managers=managers, moved=moved)
+
+
+def _hide_drawn(spec: JsonObject) -> None:
+    """The address of a service, unless it is to have none: the fuzz asks for no other, so the server drew it."""
+    if spec.get("clusterIP") not in (None, "", "None"):
+        spec["clusterIP"] = "drawn"
+    if spec.get("clusterIPs") not in (None, ["None"]):
+        spec["clusterIPs"] = ["drawn" for _ in spec["clusterIPs"]]
 
 
 def _apart(left: Any, right: Any, path: str) -> list[str]:

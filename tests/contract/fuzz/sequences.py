@@ -122,7 +122,8 @@ class _BuiltinAuthor(_Author):
     def content(self, *, nulls: bool = False) -> JsonObject:
         body = body_of(self._kind, self._rng, mischief=4 * self._mischief())
         if nulls and self._rng.random() < 0.3:
-            target = self._rng.choice([body, body.get("spec", body)])
+            spec = body.get("spec")
+            target = self._rng.choice([body, spec if isinstance(spec, dict) else body])
             optional = [key for key in target if key not in ("spec", "paused", "template", "selector", "clusterIP")]
             if optional:
                 target[self._rng.choice(optional)] = None
@@ -146,7 +147,7 @@ class _Script:
 
     def write(self) -> list[Step]:
         acts: list[tuple[Callable[[], Step], int]] = [
-            (self._apply, 44),
+            (self._apply, 56),
             (self._create, 7),
             (self._update, 12),
             (self._merge, 9),
@@ -179,7 +180,7 @@ class _Script:
 
     def _apply(self) -> Step:
         query = {"fieldManager": self._rng.choice(_APPLIERS)}
-        if self._rng.random() < 0.1:
+        if self._rng.random() < 0.08:
             query["force"] = "true"
         document = self._document()
         metadata = document["metadata"]
@@ -201,7 +202,7 @@ class _Script:
         for _ in range(self._rng.randint(1, 3)):
             path, value = self._edit()
             edits.append((path, value))
-        if self._rng.random() < 0.15:
+        if self._rng.random() < 0.2:
             edits.append((("metadata", "resourceVersion"), "1"))
         return Step("update", edits=tuple(edits), query=self._updater())
 

@@ -1,30 +1,24 @@
-"""Faults of configuration, secrets, services and claims."""
+"""Faults of configuration, secrets and claims."""
 
 from __future__ import annotations
 
 import base64
-import ipaddress
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from kardinal.localplane.builtin.quantities import parse
 from kardinal.localplane.builtin.validation.faults import (
     Check,
-    duplicate,
     forbidden,
     immutable,
-    in_go,
     invalid,
-    label_faults,
     one_of,
     required,
 )
-from kardinal.localplane.builtin.validation.pods import PROTOCOLS, in_port_range, port_name_problems
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.naming import label_problems
 from kardinal.localplane.schemas import causes
 
 __all__ = ["CHECKS"]
@@ -46,7 +40,6 @@ _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadW
 _CLAIMS_CHANGE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
 )
-_SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
 def _config_map(config: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
@@ -60,7 +53,9 @@ def _config_map(config: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
     size = sum(len(value.encode()) for value in texts.values()) + sum(map(_size, bytes_.values()))
     if size > _DATA_LIMIT:
         yield Cause("FieldValueTooLong", "[]", f"Too long: may not be more than {_DATA_LIMIT} bytes")
-    yield from _immutable(config, old, "data", "binaryData")
+    # By default there are texts, if none.
+    before = None if old is None else {"data": {}, **old}
+    yield from _immutable({"data": {}, **config}, before, "data", "binaryData")
 
 
 def _secret(secret: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
@@ -122,64 +117,6 @@ def _immutable(document: JsonObject, old: JsonObject | None, *fields: str) -> It
     yield from (forbidden(field, detail) for field in fields if document.get(field) != old.get(field))
 
 
-def _service(service: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
-    spec = service["spec"]
-    ports, kind = spec.get("ports", []), spec["type"]
-    if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
-        yield required("spec.ports")
-    if kind == "ExternalName" and not spec.get("externalName"):
-        yield required("spec.externalName")
-    yield from _service_ports(ports)
-    yield from label_faults("spec.selector", spec.get("selector", {}))
-    yield from one_of("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None"))
-    yield from one_of("spec.type", kind, _SERVICE_TYPES)
-    for index, address in enumerate(spec.get("clusterIPs", ())):
-        if address != "None" and not _is_address(address):
-            detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            yield invalid(f"spec.clusterIPs[{index}]", address, detail)
-    before = None if old is None else old["spec"]
-    if before is not None and kind != "ExternalName" and before["type"] != "ExternalName":
-        addresses = spec.get("clusterIPs", [])
-        if addresses[:1] != before.get("clusterIPs", [])[:1]:
-            yield invalid("spec.clusterIPs[0]", addresses, "may not change once set")
-
-
-def _service_ports(ports: list[JsonObject]) -> Iterator[Cause]:
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        at, name = f"spec.ports[{index}]", port.get("name", "")
-        if name:
-            yield from (invalid(f"{at}.name", name, problem) for problem in label_problems(name))
-            if name in names:
-                yield duplicate(f"{at}.name", name)
-            names.add(name)
-        elif len(ports) > 1:
-            yield required(f"{at}.name")
-        yield from in_port_range(f"{at}.port", port["port"])
-        yield from one_of(f"{at}.protocol", port["protocol"], PROTOCOLS)
-        target = port["targetPort"]
-        if isinstance(target, int):
-            yield from in_port_range(f"{at}.targetPort", target)
-        else:
-            yield from (invalid(f"{at}.targetPort", target, problem) for problem in port_name_problems(target))
-    seen: set[Any] = set()
-    for index, port in enumerate(ports):
-        identity = (port["port"], port["protocol"])
-        if identity in seen:
-            nameless = {"Name": "", "Protocol": identity[1], "AppProtocol": None, "Port": identity[0]}
-            shown = in_go(nameless | {"TargetPort": 0, "NodePort": 0})
-            yield Cause("FieldValueDuplicate", f"spec.ports[{index}]", f"Duplicate value: {shown}")
-        seen.add(identity)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _claim(claim: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
     spec = claim["spec"]
     modes = spec.get("accessModes", [])
@@ -228,5 +165,4 @@ CHECKS: Final[dict[tuple[str, str], Check]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("", "ResourceQuota"): _quota,
     ("", "Secret"): _secret,
-    ("", "Service"): _service,
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kardinal.localplane.builtin.quantities import parse
+from kardinal.localplane.builtin.validation.addresses import address_fault
 from kardinal.localplane.builtin.validation.faults import (
     Check,
     duplicate,
@@ -21,7 +22,13 @@ from kardinal.localplane.builtin.validation.faults import (
 )
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
-from kardinal.localplane.naming import label_problems, subdomain_problems
+from kardinal.localplane.naming import (
+    label_problems,
+    label_value_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
+from kardinal.localplane.schemas.causes import not_supported
 
 __all__ = ["CHECKS", "PROTOCOLS", "in_port_range", "pod_spec", "port_name_problems"]
 
@@ -65,6 +72,10 @@ def pod_spec(spec: JsonObject, path: str) -> Iterator[Cause]:
     yield from label_faults(f"{path}.nodeSelector", spec.get("nodeSelector", {}))
     if "serviceAccountName" in spec:
         yield from named(f"{path}.serviceAccountName", spec["serviceAccountName"], subdomain_problems)
+    for index, toleration in enumerate(spec.get("tolerations", ())):
+        yield from _toleration(toleration, f"{path}.tolerations[{index}]")
+    for index, alias in enumerate(spec.get("hostAliases", ())):
+        yield from _host_alias(alias, f"{path}.hostAliases[{index}]")
 
 
 def in_port_range(path: str, port: int) -> Iterator[Cause]:
@@ -142,6 +153,35 @@ def _variable(variable: JsonObject, path: str) -> Iterator[Cause]:
         yield required(f"{path}.name")
     if "valueFrom" in variable and variable.get("value"):
         yield invalid(f"{path}.valueFrom", "", "may not be specified when `value` is not empty")
+
+
+def _toleration(toleration: JsonObject, path: str) -> Iterator[Cause]:
+    key, operator, value = (toleration.get(name, "") for name in ("key", "operator", "value"))
+    effect = toleration.get("effect", "")
+    if key:
+        yield from (invalid(f"{path}.key", key, problem) for problem in qualified_name_problems(key))
+    elif operator != "Exists":
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(f"{path}.operator", operator, detail)
+    if "tolerationSeconds" in toleration and effect != "NoExecute":
+        yield invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    if operator == "Exists" and value:
+        yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
+    elif operator in ("", "Equal") and (problems := label_value_problems(value)):
+        yield invalid(f"{path}.operator", value, ";".join(problems))
+    if operator in ("Gt", "Lt"):
+        # Switched off, and told all the same.
+        yield not_supported(f"{path}.operator", operator, ["Equal", "Exists", "Lt", "Gt"])
+    else:
+        yield from one_of(f"{path}.operator", operator or None, ("Equal", "Exists"))
+    yield from one_of(f"{path}.effect", effect or None, ("NoSchedule", "PreferNoSchedule", "NoExecute"))
+
+
+def _host_alias(alias: JsonObject, path: str) -> Iterator[Cause]:
+    yield from address_fault(f"{path}.ip", alias["ip"])
+    for index, name in enumerate(alias.get("hostnames", ())):
+        at = f"{path}.hostnames[{index}]"
+        yield from (invalid(at, name, problem) for problem in subdomain_problems(name))
 
 
 def _resources(resources: JsonObject, path: str) -> Iterator[Cause]:
