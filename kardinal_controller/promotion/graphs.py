@@ -2,14 +2,19 @@
 
 A Graph is ours when it names this very Bundle, uid included, as its owner. One that appears between our look and our
 write is adopted if it is ours; so a run that crashed after creating the Graph leaves nothing to repair.
+
+A Graph is drawn once, with the gates of that moment, and never gets those that it missed. So what is drawn is drawn
+with what the API server has now: a cache may be seconds behind, and a gate that was there before the Bundle would hold
+it in vain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Collection, Iterable
 
-from kardinal.api import GRAPH, Bundle, Pipeline, PolicyGate
-from kardinal.api.names import FIELD_MANAGER_CONTROLLER
+from kardinal.api import GRAPH, POLICY_GATE, Bundle, Pipeline, PolicyGate
+from kardinal.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
 from kardinal.kube import AlreadyExists, Client, Conflict, JsonObject, NotFound
 from kardinal.runtime import Clock
 from kardinal_controller.caches import Caches
@@ -46,7 +51,8 @@ class GraphKeeper:
 
     async def create(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """Raises what `translate` raises, and `GraphNameTaken`."""
-        wanted = translate(pipeline, bundle, self._gates(pipeline), features=self._features, now=self._clock.now())
+        gates = await self._gates_now(pipeline)
+        wanted = translate(pipeline, bundle, gates, features=self._features, now=self._clock.now())
         name, namespace = bundle.metadata.name, bundle.metadata.namespace
         try:
             return await self._client.create(GRAPH, wanted, field_manager=FIELD_MANAGER_CONTROLLER)
@@ -58,11 +64,9 @@ class GraphKeeper:
 
     async def extend(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """The Graph with the nodes that today's target needs besides; raises what `translate` raises."""
-        nodes = extend_graph(
-            graph, pipeline, bundle, self._gates(pipeline), features=self._features, now=self._clock.now()
-        )
-        if nodes == graph["spec"]["nodes"]:
+        if self._extended(graph, pipeline, bundle, self._gates_known(pipeline)) == graph["spec"]["nodes"]:
             return graph
+        nodes = self._extended(graph, pipeline, bundle, await self._gates_now(pipeline))
         # With the revision it was computed from: two extensions must not undo each other.
         body = {"metadata": {"resourceVersion": graph["metadata"]["resourceVersion"]}, "spec": {"nodes": nodes}}
         return await self._client.patch(
@@ -78,13 +82,31 @@ class GraphKeeper:
             # Gone, or another one of the same name: either way there is nothing of ours left to delete.
             return
 
-    def _gates(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
-        namespace = pipeline.metadata.namespace
-        found = map(PolicyGate.model_validate, self._caches.templates([*self._policy_namespaces, namespace]))
+    def _extended(
+        self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle, gates: tuple[GateTemplate, ...]
+    ) -> list[JsonObject]:
+        return extend_graph(graph, pipeline, bundle, gates, features=self._features, now=self._clock.now())
+
+    async def _gates_now(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
+        """The gates of a Pipeline as the API server has them."""
+        templates = f"!{LABEL_BUNDLE}"
+        lists = await asyncio.gather(
+            *(self._client.list(POLICY_GATE, namespace, labels=templates) for namespace in self._namespaces(pipeline))
+        )
+        return self._collected(pipeline, (gate for found in lists for gate in found.items))
+
+    def _gates_known(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
+        """The gates of a Pipeline as the cache has them, which tells whether there is anything to draw."""
+        return self._collected(pipeline, self._caches.templates(self._namespaces(pipeline)))
+
+    def _namespaces(self, pipeline: Pipeline) -> list[str]:
+        return sorted({*self._policy_namespaces, pipeline.metadata.namespace})
+
+    def _collected(self, pipeline: Pipeline, gates: Iterable[JsonObject]) -> tuple[GateTemplate, ...]:
         return collect(
-            found,
+            map(PolicyGate.model_validate, gates),
             pipeline=pipeline.metadata.name,
-            namespace=namespace,
+            namespace=pipeline.metadata.namespace,
             policy_namespaces=self._policy_namespaces,
         )
 
