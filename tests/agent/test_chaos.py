@@ -5,35 +5,19 @@ The agent has no word for any of this. What it was sent to do is done once, what
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from kardinal.localplane import Authority, LocalPlane
 from tests.agent.orders import deploy, order, place, reached, start_agent
-from tests.support.clock import VirtualClock
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
 SEEDS = (1, 2, 3)
 
 
-@pytest.fixture
-async def plane(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock, authority: Authority
-) -> AsyncIterator[LocalPlane]:
-    """An API server whose weather is made from the seed."""
-    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=request.param)
-    yield plane
-    await plane.stop()
-
-
 @pytest.mark.local_only("only the local plane has weather on demand")
-@pytest.mark.parametrize("plane", SEEDS, indirect=True)
-async def test_a_promotion_is_verified_whatever_befalls_the_agent(
-    plane: LocalPlane, world: World, repository: GitRepository
-) -> None:
+@pytest.mark.usefixtures("weather")
+@pytest.mark.parametrize("weather", SEEDS)
+async def test_a_promotion_is_verified_whatever_befalls_the_agent(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await place(world, order(repository))
     await reached(world, "HealthChecking")

@@ -31,8 +31,16 @@ def definitions() -> list[JsonObject]:
 
 
 @pytest.fixture
-async def plane(tmp_path: Path, clock: VirtualClock, authority: Authority) -> AsyncIterator[LocalPlane]:
+def weather() -> int | None:
+    """The seed of the plane's bad weather, for tests that set it by `parametrize`; all others have a fair day."""
+    return None
+
+
+@pytest.fixture
+async def plane(
+    tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
+) -> AsyncIterator[LocalPlane]:
     """An API server with its built-in kinds and namespaces, and nothing else."""
-    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority)
+    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=weather)
     yield plane
     await plane.stop()

@@ -1,0 +1,53 @@
+"""A whole walk in bad weather: nobody is spared but the people, and everything happens once and in order.
+
+Writes conflict, requests are turned away, answers get lost after the deed, watches expire, break off and lag. What a
+program does about it may take more requests and more time; what people see of it afterwards is a fair day's promotion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kardinal.api import PROMOTION_STEP
+from kardinal_controller.program import Controller
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_agent
+from tests.support.repository import GitRepository
+from tests.support.reviewer import merge_pull_request
+from tests.support.world import World
+
+Reached = Callable[..., Awaitable[dict[str, Any]]]
+
+SEEDS = (2, 5, 10)
+SOAK = timedelta(minutes=1)
+
+
+@pytest.mark.local_only("only the local plane has weather on demand")
+@pytest.mark.usefixtures("weather")
+@pytest.mark.parametrize("weather", SEEDS)
+async def test_a_bundle_walks_through_every_environment_once_and_in_order(
+    world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
+) -> None:
+    await start_agent(world, shard="edge")
+    await world.apply(
+        pipeline(
+            repository,
+            environments=["dev", environment("staging", shard="edge"), environment("prod", approval="pr-review")],
+        ),
+        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
+        bundle("b"),
+    )
+    await state("b", "staging", "Verified")
+    verified = world.clock.now()
+    step = await state("b", "prod", "WaitingForMerge")
+    assert world.clock.now() - verified >= SOAK
+    await merge_pull_request(world, repository, step["status"]["pullRequest"]["number"])
+    await phase("b", "Verified")
+
+    promoted = [commit.trailers["Kardinal-Environment"] for commit in repository.commits() if commit.trailers]
+    assert promoted == ["prod", "staging", "dev"]
+    assert {one["status"]["state"] for one in await world.objects(PROMOTION_STEP)} == {"Verified"}
