@@ -12,6 +12,7 @@ from typing import Any, Final
 __all__ = ["JSON_NAMES", "JsonObject", "micro_timestamp", "timestamp"]
 
 JsonObject = dict[str, Any]
+_SECONDS = len("2006-01-02T15:04:05")
 
 JSON_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 """What the real server calls a value of each type where another one belongs."""
@@ -19,7 +20,7 @@ JSON_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool",
 
 def timestamp(moment: datetime) -> str:
     """`metav1.Time`: whole seconds."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.isoformat(timespec='seconds')[:_SECONDS]}Z"
 
 
 def micro_timestamp(moment: datetime) -> str:

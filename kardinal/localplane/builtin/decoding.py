@@ -307,6 +307,11 @@ def _int_or_string(owner: str, go: str) -> Read:
     return read
 
 
+def _untouched(owner: str, go: str) -> Read:
+    """What nobody changes in place need not be copied."""
+    return lambda value, path, walk: value
+
+
 def _as_it_is(owner: str, go: str) -> Read:
     return lambda value, path, walk: copy.deepcopy(value)
 
@@ -349,7 +354,7 @@ _SPECIAL: Final[dict[str, Callable[[str, str], Read]]] = {
     "bytes": _bytes,
     f"{META}Time": _spelled(moments.time),
     f"{META}MicroTime": _spelled(moments.micro_time),
-    f"{META}FieldsV1": _as_it_is,
+    f"{META}FieldsV1": _untouched,
     "io.k8s.api.authentication.v1.ExtraValue": _texts,
     "io.k8s.api.authorization.v1.ExtraValue": _texts,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": _quantity,

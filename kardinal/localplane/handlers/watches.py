@@ -109,23 +109,29 @@ class Watch:
 
     async def _following(self, *, ends: float) -> AsyncIterator[bytes]:
         loop, subscription = asyncio.get_running_loop(), self._subscription
-        bookmark_at = loop.time() + BOOKMARK_SECONDS
-        while subscription is not None and (now := loop.time()) < ends:
-            if now >= bookmark_at:
-                bookmark_at = now + BOOKMARK_SECONDS
+        if subscription is None or loop.time() >= ends:
+            return
+        # One timer for many events: a timeout around each would cost as much as the event.
+        alarm = _Alarm(subscription)
+        alarm.set(min(ends, bookmark_at := loop.time() + BOOKMARK_SECONDS))
+        try:
+            while True:
+                changes = await subscription.take()
+                if subscription.closed and not changes:
+                    return
+                for portion in _portions(changes):
+                    if lines := self._render(portion):
+                        yield lines
+                if not alarm.rung:
+                    continue
+                if ends <= bookmark_at:
+                    return
+                alarm.set(min(ends, bookmark_at := loop.time() + BOOKMARK_SECONDS))
                 # A bookmark promises that everything before it was sent.
                 if self._options.bookmarks and not subscription.waiting:
                     yield self._bookmark(self._store.revision, initial_events_end=False)
-            try:
-                async with asyncio.timeout_at(min(ends, bookmark_at)):
-                    changes = await subscription.take()
-            except TimeoutError:
-                continue
-            if not changes:
-                return
-            for portion in _portions(changes):
-                if lines := self._render(portion):
-                    yield lines
+        finally:
+            alarm.cancel()
 
     def _bookmark(self, revision: int, *, initial_events_end: bool) -> bytes:
         bookmark = self._renderer.bookmark(revision, initial_events_end=initial_events_end, headers=self._headers)
@@ -157,6 +163,27 @@ class Watch:
         line = _line(kind, self._renderer.object(entry, headers=self._headers))
         self._headers = False
         return line
+
+
+class _Alarm:
+    """Wakes the reader of a subscription when it is time for something else."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self.rung = False
+        self._subscription = subscription
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, when: float) -> None:
+        self.rung = False
+        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _ring(self) -> None:
+        self.rung = True
+        self._subscription.wake()
 
 
 def _portions(changes: list[Change]) -> Iterable[list[Change]]:

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -29,6 +30,7 @@ __all__ = ["ISSUER", "Accounts", "Authenticated", "TokenRefused"]
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
+_REMEMBERED = 1024
 _HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
@@ -51,6 +53,8 @@ class Accounts:
         self._store = store
         self._key = key
         self._clock = clock
+        # What a token says never changes; whether it is still good is looked at every time.
+        self._claims = lru_cache(maxsize=_REMEMBERED)(self._verified)
 
     def issue(self, account: Entry, *, audiences: Sequence[str], lifetime: timedelta, bound: Entry | None) -> str:
         """A token of `account`; `bound` is the object whose end is its end too."""
@@ -117,7 +121,7 @@ class Accounts:
     def _signature(self, content: str) -> bytes:
         return hmac.digest(self._key, content.encode("utf-8", "surrogateescape"), hashlib.sha256)
 
-    def _claims(self, token: str) -> dict[str, Any] | None:
+    def _verified(self, token: str) -> dict[str, Any] | None:
         """What a token of ours says, good or not."""
         content, _, signature = token.rpartition(".")
         try:

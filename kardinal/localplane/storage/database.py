@@ -91,6 +91,10 @@ class Database:
         """Commit all of them or none."""
         execute = self._connection.execute
         try:
+            if len(changes) == 1 and changes[0].type != "DELETED":
+                # One statement is a transaction of its own.
+                execute(_PUT, _row(changes[0].entry))
+                return
             execute("BEGIN IMMEDIATE")
             for change in changes:
                 entry = change.entry

@@ -54,15 +54,18 @@ class Subscription:
         self._ready.set()
 
     async def take(self) -> list[Change]:
-        """All pending changes, waiting for the first; empty once the subscription is closed and drained."""
-        while not self._pending and not self.closed:
-            await self._ready.wait()
+        """All pending changes; waits for the first, unless woken or closed."""
+        await self._ready.wait()
         changes = list(self._pending)
         self._pending.clear()
         self._bytes = 0
         if not self.closed:
             self._ready.clear()
         return changes
+
+    def wake(self) -> None:
+        """Have whoever waits look up."""
+        self._ready.set()
 
     def close(self) -> None:
         if self.closed:

@@ -54,13 +54,20 @@ async def read_body(request: web.BaseRequest) -> bytes:
     """The whole body; refused as soon as it is known to be too large, not after it was read."""
     if (request.content_length or 0) > BODY_LIMIT:
         raise too_large(BODY_LIMIT)
+    # Almost all are there by now, and need no timer.
+    body = await request.content.readany() if request.content.is_eof() else await _arriving(request)
+    if len(body) > BODY_LIMIT:
+        raise too_large(BODY_LIMIT)
+    return body
+
+
+async def _arriving(request: web.BaseRequest) -> bytes:
+    """A body whose end is not there yet, up to the piece that makes it too large."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            while chunk := await request.content.readany():
+            while len(body) <= BODY_LIMIT and (chunk := await request.content.readany()):
                 body += chunk
-                if len(body) > BODY_LIMIT:
-                    raise too_large(BODY_LIMIT)
     except TimeoutError:
         raise StatusError(408, "Timeout", "the body of the request did not arrive in time") from None
     return bytes(body)
