@@ -26,6 +26,7 @@ __all__ = [
     "method_not_allowed",
     "not_found",
     "success",
+    "too_deep",
     "too_large",
     "unsupported_media_type",
     "warning",
@@ -98,6 +99,11 @@ def warning(*warnings: str) -> Iterator[None]:
 
 def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
+
+
+def too_deep() -> StatusError:
+    """A document that is nested more deeply than it can be written."""
+    return bad_request("the object is nested too deeply for this server: more than some 230 levels")
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 
+import orjson
 from aiohttp import web
 
 from kardinal.localplane import statuses
@@ -91,11 +92,8 @@ class Api:
         except ConnectionError:
             # The client left in the middle of an answer; there is nobody to tell.
             response = web.Response(status=CLIENT_GONE)
-        except RecursionError:
-            response = refusal(statuses.bad_request("the body of the request is nested too deeply"))
-        except Exception:
-            get_logger("kardinal.localplane").exception("request failed", method=request.method, path=request.path)
-            response = refusal(StatusError(500, "InternalError", "Internal error occurred: see the server's log"))
+        except Exception as error:
+            response = refusal(_unexpected(error, request))
         exchange.record(response.status)
         return await finish(response, exchange) if isinstance(response, web.Response) else response
 
@@ -155,6 +153,14 @@ class Api:
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if name.lower() not in _LOOPBACK_NAMES:
             raise StatusError(403, "Forbidden", "this server answers to 127.0.0.1 and localhost only")
+
+
+def _unexpected(error: Exception, request: web.BaseRequest) -> StatusError:
+    """What nobody has thought of, except that everything that walks an object gives up somewhere."""
+    if isinstance(error, RecursionError) or (isinstance(error, orjson.JSONEncodeError) and "ecursion" in str(error)):
+        return statuses.too_deep()
+    get_logger("kardinal.localplane").exception("request failed", method=request.method, path=request.path)
+    return StatusError(500, "InternalError", "Internal error occurred: see the server's log")
 
 
 def _as_status(error: LocalPlaneError) -> StatusError:

@@ -32,10 +32,13 @@ __all__ = [
     "restricted",
     "same",
     "stored_form",
+    "stored_size",
     "viewed",
     "without_status",
 ]
 
+# Of the 254 that can be written.
+LEVELS_AROUND = 24
 _BUILT_IN = {(kind.api_version, kind.kind) for kind in BUILTIN_KINDS}
 _DIRECTORIES = {"endpoints": "services/endpoints", "services": "services/specs"}
 _ROOT = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
@@ -48,6 +51,17 @@ def viewed(kind: Kind, document: JsonObject) -> JsonObject:
 
 def stored_form(kind: Kind, document: JsonObject) -> JsonObject:
     return document if kind.view is None else kind.view.inward(document)
+
+
+def stored_size(stored: JsonObject) -> int:
+    """How large an object is; refused when there would be no room around it, in lists, events and rows."""
+    room: object = stored
+    for _ in range(LEVELS_AROUND):
+        room = [room]
+    try:
+        return len(orjson.dumps(room)) - 2 * LEVELS_AROUND
+    except orjson.JSONEncodeError:
+        raise statuses.too_deep() from None
 
 
 def identify(kind: Kind, document: JsonObject, *, namespace: str, name: str = "") -> JsonObject:

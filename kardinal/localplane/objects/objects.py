@@ -14,8 +14,6 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import orjson
-
 from kardinal.localplane import statuses
 from kardinal.localplane.apply import Writer, apply, track_update
 from kardinal.localplane.builtin import NAMESPACE
@@ -38,6 +36,7 @@ from kardinal.localplane.objects.composition import (
     restricted,
     same,
     stored_form,
+    stored_size,
     viewed,
     without_status,
 )
@@ -357,9 +356,10 @@ class Objects:
 
     def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
         stored = stored_form(kind, document)
+        size = stored_size(stored)
         if options.dry_run:
             return make_entry(kind.storage, stored)
-        if len(orjson.dumps(stored)) > OBJECT_LIMIT:
+        if size > OBJECT_LIMIT:
             # The real server has this from its store, and passes it on without a reason.
             raise StatusError(500, "", "etcdserver: request is too large")
         return self._store.put(kind.storage, stored)
