@@ -99,6 +99,24 @@ async def test_the_schema_of_a_custom_kind_is_described(api: Api) -> None:
 
 
 @covers("openapi", "discover", "success")
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("api/v1", "io.k8s.api.core.v1.ConfigMap"),
+        ("api/v1", "io.k8s.api.core.v1.ServiceSpec"),
+        ("apis/apps/v1", "io.k8s.api.apps.v1.DeploymentSpec"),
+        ("apis/apps/v1", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+        ("apis/coordination.k8s.io/v1", "io.k8s.api.coordination.v1.Lease"),
+    ],
+)
+async def test_the_fields_of_built_in_kinds_are_described(api: Api, path: str, name: str) -> None:
+    schema = (await api.silent.get(f"/openapi/v3/{path}")).body["components"]["schemas"][name]
+    assert all(field["description"] for field in schema["properties"].values())
+    api.note("fields", {field: one["description"] for field, one in schema["properties"].items()})
+    api.note("description", schema["description"])
+
+
+@covers("openapi", "discover", "success")
 async def test_the_document_follows_the_definition(api: Api) -> None:
     before = await _defined(api)
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{api.group}"
