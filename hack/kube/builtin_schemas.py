@@ -42,8 +42,8 @@ def published(ask: Ask) -> dict[str, Any]:
     return _closure([*(schema_name(kind.group, kind.version, kind.kind) for kind in kinds), *EXTRA], known)
 
 
-def write(found: Mapping[str, Any], output: Path) -> None:
-    output.write_bytes(b"".join(b"%s %s\n" % (name.encode(), orjson.dumps(found[name])) for name in sorted(found)))
+def write(rows: Mapping[str, bytes], output: Path) -> None:
+    output.write_bytes(b"".join(b"%s %s\n" % (name.encode(), rows[name]) for name in sorted(rows)))
 
 
 def _closure(roots: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def _references(schema: Any) -> Iterator[str]:
 def main() -> None:
     with real_server() as ask:
         found = published(ask)
-    write({name: _stripped(schema) for name, schema in found.items()}, OUTPUT / "schemas.jsonl")
-    write({name: _described(schema) for name, schema in found.items()}, OUTPUT / "descriptions.jsonl")
+    write({name: orjson.dumps(_stripped(schema)) for name, schema in found.items()}, OUTPUT / "schemas.jsonl")
+    write({name: orjson.dumps(_described(schema)) for name, schema in found.items()}, OUTPUT / "descriptions.jsonl")
     print(f"{len(found)} schemas in {OUTPUT}", file=sys.stderr)
 
 
