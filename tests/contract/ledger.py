@@ -35,9 +35,11 @@ Item = Literal[
     "one process, one file",
     "CEL cost budgets",
     "CEL libraries",
+    "admission",
     "fresher than real",
     "history ends at a restart",
     "no workloads run",
+    "texts that are not byte for byte",
 ]
 
 _Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=8)]
