@@ -6,13 +6,15 @@ import base64
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
 
@@ -123,16 +125,32 @@ def memory_of(process: int) -> int:
 
 @contextmanager
 def running_plane(directory: Path) -> Iterator[tuple[int, float]]:
-    """The local plane alone, as `kardinal local up --only plane` runs it: its process, and the seconds it took."""
+    """The local plane alone, as `kardinal local up --only plane` runs it: its process, and the seconds to `/readyz`."""
     began = time.perf_counter()
     command = [str(BIN / "kardinal"), "local", "up", "--only", "plane", "--port", "0", "--dir", str(directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
-            if not any(line.startswith("ready") for line in process.stdout or ()):
-                raise RuntimeError("the local plane did not start")
+            _require_ready(process.stdout or ())
             yield process.pid, time.perf_counter() - began
         finally:
             process.send_signal(signal.SIGTERM)
+
+
+def _require_ready(lines: Iterable[str]) -> None:
+    """Read what the plane says until it is ready, then ask it."""
+    port = 0
+    for line in lines:
+        if line.startswith("API server"):
+            port = int(line.rpartition(":")[2])
+        if line.startswith("ready"):
+            break
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = HTTPSConnection("127.0.0.1", port, context=context)
+    connection.request("GET", "/readyz")
+    if connection.getresponse().status != 200:
+        raise RuntimeError("the local plane is not ready")
+    connection.close()
 
 
 @contextmanager
