@@ -33,7 +33,7 @@ def test_a_new_deployment_is_observed_at_once_and_available_after_the_delay() ->
     first = advance(_deployment("app:1"), now=NOON, delay=DELAY)
     assert first.again == DELAY
     assert first.status["observedGeneration"] == 1
-    assert first.status["availableReplicas"] == 0
+    assert "availableReplicas" not in first.status
     assert _condition(first.status, "Available")["status"] == "False"
     second = advance(_deployment("app:1", status=first.status), now=NOON + DELAY, delay=DELAY)
     assert second.again is None
@@ -64,6 +64,18 @@ def test_a_finished_rollout_is_left_as_it_is() -> None:
     assert later.again is None
 
 
+def test_a_rollout_is_finished_from_the_moment_it_says_so() -> None:
+    first = advance(_deployment("app:1"), now=NOON, delay=DELAY)
+    second = advance(_deployment("app:1", status=first.status), now=NOON + DELAY, delay=DELAY)
+    at_once = advance(_deployment("app:1", status=second.status), now=NOON + DELAY, delay=DELAY)
+    assert (at_once.status, at_once.again) == (second.status, None)
+
+
+def test_moments_are_told_in_whole_seconds_which_is_what_is_kept_of_them() -> None:
+    first = advance(_deployment("app:1"), now=NOON + timedelta(milliseconds=250), delay=DELAY)
+    assert _condition(first.status, "Progressing")["lastUpdateTime"] == "2026-04-07T12:00:00Z"
+
+
 def test_a_broken_image_never_becomes_available_and_says_so_at_the_deadline() -> None:
     first = advance(_deployment("ghcr.io/acme/app:2-broken"), now=NOON, delay=timedelta(0))
     assert first.again == timedelta(seconds=60)
@@ -71,7 +83,7 @@ def test_a_broken_image_never_becomes_available_and_says_so_at_the_deadline() ->
         _deployment("ghcr.io/acme/app:2-broken", status=first.status), now=NOON + timedelta(seconds=60), delay=DELAY
     )
     assert _condition(stalled.status, "Progressing")["reason"] == "ProgressDeadlineExceeded"
-    assert stalled.status["availableReplicas"] == 0
+    assert "availableReplicas" not in stalled.status
 
 
 def test_broken_in_the_name_of_a_repository_is_no_broken_tag() -> None:

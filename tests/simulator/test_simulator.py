@@ -57,6 +57,18 @@ async def test_a_commit_to_one_environment_touches_no_other(world: World, reposi
         assert await world.get(DEPLOYMENT, "my-app", name) == before[name]
 
 
+async def test_a_rollout_costs_two_writes_of_status_and_then_there_are_no_more(
+    world: World, repository: GitRepository
+) -> None:
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=["dev"]))
+    await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace="dev")
+    await world.live(timedelta(minutes=1))
+    mine = {"resource": "deployments.apps", "user": world.user("simulator")}
+    deployed = 1
+    assert world.audit.count(verbs={"patch"}, **mine) == deployed + (0 if world.server.runs_workloads else 2)
+
+
 async def test_a_namespace_of_its_own_in_a_kustomization_is_an_event_on_the_pipeline(
     world: World, repository: GitRepository
 ) -> None:

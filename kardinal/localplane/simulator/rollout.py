@@ -2,6 +2,9 @@
 
 The status is honest: a new generation is observed at once, the old pods stay available while the new ones come up, and
 an image whose tag contains `broken` never does; after the progress deadline the Deployment says so.
+
+What is written must come back as it was, or each look would write again and wake the next one: an API server keeps
+whole seconds of a moment and no count that is zero.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ BROKEN = "broken"
 """What the tag of an image contains that never becomes available."""
 DEFAULT_PROGRESS_DEADLINE = 600
 """Seconds, as the Deployment API has it."""
+_COMPLETE = "NewReplicaSetAvailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,10 @@ def advance(deployment: Mapping[str, Any], *, now: datetime, delay: timedelta) -
     spec, status = deployment["spec"], deployment.get("status") or {}
     generation = deployment["metadata"]["generation"]
     wanted = spec.get("replicas", 1)
+    now = now.replace(microsecond=0)
     observed = status.get("observedGeneration") == generation
+    if observed and _is_complete(status):
+        return Rollout(dict(status))
     started = (_started(status) if observed else None) or now
     elapsed = now - started
     if not _is_broken(spec):
@@ -54,6 +61,10 @@ def _is_broken(spec: Mapping[str, Any]) -> bool:
     return any(BROKEN in image.rpartition("/")[2].partition(":")[2] for image in images)
 
 
+def _is_complete(status: Mapping[str, Any]) -> bool:
+    return any(entry.get("reason") == _COMPLETE for entry in status.get("conditions", []))
+
+
 def _started(status: Mapping[str, Any]) -> datetime | None:
     for condition in status.get("conditions", []):
         if condition["type"] == "Progressing":
@@ -62,20 +73,16 @@ def _started(status: Mapping[str, Any]) -> datetime | None:
 
 
 def _complete(before: Mapping[str, Any], generation: int, wanted: int, now: datetime) -> JsonObject:
-    """A finished rollout; a status that says so already comes back as it is."""
-    counts = {
-        "observedGeneration": generation,
-        "replicas": wanted,
-        "updatedReplicas": wanted,
-        "readyReplicas": wanted,
-        "availableReplicas": wanted,
-    }
-    if all(before.get(key) == value for key, value in counts.items()) and _holds(before, "Available"):
-        return dict(before)
-    return counts | {
+    return _counts(
+        observedGeneration=generation,
+        replicas=wanted,
+        updatedReplicas=wanted,
+        readyReplicas=wanted,
+        availableReplicas=wanted,
+    ) | {
         "conditions": [
             _condition(before, "Available", "True", "MinimumReplicasAvailable", now),
-            _condition(before, "Progressing", "True", "NewReplicaSetAvailable", now),
+            _condition(before, "Progressing", "True", _COMPLETE, now),
         ]
     }
 
@@ -103,24 +110,24 @@ def _stalled(before: Mapping[str, Any], generation: int, wanted: int, now: datet
 def _unfinished(before: Mapping[str, Any], generation: int, wanted: int) -> JsonObject:
     """One new pod is not available yet; what ran before goes on running."""
     old = before.get("availableReplicas", 0)
-    return {
-        "observedGeneration": generation,
-        "replicas": old + 1 if old else wanted,
-        "updatedReplicas": 1 if old else wanted,
-        "readyReplicas": old,
-        "availableReplicas": old,
-        "unavailableReplicas": 1 if old else wanted,
-    }
+    return _counts(
+        observedGeneration=generation,
+        replicas=old + 1 if old else wanted,
+        updatedReplicas=1 if old else wanted,
+        readyReplicas=old,
+        availableReplicas=old,
+        unavailableReplicas=1 if old else wanted,
+    )
+
+
+def _counts(**counts: int) -> JsonObject:
+    return {name: count for name, count in counts.items() if count}
 
 
 def _available(before: Mapping[str, Any], wanted: int, now: datetime) -> JsonObject:
     enough = before.get("availableReplicas", 0) >= wanted
     reason = "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable"
     return _condition(before, "Available", "True" if enough else "False", reason, now)
-
-
-def _holds(status: Mapping[str, Any], type_: str) -> bool:
-    return any(entry["type"] == type_ and entry["status"] == "True" for entry in status.get("conditions", []))
 
 
 def _condition(
