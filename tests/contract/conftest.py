@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,13 +18,17 @@ import pytest
 from tests.contract.connection import Connection
 from tests.contract.coverage import cell_of
 from tests.contract.differences import difference_of_exchanges
+from tests.contract.examples import config_map
 from tests.contract.recordings import Recording
 from tests.contract.scope import Scope
 from tests.contract.tape import Tape
 from tests.contract.wire import Api
 from tests.support.kubectl import Kubectl
+from tests.support.store import Etcd
 from tests.support.target import Target
 
+HISTORY_BYTES = 32 * 1024 * 1024
+MEBIBYTE = 1024 * 1024
 RUN = hashlib.sha256(os.urandom(8)).hexdigest()[:5]
 
 
@@ -110,6 +114,27 @@ async def api(cluster: Cluster, target: Target, request: pytest.FixtureRequest) 
         yield api
         if cluster.real:
             await scope.tidy(api.silent, namespaces=target is Target.KUBECONFIG)
+
+
+@pytest.fixture
+def forget(api: Api, cluster: Cluster) -> Callable[[], Awaitable[None]]:
+    """Have the server forget what was before now, apart from what there is."""
+
+    async def forgotten_by_compaction() -> None:
+        store = cluster.kubeconfig.with_name("store-url")
+        if not store.is_file():
+            pytest.skip("only a server of our own can be told to forget")
+        etcd = Etcd(store.read_text())
+        etcd.forget()
+        etcd.close()
+
+    async def forgotten_by_writing() -> None:
+        path = api.path("configmaps", "many-changes", namespace="default")
+        for number in range(HISTORY_BYTES // (2 * MEBIBYTE) + 2):
+            large = config_map("many-changes", text=f"{number:02}" + "x" * (MEBIBYTE - 64))
+            assert (await api.silent.apply(path, large)).status < 300
+
+    return forgotten_by_compaction if cluster.real else forgotten_by_writing
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -262,6 +263,32 @@ async def test_a_continue_token_that_nobody_gave_is_refused(api: Api) -> None:
         refused = await api.get(path, **{"continue": forged})
         assert (refused.status, refused.body["reason"]) == (400, "BadRequest"), forged
         assert refused.message.startswith("invalid continue token: continue key is not valid"), forged
+
+
+@covers("lists", "list", "refusal")
+async def test_a_list_of_a_forgotten_moment_goes_on_as_it_is_now(
+    api: Api, forget: Callable[[], Awaitable[None]]
+) -> None:
+    path = await fill(api)
+    before = await api.silent.get(path, limit=2)
+    rest = {"limit": 2, "continue": before.body["metadata"]["continue"]}
+    await api.silent.delete(f"{path}/m3")
+    await forget()
+
+    async def forgotten() -> bool:
+        return (await api.silent.get(path, **rest)).status == 410
+
+    await api.until(forgotten)
+    expired = await api.get(path, **rest)
+    assert (expired.status, expired.body["reason"]) == (410, "Expired")
+    # The answer has a token that gives the rest as it is now, and says so.
+    again = await api.get(path, limit=2, **{"continue": expired.body["metadata"]["continue"]})
+    assert names(again) == ["m2", "m4"]
+    exact = {"resourceVersion": before.revision, "resourceVersionMatch": "Exact"}
+    for query in (exact, {"resourceVersion": before.revision, "limit": 2}):
+        gone = await api.get(path, **query)
+        assert (gone.status, gone.body["reason"]) == (410, "Expired")
+    assert (await api.silent.get(path, resourceVersion=before.revision)).status == 200
 
 
 @covers("lists", "list", "refusal")
