@@ -50,6 +50,7 @@ REFUSED: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "mount-without-path": (POD, [("spec.containers.0.volumeMounts.0.mountPath", "")]),
     "two-volumes-of-a-name": (POD, [("spec.volumes.1.name", "config")]),
     "volume-name": (POD, [("spec.volumes.1.name", "a b")]),
+    "volume-of-two-sources": (POD, [("spec.volumes.1.configMap", {"name": "a"})]),
     "probe-negative": (POD, [("spec.containers.0.livenessProbe.periodSeconds", -1)]),
     "probe-without-handler": (POD, [("spec.containers.0.livenessProbe.tcpSocket", ABSENT)]),
     "restart-policy": (POD, [("spec.restartPolicy", "Sometimes")]),

@@ -5,8 +5,9 @@ made from that. So a number where a text belongs is no invalid field (422) but a
 same as nothing, an empty list is left out where its type says so and null where it does not, a time comes back in
 UTC and an amount in its canonical spelling. Defaults belong to the same step: they are of a type, wherever it occurs.
 
-A field that the type does not have is dropped and reported, in the order of the document. The result shares nothing
-with the document. Design: local-plane.md 2.3 (built-ins), 5.1.
+A field that the type does not have is dropped and reported, in the order of the document. What a strategic merge patch
+made never was a text: it is converted to the type, in the order of the type. The result shares nothing with the
+document. Design: local-plane.md 2.3 (built-ins), 5.1.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -37,10 +38,14 @@ Read = Callable[[Any, Path, "_Walk"], Any]
 
 @dataclass(slots=True)
 class _Walk:
-    """What one reading found, in the order of the document; a bare one leaves the defaults out."""
+    """What one reading found; a bare one leaves the defaults out.
+
+    `converted`: the document never was a text, and is converted: by the order of the type, and numbers by force.
+    """
 
     unknown: dict[str, None] = field(default_factory=dict)
     bare: bool = False
+    converted: bool = False
 
 
 Make = Callable[[_Walk], Any]
@@ -67,7 +72,7 @@ class _Shape:
     def read(self, value: JsonObject, path: Path, walk: _Walk) -> JsonObject:
         entries = self.entries
         result: JsonObject = {}
-        for key, item in value.items():
+        for key, item in self._by_type(value) if walk.converted else value.items():
             entry = entries.get(key)
             if entry is None:
                 walk.unknown[report((path, key))] = None
@@ -87,12 +92,19 @@ class _Shape:
             compute(result)
         return result
 
+    def _by_type(self, value: JsonObject) -> Iterator[tuple[str, Any]]:
+        yield from ((key, value[key]) for key in self.entries if key in value)
+        yield from ((key, item) for key, item in value.items() if key not in self.entries)
 
-def decode(name: str, document: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The document as a value of a type, and the paths of the fields that the type does not have."""
-    walk = _Walk()
+
+def decode(name: str, document: JsonObject, *, converted: bool = False) -> tuple[JsonObject, list[str]]:
+    """The document as a value of a type, and the paths of the fields that the type does not have.
+
+    `converted`: it is what a strategic merge patch made of an object.
+    """
+    walk = _Walk(converted=converted)
     result = _shape(name).read(document, None, walk)
-    return result, list(walk.unknown)
+    return result, sorted(walk.unknown) if converted else list(walk.unknown)
 
 
 @cache
@@ -217,6 +229,11 @@ def _integer(bits: int, kind: str = "") -> Callable[[str, str], Read]:
 
     def reader(owner: str, go: str) -> Read:
         def read(value: Any, path: Path, walk: _Walk) -> Any:
+            if walk.converted and value.__class__ is float and value.is_integer():
+                value = int(value)
+            if value.__class__ is int and walk.converted and kind:
+                # What has no room loses its upper bits.
+                return (value - least) % (1 << bits) + least
             if value.__class__ is not int or not least <= value <= most:
                 raise mismatch(value, path, owner, go, kind=kind)
             return value
@@ -371,7 +388,7 @@ _ZEROS: Final[dict[str, Any]] = {
     "int32": 0,
     "int64": 0,
     "double": 0,
-    "bytes": None,
+    "bytes": "",
     f"{META}Time": None,
     f"{META}MicroTime": None,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "0",

@@ -33,8 +33,8 @@ class BuiltinType:
     def schema(self) -> JsonObject:
         return definitions.schema(self.name)
 
-    def decode(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
-        decoded, unknown = decode(self.name, document)
+    def decode(self, document: JsonObject, *, converted: bool = False) -> tuple[JsonObject, list[str]]:
+        decoded, unknown = decode(self.name, document, converted=converted)
         api_version = f"{self.group}/{self.version}" if self.group else self.version
         return {"apiVersion": api_version, "kind": self.kind, **decoded}, unknown
 

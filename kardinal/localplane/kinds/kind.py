@@ -34,9 +34,10 @@ class Typed(Protocol):
         """The object before anything was said of it: to whom nothing was added, nothing of it is owned."""
         ...
 
-    def decode(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
+    def decode(self, document: JsonObject, *, converted: bool = False) -> tuple[JsonObject, list[str]]:
         """The document as an object of the kind, and the paths of fields that the kind does not have.
 
+        `converted`: a strategic merge patch made it, so it never was a text.
         Raises `Unreadable` for what is no object of the kind at all.
         """
         ...

@@ -46,6 +46,11 @@ class Source:
     applied: bool = False
     emptied: JsonObject = field(default_factory=dict)
 
+    @property
+    def _converted(self) -> bool:
+        """What a strategic patch made never was a text, and only such a patch is shown as one that is none."""
+        return isinstance(self.shown, str)
+
     def read(self, document: Any) -> tuple[JsonObject, Source]:
         """The object that the document stands for, and its source with the faults of both."""
         if not isinstance(document, dict):
@@ -54,10 +59,9 @@ class Source:
         try:
             read, unknown = self._decoded(document)
         except Unreadable as error:
-            # What a strategic patch made never was a text, and only such a patch is shown as one that is none.
-            raise self._refusal(error.converted if isinstance(self.shown, str) else str(error)) from None
-        # YAML is made JSON first, and so its faults are found first.
-        early = tuple(fault for fault in self.faults if fault.startswith(_YAML))
+            raise self._refusal(error.converted if self._converted else str(error)) from None
+        # YAML is made JSON first, a strategic patch is merged first, and so their own faults are found first.
+        early = tuple(fault for fault in self.faults if self._converted or fault.startswith(_YAML))
         late = tuple(fault for fault in self.faults if fault not in early)
         emptied = {key: value for key, value in document.items() if value == {} and key not in read}
         found = replace(self, faults=(*early, *unknown_fields(unknown), *late), emptied=emptied)
@@ -76,7 +80,7 @@ class Source:
 
     def _decoded(self, document: JsonObject) -> tuple[JsonObject, list[str]]:
         if self.kind.typed is not None:
-            return self.kind.typed.decode(document)
+            return self.kind.typed.decode(document, converted=self._converted)
         if self.kind.validator is not None:
             document = self.kind.validator.read(document, _embedded_metadata)
         metadata = document.get("metadata")

@@ -36,6 +36,19 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_SOURCES: Final = (
+    "emptyDir",
+    "hostPath",
+    "secret",
+    "nfs",
+    "persistentVolumeClaim",
+    "downwardAPI",
+    "configMap",
+    "projected",
+    "csi",
+    "ephemeral",
+    "image",
+)
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _COUNTS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
@@ -53,6 +66,8 @@ def pod_spec(spec: JsonObject, path: str) -> Iterator[Cause]:
     volumes: set[str] = set()
     for index, volume in enumerate(spec.get("volumes", ())):
         at, name = f"{path}.volumes[{index}].name", volume["name"]
+        for extra in [source for source in _SOURCES if source in volume][1:]:
+            yield forbidden(f"{path}.volumes[{index}].{extra}", "may not specify more than 1 volume type")
         yield from named(at, name, label_problems)
         if name in volumes:
             yield duplicate(at, name)
