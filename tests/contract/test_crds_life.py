@@ -176,6 +176,25 @@ async def test_a_default_of_today_is_read_in_an_object_of_yesterday(api: Api) ->
     assert changed.body["spec"]["of"] == {"c": "c"}
 
 
+@covers("crds", "update", "success")
+async def test_a_definition_in_a_group_of_kubernetes_says_whether_it_was_approved(api: Api) -> None:
+    document = definition(api, schema_of(a=TEXT))
+    group = document["spec"]["group"] = f"{api.group}.k8s.io"
+    path = f"{DEFINITIONS}/widgets.{group}"
+    url = "https://github.com/kubernetes/enhancements/pull/1111"
+    document["metadata"] = {"name": f"widgets.{group}", "annotations": {"api-approved.kubernetes.io": url}}
+    await api.define(document)
+    for said, status in ((url, "True"), ("unapproved, an experiment", "False")):
+        await api.silent.merge(path, {"metadata": {"annotations": {"api-approved.kubernetes.io": said}}})
+        await has_condition(api, path, "KubernetesAPIApprovalPolicyConformant", status)
+        conditions = (await api.silent.get(path)).body["status"]["conditions"]
+        told = [[one["type"], one["status"], one["reason"], one["message"]] for one in conditions]
+        api.note("conditions", sorted(told))
+    for wrong in ("never mind", None):
+        answer = await api.merge(path, {"metadata": {"annotations": {"api-approved.kubernetes.io": wrong}}})
+        assert answer.status == 422
+
+
 @covers("crds", "create", "conflict")
 async def test_names_that_are_taken_are_not_served(api: Api) -> None:
     document = definition(api, schema_of(a=TEXT))

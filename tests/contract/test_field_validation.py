@@ -13,6 +13,7 @@ covers = pytest.mark.covers
 
 ASKED = ["", "Ignore", "Strict", "Warn"]
 YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def misspelt() -> dict[str, Any]:
@@ -59,6 +60,38 @@ async def test_yaml_is_held_to_the_same(api: Api, validation: str) -> None:
     query = asked_for(validation)
     answer = await api("POST", api.path("configmaps"), body, content_type=YAML, **query)
     assert answer.status == (400 if validation == "Strict" else 201)
+
+
+@covers("field-validation", "create", "refusal")
+@pytest.mark.parametrize("validation", ASKED)
+async def test_what_a_body_of_a_custom_kind_repeats_is_told_as_asked(api: Api, validation: str) -> None:
+    await api.define(api.widgets())
+    path = api.path("widgets", group=api.group)
+    head = f"apiVersion: {api.group}/v1\nkind: Widget\nkind: Widget\n"
+    text = f"{head}metadata:\n  name: x\n  name: a\nspec:\n  size: 1\n  size: 2\n"
+    json = f'{{"apiVersion":"{api.group}/v1","kind":"Widget","metadata":{{"name":"x","name":"b"}},'
+    for body, kind in ((text, YAML), (json + '"spec":{"size":1,"size":2},"spec":{"size":3}}', "application/json")):
+        answer = await api("POST", path, body.encode(), content_type=kind, **asked_for(validation))
+        assert answer.status == (400 if validation == "Strict" else 201)
+
+
+@covers("field-validation", "create", "success")
+@pytest.mark.parametrize("validation", ASKED)
+async def test_a_body_in_protobuf_is_held_to_the_same(api: Api, validation: str) -> None:
+    # A ConfigMap called a with x: 1.
+    body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x0d\x0a\x03\x0a\x01a\x12\x06\x0a\x01x\x12\x011"
+    sent = await api("POST", api.path("configmaps"), body, content_type=PROTOBUF, **asked_for(validation))
+    assert (sent.status, sent.body["data"]) == (201, {"x": "1"})
+
+
+@covers("field-validation", "create", "refusal")
+@pytest.mark.differs("unknown-protobuf-fields")
+async def test_a_field_that_no_table_knows_is_refused_in_protobuf(api: Api) -> None:
+    body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x07\x0a\x03\x0a\x01a\x78\x01"
+    sent = await api.silent("POST", api.path("configmaps"), body, content_type=PROTOBUF, fieldValidation="Strict")
+    api.note("field 15", sent.status)
+    assert sent.status == (201 if api.real else 400)
+    assert api.real or "15" in sent.message
 
 
 @covers("field-validation", "update", "refusal")

@@ -30,6 +30,16 @@ async def test_a_lease_is_taken_by_whoever_saw_it_last(api: Api) -> None:
     assert (late.status, late.body["reason"]) == (409, "Conflict")
 
 
+@covers("leases", "create", "success")
+@pytest.mark.parametrize("validation", ["Warn", "Strict"])
+async def test_what_coordinated_elections_need_is_left_out_while_they_are_off(api: Api, validation: str) -> None:
+    wanted = {"holderIdentity": "a", "strategy": "OldestEmulationVersion", "preferredHolder": "b"}
+    created = await api.post(leases(api), lease(**wanted), fieldValidation=validation)
+    assert (created.status, created.body["spec"]) == (201, {"holderIdentity": "a"})
+    changed = await api.merge(leases(api, "l"), {"spec": wanted}, fieldValidation=validation)
+    assert changed.body["spec"] == {"holderIdentity": "a"}
+
+
 @covers("leases", "update", "conflict")
 async def test_one_of_many_takes_a_lease(api: Api) -> None:
     silent = api.silent

@@ -217,6 +217,31 @@ async def test_the_right_to_act_as_somebody_can_be_kept_to_one_deed(api: Api) ->
     assert answer.body["status"]["userInfo"]["username"] == "joe"
 
 
+@covers("reviews", "create", "success")
+async def test_who_runs_on_a_node_may_act_as_that_node_alone(api: Api) -> None:
+    await _account(api)
+    pod = {"containers": [{"name": "one", "image": "one"}], "nodeName": "contract-node", "serviceAccountName": "bot"}
+    await api.silent.post(api.path("pods"), {"metadata": {"name": "agent"}, "spec": pod})
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": "agent"}
+    issued = await api.silent.post(api.path("serviceaccounts", "bot/token"), {"spec": {"boundObjectRef": bound}})
+    agent = api.with_token(issued.body["status"]["token"])
+    assert (await agent("POST", MYSELF, {})).status == 201
+    node, other = {"Impersonate-User": "system:node:contract-node"}, {"Impersonate-User": "system:node:another"}
+    assert (await agent("POST", MYSELF, {}, headers=node)).status == 403
+    await _allow(
+        api,
+        f"system:serviceaccount:{api.namespace}:bot",
+        rule("impersonate:associated-node", on="nodes", group="authentication.k8s.io"),
+        rule("impersonate-on:associated-node:create", on="selfsubjectreviews", group="authentication.k8s.io"),
+    )
+    answer = await agent("POST", MYSELF, {}, headers=node)
+    assert answer.body["status"]["userInfo"]["username"] == "system:node:contract-node"
+    assert (await agent("POST", MYSELF, {}, headers=other)).status == 403
+    assert (await agent("GET", "/api/v1/namespaces", headers=node)).status == 403
+    # No kubelet is there to see it off.
+    await api.silent.delete(api.path("pods", "agent"), gracePeriodSeconds=0)
+
+
 async def _account(api: Api) -> Api:
     """Somebody with no rights but everybody's, who is not impersonated."""
     accounts = api.path("serviceaccounts")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.examples import config_map
-from tests.contract.wire import Api
+from tests.contract.wire import DEFINITIONS, Api
 
 covers = pytest.mark.covers
 
@@ -278,6 +278,21 @@ async def test_a_watch_can_be_read_as_metadata(api: Api) -> None:
 async def test_a_watch_cannot_be_read_as_yaml(api: Api) -> None:
     async with api.watch(api.path("configmaps"), headers={"Accept": "application/yaml"}) as watch:
         assert watch.status == 406
+
+
+@covers("watch", "watch", "success")
+async def test_a_change_of_a_definition_ends_the_watches_on_its_kind(api: Api) -> None:
+    await api.define(api.widgets())
+    path, definition = api.path("widgets", group=api.group), f"{DEFINITIONS}/widgets.{api.group}"
+    listed = await api.silent.get(path)
+    async with api.watch(path, resourceVersion=listed.revision) as stream:
+        # What is said about the definition, and not by it, changes nothing for those who watch.
+        await api.silent.merge(definition, {"metadata": {"labels": {"a": "b"}}})
+        await api.silent.post(path, api.widget("a", size=1))
+        assert await stream.names(1) == [("ADDED", "a")]
+        version = api.widgets(additionalPrinterColumns=[])["spec"]["versions"]
+        await api.silent.merge(definition, {"spec": {"versions": version}})
+        assert await stream.ended()
 
 
 @covers("watch", "watch", "success")

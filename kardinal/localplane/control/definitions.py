@@ -13,6 +13,7 @@ from kardinal.localplane.apply import Writer, track_update
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.kinds import Registry, crds, naming
+from kardinal.localplane.kinds.approval import note_approval
 from kardinal.localplane.objects import Deletion, DeletionOptions, is_terminating, release
 from kardinal.localplane.storage import Change, Entry, Store
 from kardinal.runtime.clock import Clock
@@ -59,7 +60,9 @@ class Definitions:
             self._tear_down(entry)
             return
         document = entry.decode()
-        if naming.accept(document, others=self._others(document), now=self._clock.now()):
+        now = self._clock.now()
+        accepted = naming.accept(document, others=self._others(document), now=now)
+        if note_approval(document, now=now) or accepted:
             self._put(entry, document)
 
     def _tear_down(self, entry: Entry) -> None:

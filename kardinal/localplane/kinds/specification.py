@@ -8,14 +8,13 @@ scope are part of where objects are stored and do not change. Design: local-plan
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from kardinal.localplane import schemas
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
+from kardinal.localplane.kinds.approval import approval_causes
 from kardinal.localplane.kinds.subresources import column_causes, scale_causes, selectable_causes
 from kardinal.localplane.schemas.causes import forbidden, invalid, not_supported, required
 from kardinal.localplane.schemas.internal import internal_versions
@@ -25,8 +24,6 @@ __all__ = ["problems"]
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _STRATEGIES: Final = ("None", "Webhook")
-_APPROVAL: Final = "api-approved.kubernetes.io"
-_APPROVAL_HELP: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _MIXED_CASE: Final = "may have mixed case, but should otherwise match: "
 _WITHOUT_SCHEMA: Final = {
     True: "may only be set when validations.schema is included",
@@ -52,7 +49,7 @@ def problems(document: JsonObject, *, old: JsonObject | None) -> list[Cause]:
         found += _immutable(spec, old)
     found += _names(status.get("acceptedNames") or {}, "status.acceptedNames")
     found += _stored_versions(status.get("storedVersions"), spec.get("versions") or [])
-    found += _approval(document, old)
+    found += approval_causes(document, old)
     if spec.get("preserveUnknownFields"):
         words = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
@@ -253,32 +250,3 @@ def _stored_versions(stored: list[str] | None, versions: list[JsonObject]) -> It
                 f"{name} from status.storedVersions"
             )
             yield invalid(f"{at}[{index}]", name, words)
-
-
-def _approval(document: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
-    """Groups of the Kubernetes project need its approval."""
-    group = (document.get("spec") or {}).get("group") or ""
-    if not re.search(r"(^|\.)(k8s|kubernetes)\.io$", group):
-        return
-    annotation = _annotation(document)
-    if old is not None and _approval_state(annotation) == _approval_state(_annotation(old)):
-        return
-    place, words = f"metadata.annotations[{_APPROVAL}]", f'protected groups must have approval annotation "{_APPROVAL}"'
-    match _approval_state(annotation):
-        case "missing":
-            yield required(place, f"{words}, {_APPROVAL_HELP}")
-        case "invalid":
-            either = 'with either a URL or a reason starting with "unapproved"'
-            yield invalid(place, annotation, f"{words} {either}, {_APPROVAL_HELP}")
-
-
-def _annotation(document: JsonObject) -> str:
-    return str((document["metadata"].get("annotations") or {}).get(_APPROVAL) or "")
-
-
-def _approval_state(annotation: str) -> str:
-    if not annotation:
-        return "missing"
-    parts = urlsplit(annotation)
-    approved = annotation.startswith("unapproved") or (parts.scheme and parts.netloc)
-    return "approved" if approved else "invalid"

@@ -22,7 +22,7 @@ import orjson
 
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.security.rules import listed, quoted
-from kardinal.localplane.security.users import AUTHENTICATED, User, account_groups, account_name
+from kardinal.localplane.security.users import AUTHENTICATED, NODE_NAME, User, account_groups, account_name
 from kardinal.localplane.storage import Committed, Entry
 from kardinal.runtime.clock import Clock
 
@@ -65,6 +65,8 @@ class Accounts:
         }
         if bound is not None:
             about[bound.resource.removesuffix("s")] = {"name": bound.name, "uid": bound.uid}
+            if node := (bound.decode().get("spec") or {}).get("nodeName"):
+                about["node"] = {"name": node}
         claims = {
             "aud": list(audiences),
             "exp": now + int(lifetime.total_seconds()),
@@ -100,6 +102,8 @@ class Accounts:
         for kind in ("pod", "secret"):
             if kind in about:
                 self._require_bound(f"{kind}s", namespace, about[kind])
+        if "node" in about:
+            extra.append((NODE_NAME, (about["node"]["name"],)))
         if "pod" in about:
             extra.append(("authentication.kubernetes.io/pod-name", (about["pod"]["name"],)))
             extra.append(("authentication.kubernetes.io/pod-uid", (about["pod"]["uid"],)))

@@ -19,6 +19,7 @@ from kardinal.localplane.security.users import (
     ANONYMOUS,
     AUTHENTICATED,
     MASTERS,
+    NODE_NAME,
     UNAUTHENTICATED,
     User,
     account_groups,
@@ -55,7 +56,7 @@ def impersonate(user: User, headers: Iterable[tuple[str, str]], asked: Attribute
     if wanted is None:
         return user
     refusals: list[StatusError] = []
-    for mode in _modes(wanted):
+    for mode in _modes(user, wanted):
         try:
             if mode.name:
                 access.require(user, replace(asked, verb=f"impersonate-on:{mode.name}:{asked.verb}"))
@@ -92,10 +93,12 @@ def _wanted(headers: Iterable[tuple[str, str]]) -> User | None:
     return None
 
 
-def _modes(wanted: User) -> Iterator[_Mode]:
+def _modes(user: User, wanted: User) -> Iterator[_Mode]:
     """A node and an account have groups that follow from their names: with others they are not what they seem."""
     is_plain = not (wanted.groups or wanted.uid or wanted.extra)
     if wanted.name.startswith(_NODE):
+        if is_plain and account_of(user.name) and dict(user.extra).get(NODE_NAME) == (wanted.name.removeprefix(_NODE),):
+            yield _Mode("associated-node")
         if is_plain:
             yield _Mode("arbitrary-node")
     elif account_of(wanted.name):
@@ -111,6 +114,9 @@ def _needed(wanted: User, mode: _Mode) -> Iterator[Attributes]:
     named = Attributes(mode.verb, group=mode.group)
     if account := account_of(wanted.name):
         yield replace(named, resource="serviceaccounts", namespace=account[0], name=account[1])
+    elif mode.name == "associated-node":
+        # Which node it is has been seen to; the right is for whichever one the caller runs on.
+        yield replace(named, resource="nodes", name="*")
     elif mode.name == "arbitrary-node":
         yield replace(named, resource="nodes", name=wanted.name.removeprefix(_NODE))
     else:
@@ -133,7 +139,7 @@ def _refuse_masters(user: User, wanted: User, mode: _Mode) -> None:
 def _completed(wanted: User, mode: _Mode) -> User:
     """With the groups that everybody of this kind has."""
     groups = wanted.groups
-    if mode.name == "arbitrary-node":
+    if mode.name.endswith("-node"):
         groups = (_NODES,)
     elif not groups and (account := account_of(wanted.name)):
         groups = account_groups(account[0])

@@ -12,6 +12,7 @@ __all__ = [
     "ANONYMOUS",
     "AUTHENTICATED",
     "MASTERS",
+    "NODE_NAME",
     "UNAUTHENTICATED",
     "User",
     "account_groups",
@@ -22,6 +23,8 @@ __all__ = [
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
+NODE_NAME = "authentication.kubernetes.io/node-name"
+"""What a user is said to run on: the name of a machine."""
 _ACCOUNT = "system:serviceaccount:"
 
 
