@@ -182,7 +182,8 @@ class Attempt:
         """Not yet; an order that has just been given may only be ahead of the rest of what was written with it."""
         created = self._step.metadata.creation_timestamp
         age = self._tools.clock.now() - created if created is not None else _NEW
-        if age < _NEW:
+        # The server's clock may be ahead of ours by more than that.
+        if timedelta() <= age < _NEW:
             return Result(requeue_after=_NEW - age)
         self._draft = transitions.awaiting(self._draft, message)
         return await self._pause()

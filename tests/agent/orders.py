@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kardinal.api import BUNDLE, DEPLOYMENT, NAMESPACE, POLICY_GATE, PROMOTION_STEP, names
@@ -21,6 +21,7 @@ __all__ = [
     "gate_instance",
     "open_gate",
     "order",
+    "ordered",
     "place",
     "reached",
     "start_agent",
@@ -76,6 +77,12 @@ async def place(
     (made,) = await world.apply(bundle(name, tag=tag, image=image))
     await world.apply(*orders)
     return made
+
+
+async def ordered(world: World, made: JsonObject) -> None:
+    """Create an order, and let it be then: a server may have a clock of its own, from which an order's age counts."""
+    (stored,) = await world.apply(made)
+    world.clock.turn_to(datetime.fromisoformat(stored["metadata"]["creationTimestamp"]))
 
 
 def gate_instance(name: str, *, gate: str = "soak", environment: str = "dev", scope: str = "org") -> JsonObject:

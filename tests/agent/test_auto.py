@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from kardinal.api import names
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.agent.orders import BUNDLE_NAME, deploy, order, ordered, place, reached, start_agent, state
+from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
@@ -141,11 +140,11 @@ async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
     assert f"has {IMAGE}:c" in (await state(world))["message"]
 
 
-@pytest.mark.local_only("measures from creationTimestamp, which a real server takes from a clock of its own")
 async def test_a_promotion_waits_for_every_upstream_environment(world: World, repository: GitRepository) -> None:
-    await start_agent(world)
     await deploy(world)
-    await place(world, order(repository, upstreamVerified="Verified,HealthChecking"))
+    await world.apply(bundle(BUNDLE_NAME))
+    await ordered(world, order(repository, upstreamVerified="Verified,HealthChecking"))
+    await start_agent(world)
     await world.live(timedelta(seconds=5))
     status = await state(world)
     assert (status["state"], status["message"]) == ("Pending", "waits until every upstream environment is Verified")

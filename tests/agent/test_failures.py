@@ -10,7 +10,7 @@ import pytest
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.agent.orders import BUNDLE_NAME, deploy, order, ordered, place, reached, start_agent, state
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository, create_repository, sample_files
 from tests.support.world import World
@@ -162,11 +162,10 @@ async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: Worl
     assert "--allow-local-repositories" in status["message"]
 
 
-@pytest.mark.local_only("measures from creationTimestamp, which a real server takes from a clock of its own")
 async def test_an_order_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
-    await start_agent(world)
     await deploy(world)
-    await world.apply(order(repository))
+    await ordered(world, order(repository))
+    await start_agent(world)
     await world.live(timedelta(seconds=1))
     assert await state(world) == {}
     await world.live(timedelta(seconds=2))
@@ -174,6 +173,13 @@ async def test_an_order_without_its_bundle_waits_for_it(world: World, repository
     assert (status["state"], status["message"]) == ("Pending", f"waits for Bundle {BUNDLE_NAME} to be visible")
     await world.apply(bundle(BUNDLE_NAME))
     await reached(world, "Verified", within=timedelta(0))
+
+
+async def test_an_order_is_told_of_by_an_agent_whose_clock_is_behind(world: World, repository: GitRepository) -> None:
+    await ordered(world, order(repository))
+    world.clock.turn_to(world.clock.now() - timedelta(hours=1))
+    await start_agent(world)
+    await reached(world, "Pending", within=timedelta(seconds=3))
 
 
 async def test_a_deleted_order_is_forgotten(world: World, repository: GitRepository) -> None:

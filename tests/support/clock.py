@@ -100,6 +100,10 @@ class VirtualClock:
                 timer.callback()
         return True
 
+    def turn_to(self, moment: datetime) -> None:
+        """Set what time it is, as somebody does whose clock was wrong; no timer is nearer for it."""
+        self._start = moment - timedelta(seconds=self._elapsed)
+
     def skip(self, duration: timedelta | float) -> None:
         """Move the hands without firing anything: what a process misses while it is not running."""
         self._elapsed += _seconds(duration)
