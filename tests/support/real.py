@@ -38,6 +38,8 @@ _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 _BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
 """Where those built-in kinds are that programs watch, and what rollouts are read off."""
 
+_MAKERS = ("deployments/", "replicasets/")
+
 _RESTLESS = ("leases/", "masterleases/", "minions/", "ranges/", "peerserverleases/")
 """What moves by itself and belongs to no test."""
 
@@ -109,7 +111,9 @@ class RealServer:
         changed = [
             one for path, one in self._start.items() if not path.startswith(_RESTLESS) and now.get(path) != one.revision
         ]
-        self._store.write(delete=sorted(now.keys() - self._start.keys()), put=changed)
+        # Who makes pods goes before its pods, or it would make others in their place.
+        gone = sorted(now.keys() - self._start.keys(), key=lambda path: (not path.startswith(_MAKERS), path))
+        self._store.write(delete=gone, put=changed)
         for one in self._store.below(*(one.path for one in changed), values=True) if changed else ():
             self._start[one.path] = one
         self.audit.begin()

@@ -20,6 +20,9 @@ __all__ = ["Shares", "shares_of"]
 
 _CONTRACT = "tests/contract/"
 
+_REAL_SECONDS = 180
+"""For a test on a real server, which shares a busy machine with six programs; the first test waits for their start."""
+
 _EITHER = frozenset({"api_server", "install"})
 """The fixtures that answer for a test which API server it runs on."""
 
@@ -52,6 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # that the programs close what they opened is held on the local plane, where a warning stays an error.
         for item in items:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_REAL_SECONDS))
 
 
 def _runs_on(target: Target, item: pytest.Item) -> bool:

@@ -23,12 +23,12 @@ import pytest
 
 from tests.support.clock import VirtualClock
 
-__all__ = ["CountingExecutor", "RestingWorld", "run_until", "settle"]
+__all__ = ["REAL_SECONDS", "CountingExecutor", "RestingWorld", "run_until", "settle"]
 
 
 Answer = TypeVar("Answer")
 
-REAL_SECONDS = 20.0
+REAL_SECONDS = 40.0
 """How long a world may be busy without coming to rest before the test is told what keeps it busy."""
 
 _LOOKS = 4

@@ -40,6 +40,7 @@ from tests.support.identities import RESOURCES, rights
 from tests.support.objects import namespace
 from tests.support.real import RealServer
 from tests.support.server import ApiServer, PlaneServer
+from tests.support.settle import REAL_SECONDS
 from tests.support.target import Target
 
 __all__ = ["World"]
@@ -129,7 +130,11 @@ class World:
         await settle.settle(self)
 
     async def until(
-        self, condition: Callable[[], Any], *, within: timedelta = timedelta(hours=1), real_seconds: float = 20
+        self,
+        condition: Callable[[], Any],
+        *,
+        within: timedelta = timedelta(hours=1),
+        real_seconds: float = REAL_SECONDS,
     ) -> Any:
         """Live until `condition`, a function or a coroutine function, answers something true; returns it."""
         return await settle.run_until(self, condition, max_virtual=within, real_seconds=real_seconds)
@@ -182,7 +187,7 @@ class World:
             client = await self._connect(stack, identity)
             program = build(client)
             stack.push_async_callback(program.stop)
-            async with asyncio.timeout(settle.REAL_SECONDS):
+            async with asyncio.timeout(REAL_SECONDS):
                 await program.start()
             stack.callback(self._running.pop, program)
             self._running[program] = stack.pop_all()
