@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 import orjson
 
+from kardinal import localplane
 from kardinal.cli.errors import CommandError
-from kardinal.cli.plane import PlaneOptions, default_directory, run_plane
+from kardinal.cli.plane import PlaneOptions, default_directory, import_server, run_plane
 from kardinal.cli.signals import stop_signals
-from kardinal.localplane import LocalPlane, LocalPlaneError, holder
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
 
@@ -69,11 +69,13 @@ def up(
     if only and simulate:
         raise click.UsageError("--simulate needs the controllers: leave out --only plane")
     configure(level=log_level)
+    if only:
+        import_server()
     options = PlaneOptions(port=port, durable=durable, chaos=chaos)
     serving = _serve_plane(directory, options) if only else _serve_all(directory, options, simulate=simulate)
     try:
         run(serving)
-    except LocalPlaneError as error:
+    except localplane.LocalPlaneError as error:
         raise CommandError(str(error)) from error
 
 
@@ -99,7 +101,7 @@ async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool) 
             await _announce(stack.plane, places, stopped)
 
 
-async def _announce(plane: LocalPlane, places: Mapping[str, str], stopped: asyncio.Event) -> None:
+async def _announce(plane: localplane.LocalPlane, places: Mapping[str, str], stopped: asyncio.Event) -> None:
     """Say what runs where, until it shall stop."""
     click.echo(f"export KUBECONFIG={plane.kubeconfig}")
     for name, place in {"API server": plane.url, **places}.items():
@@ -113,7 +115,7 @@ async def _announce(plane: LocalPlane, places: Mapping[str, str], stopped: async
 @_directory_option
 def down(*, directory: Path) -> None:
     """Stop what `kardinal local up` runs on a directory, and wait for its end."""
-    process = holder(directory)
+    process = localplane.holder(directory)
     if process is None:
         click.echo(f"nothing runs on {directory}")
         return
@@ -125,7 +127,7 @@ def down(*, directory: Path) -> None:
 def _await_release(directory: Path, process: int) -> None:
     """There is no event for the end of a process that is not our child: look again until it let go of its directory."""
     for _ in range(DOWN_ATTEMPTS):
-        if holder(directory) is None:
+        if localplane.holder(directory) is None:
             return
         time.sleep(DOWN_PAUSE)
     raise CommandError(f"process {process} has not ended yet", remedy=f"End it: kill -9 {process}")
@@ -142,7 +144,7 @@ def export(*, directory: Path) -> None:
     # As above: a start does not need it.
     from kardinal.cli.export import print_everything  # noqa: PLC0415
 
-    if holder(directory) is None:
+    if localplane.holder(directory) is None:
         raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
     print_everything(directory / "kubeconfig")
 
@@ -151,7 +153,7 @@ def export(*, directory: Path) -> None:
 @_directory_option
 def status(*, directory: Path) -> None:
     """Say whether something runs on a directory, and where it listens."""
-    process = holder(directory)
+    process = localplane.holder(directory)
     if process is None:
         raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
     click.echo(f"process {process} runs on {directory}")

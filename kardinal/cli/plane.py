@@ -10,13 +10,15 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
-from kardinal.localplane import LocalPlane
+from kardinal import localplane
 
-__all__ = ["PlaneOptions", "default_directory", "run_plane", "write_private"]
+__all__ = ["PlaneOptions", "default_directory", "import_server", "run_plane", "write_private"]
 
 DEFAULT_PORT = 16443
+_AUTHORITIES = "SSL_CERT_FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,28 @@ class PlaneOptions:
     chaos: int | None = None
 
 
+def import_server() -> None:
+    """Import what a server alone needs.
+
+    With aiohttp come the authorities that clients on this machine trust, which take a tenth of a start and 2 MB. A
+    server has no use for them: it is told that there are none.
+    """
+    before = os.environ.get(_AUTHORITIES)
+    os.environ[_AUTHORITIES] = os.devnull
+    try:
+        import_module("kardinal.localplane.plane")
+    finally:
+        if before is None:
+            del os.environ[_AUTHORITIES]
+        else:
+            os.environ[_AUTHORITIES] = before
+
+
 @asynccontextmanager
-async def run_plane(directory: Path, options: PlaneOptions) -> AsyncIterator[LocalPlane]:
+async def run_plane(directory: Path, options: PlaneOptions) -> AsyncIterator[localplane.LocalPlane]:
     """An API server on `directory`, until the block ends."""
     port = options.port if options.port is not None else await asyncio.to_thread(_last_port, directory)
-    plane = await LocalPlane.start(directory, port=port, durable=options.durable, chaos=options.chaos)
+    plane = await localplane.LocalPlane.start(directory, port=port, durable=options.durable, chaos=options.chaos)
     try:
         await asyncio.to_thread(write_private, directory / "port", str(plane.port).encode())
         yield plane

@@ -3,7 +3,7 @@
 What `kardinal local up` runs on, and what most tests run on. It is not a mock: the controllers reach it over HTTPS
 exactly as they reach a cluster. It is not a cluster either: no pods run, one process, one writer.
 
-    plane         start and stop: directory, lock, listener, identities
+    plane         start and stop: directory, listener, identities
     handlers      the answers to requests            control      what goes on without one
     wire          what requests and answers look like
     objects       what may be done to objects        security     who may do it
@@ -13,14 +13,22 @@ exactly as they reach a cluster. It is not a cluster either: no pods run, one pr
     schemas       what a schema says of an object    storage      objects, revisions, the file
     simulator     what would run in a cluster; a client like any other
 
-A room imports from those below it, never from one above or beside it; `documents`, `errors`, `audit` and `statuses`
-(the words of a refusal) are shared by all that need them.
+A room imports from those below it, never from one above or beside it; `directory` (whose it is), `documents`, `errors`,
+`metadata`, `naming`, `audit` and `statuses` (the words of a refusal) are shared by all that need them. What is offered
+here is imported when a name of it is first used: to stop a plane nobody has to import one.
 """
 
-from kardinal.localplane.audit import LoggedRequest, LogSubscription, RequestLog
-from kardinal.localplane.errors import DirectoryInUse, DirectoryUnusable, LocalPlaneError, PortUnusable
-from kardinal.localplane.plane import LocalPlane, holder
-from kardinal.localplane.security import Authority
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kardinal.localplane.audit import LoggedRequest, LogSubscription, RequestLog
+    from kardinal.localplane.directory import holder
+    from kardinal.localplane.errors import DirectoryInUse, DirectoryUnusable, LocalPlaneError, PortUnusable
+    from kardinal.localplane.plane import LocalPlane
+    from kardinal.localplane.security import Authority
 
 __all__ = [
     "Authority",
@@ -34,3 +42,18 @@ __all__ = [
     "RequestLog",
     "holder",
 ]
+
+_MODULES = {
+    "audit": "LoggedRequest LogSubscription RequestLog",
+    "directory": "holder",
+    "errors": "DirectoryInUse DirectoryUnusable LocalPlaneError PortUnusable",
+    "plane": "LocalPlane",
+    "security": "Authority",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -7,8 +7,6 @@ dies) and serves it on loopback over TLS. What it stores survives; whom it talke
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import socket
 import ssl
 from asyncio import sslproto
@@ -24,7 +22,8 @@ from kardinal.localplane import schemas
 from kardinal.localplane.audit import RequestLog
 from kardinal.localplane.builtin import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.control import Control
-from kardinal.localplane.errors import DirectoryInUse, LocalPlaneError, PortUnusable
+from kardinal.localplane.directory import acquire
+from kardinal.localplane.errors import LocalPlaneError, PortUnusable
 from kardinal.localplane.handlers import Api, Information, Questions, Reading, Writing
 from kardinal.localplane.kinds import Registry
 from kardinal.localplane.objects import Deletion, Objects, Selector, parse_fields, parse_labels
@@ -47,7 +46,7 @@ from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import Chaos, Connections
 from kardinal.runtime.clock import Clock, SystemClock
 
-__all__ = ["LocalPlane", "holder"]
+__all__ = ["LocalPlane"]
 
 ADDRESS = "127.0.0.1"
 SHUTDOWN_SECONDS = 2.0
@@ -209,24 +208,11 @@ class LocalPlane:
         self._opened.lock.close()
 
 
-def holder(directory: Path) -> int | None:
-    """The process that serves `directory`, if any."""
-    try:
-        with FileIO(directory / "lock", "r+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return _written_holder(lock)
-    except FileNotFoundError:
-        pass
-    return None
-
-
 def _open(directory: Path, *, authority: Authority | None, port: int, now: datetime, durable: bool) -> _Opened:
     """Everything that blocks, in one go."""
     private_directory(directory)
     with ExitStack() as undo:
-        lock = undo.enter_context(_acquire(directory))
+        lock = undo.enter_context(acquire(directory))
         listener = undo.enter_context(_bound(port))
         authority = authority or Authority.load_or_create(directory)
         tokens = Tokens.load_or_create(directory)
@@ -260,24 +246,3 @@ def _bound(port: int) -> socket.socket:
         found.close()
         raise PortUnusable(f"cannot listen on {ADDRESS}:{port}: {error.strerror}; choose another port") from error
     return found
-
-
-def _acquire(directory: Path) -> FileIO:
-    lock = FileIO(os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pid = _written_holder(lock)
-        lock.close()
-        raise DirectoryInUse(
-            f"{directory} is served by process {pid or 'unknown'} already: use that one, or stop it first"
-        ) from None
-    os.ftruncate(lock.fileno(), 0)
-    lock.write(f"{os.getpid()}\n".encode())
-    return lock
-
-
-def _written_holder(lock: FileIO) -> int | None:
-    lock.seek(0)
-    text = lock.read(32).strip()
-    return int(text) if text.isdigit() else None
