@@ -268,7 +268,8 @@ class Objects:
         if same(document, live):
             return Written(entry, warnings)
         metadata = document["metadata"]
-        if kind.generation and subresource != "status" and content(kind, document) != content(kind, live):
+        counted = kind.generation and subresource != "status"
+        if counted and not same(content(kind, document), content(kind, live)):
             metadata["generation"] = live["metadata"].get("generation", 0) + 1
         if "deletionTimestamp" in metadata:
             refuse_new_finalizers(kind, document, live=live)

@@ -18,7 +18,7 @@ from tests.contract.fuzz.steps import JsonObject, Sequence
 
 __all__ = ["DEFINITIONS", "Difference", "Duel", "Report", "duel"]
 
-DEFINITIONS = 20
+DEFINITIONS = 10
 _AT_ONCE = 4
 
 

@@ -1,7 +1,7 @@
 """Generated kinds: structural schemas with every list and map type, defaults, bounds and open content.
 
-A definition costs the real server far more than a request, so one carries ten schemas, each below a field of its own;
-a sequence writes to one of them. Generated schemas are always accepted: what a schema may be is tested elsewhere.
+A definition costs the real server far more than a request, so one carries twenty schemas, each below a field of its
+own; a sequence writes to one of them. Generated schemas are always accepted: what a schema may be is tested elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.contract.fuzz.steps import JsonObject
 
 __all__ = ["SLOTS", "definition", "definitions", "has_status", "slot_path"]
 
-SLOTS = 10
+SLOTS = 20
 _NAMES = "abcd"
 _DEPTH = 3
 _STRING: JsonObject = {"type": "string"}

@@ -37,6 +37,8 @@ _DEPLOYMENT_NEEDS = {
     (*_POD, "spec"),
     (*_POD, "spec", "containers"),
 }
+_KEYLESS = ("tolerations",)
+"""Lists whose objects no key tells apart: told an order for one, the real server panics and hangs up."""
 _MERGE_KEYS = ("name", "port", "containerPort", "ip", "key")
 
 
@@ -89,7 +91,7 @@ class _Author:
         return True
 
     def _mischief(self) -> float:
-        return 0.06 if self._rng.random() < 0.3 else 0.0
+        return 0.06 if self._rng.random() < 0.5 else 0.0
 
 
 class _CustomAuthor(_Author):
@@ -148,7 +150,7 @@ class _Script:
     def write(self) -> list[Step]:
         acts: list[tuple[Callable[[], Step], int]] = [
             (self._apply, 56),
-            (self._create, 7),
+            (self._create, 9),
             (self._update, 12),
             (self._merge, 9),
             (self._json, 9),
@@ -180,7 +182,7 @@ class _Script:
 
     def _apply(self) -> Step:
         query = {"fieldManager": self._rng.choice(_APPLIERS)}
-        if self._rng.random() < 0.08:
+        if self._rng.random() < 0.06:
             query["force"] = "true"
         document = self._document()
         metadata = document["metadata"]
@@ -202,7 +204,7 @@ class _Script:
         for _ in range(self._rng.randint(1, 3)):
             path, value = self._edit()
             edits.append((path, value))
-        if self._rng.random() < 0.2:
+        if self._rng.random() < 0.25:
             edits.append((("metadata", "resourceVersion"), "1"))
         return Step("update", edits=tuple(edits), query=self._updater())
 
@@ -222,10 +224,16 @@ class _Script:
     def _strategic(self) -> Step:
         body = self._author.content(nulls=True) | self._metadata()
         for holder, key in _lists_of_objects(body):
-            if self._rng.random() < 0.3:
-                item = holder[key][-1]
-                identity = {name: item[name] for name in _MERGE_KEYS if name in item}
-                holder[key][-1] = {**identity, "$patch": "delete"}
+            chance = self._rng.random()
+            identities = [{name: item[name] for name in _MERGE_KEYS if name in item} for item in holder[key]]
+            if chance < 0.3:
+                holder[key][-1] = {**identities[-1], "$patch": "delete"}
+            elif chance < 0.4:
+                holder[key].append({"$patch": "replace"})
+            elif chance < 0.5 and key not in _KEYLESS:
+                holder[f"$setElementOrder/{key}"] = self._rng.sample(identities, len(identities))
+        if self._chance(0.05) and isinstance(spec := body.get("spec"), dict):
+            spec["$patch"] = self._rng.choice(["replace", "delete", "merge", "sometimes"])
         return Step("strategic", body, query=self._updater())
 
     def _json(self) -> Step:

@@ -15,11 +15,6 @@ from tests.support.target import Target
 SEQUENCES = 200
 
 
-@pytest.mark.xfail(
-    reason="a few answers still differ: externalTrafficPolicy of a Service without externalIPs, its dual-stack "
-    "fields, a status of a Service that is not there, an unknown $patch, values that a status write makes anew",
-    strict=False,
-)
 async def test_plane_and_real_server_answer_alike(
     target: Target,
     plane: LocalPlane,
