@@ -29,7 +29,8 @@ def body_of(kind: str, rng: Random, *, mischief: float) -> JsonObject:
     body = make(rng)
     if mischief and rng.random() < mischief:
         target = rng.choice([body, body.get("spec", body)])
-        target[rng.choice([*target, "unknown"])] = rng.choice(_WRONG)
+        # A Deployment that is not paused is written to by others.
+        target[rng.choice([*(key for key in target if key != "paused"), "unknown"])] = rng.choice(_WRONG)
     return body
 
 
