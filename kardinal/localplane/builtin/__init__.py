@@ -12,7 +12,14 @@ events                          the two spellings of an Event
 """
 
 from kardinal.localplane.builtin.decoding import decode_metadata
-from kardinal.localplane.builtin.definitions import META, described, object_meta, schema_name, with_metadata
+from kardinal.localplane.builtin.definitions import (
+    META,
+    described,
+    descriptions,
+    object_meta,
+    schema_name,
+    with_metadata,
+)
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.builtin.preparation import NAMESPACE_FINALIZER
 from kardinal.localplane.builtin.typed import BuiltinType
@@ -29,6 +36,7 @@ __all__ = [
     "Struct",
     "decode_metadata",
     "described",
+    "descriptions",
     "object_meta",
     "schema_name",
     "struct",

@@ -21,7 +21,7 @@ import orjson
 
 from kardinal.localplane.documents import JsonObject
 
-__all__ = ["META", "components", "described", "object_meta", "schema", "schema_name", "with_metadata"]
+__all__ = ["META", "components", "described", "descriptions", "object_meta", "schema", "schema_name", "with_metadata"]
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _OPAQUE: Final = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
@@ -75,7 +75,7 @@ def components(names: Iterable[str]) -> dict[str, JsonObject]:
 
 def described(names: Iterable[str]) -> dict[str, JsonObject]:
     """The same with what people are told of each field, in the words of Kubernetes."""
-    texts = _descriptions()
+    texts = descriptions()
     found = components(names)
     for name, one in found.items():
         for field, text in orjson.loads(texts[name]).items():
@@ -84,8 +84,11 @@ def described(names: Iterable[str]) -> dict[str, JsonObject]:
 
 
 @cache
-def _descriptions() -> dict[str, bytes]:
-    # Three times as large as what a server works by, and of use to `kubectl explain` alone.
+def descriptions() -> dict[str, bytes]:
+    """The texts by the name of their schema, read when they are wanted first.
+
+    They are three times as large as what a server works by, and of use to `kubectl explain` alone.
+    """
     return _read("descriptions.jsonl")
 
 
