@@ -6,6 +6,7 @@ Apart from `stack` because it must be quick and small: nothing here imports a co
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -52,6 +53,8 @@ async def run_plane(directory: Path, options: PlaneOptions) -> AsyncIterator[loc
     """An API server on `directory`, until the block ends."""
     port = options.port if options.port is not None else await asyncio.to_thread(_last_port, directory)
     plane = await localplane.LocalPlane.start(directory, port=port, durable=options.durable, chaos=options.chaos)
+    # What was imported lives as long as the process: a collection, which everybody waits for, need not visit it.
+    gc.freeze()
     try:
         await asyncio.to_thread(write_private, directory / "port", str(plane.port).encode())
         yield plane
