@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 __all__ = ["private_directory", "write_private"]
@@ -19,11 +18,12 @@ def write_private(path: Path, content: bytes) -> None:
     """Make `content` what is in `path`, as a whole; it is never readable by others, not even for a moment."""
     if path.exists() and path.read_bytes() == content:
         return
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # Nobody else writes here: the directory is its owner's, and served by one process.
+    temporary = path.with_name(f".{path.name}.new")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(content)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
