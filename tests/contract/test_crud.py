@@ -273,6 +273,27 @@ async def test_a_deployment_is_scaled(api: Api) -> None:
     assert scale.body["status"] == {"replicas": 0, "selector": "app=a"}
 
 
+@covers("crud", "update", "refusal")
+@pytest.mark.parametrize("validation", ["Ignore", "Warn", "Strict"])
+async def test_a_scale_is_held_to_its_type(api: Api, validation: str) -> None:
+    # Of a kind that no controller of these tests looks after.
+    path = api.path("statefulsets", group="apps")
+    stateful = deployment("a", replicas=0) | {"kind": "StatefulSet"}
+    assert (await api.silent.post(path, stateful)).status == 201
+    scale = f"{path}/a/scale"
+    named = {"metadata": {"name": "a"}}
+    repeated = b'{"metadata":{"name":"a"},"spec":{"replicas":0,"replicas":0}}'
+    for at in (scale, f"{path}/none/scale"):
+        for wrong in ({"spec": {"replicas": "x"}}, {"spec": {"replicas": 0, "size": 1}}, {"size": 1}, {"spec": []}):
+            assert (await api.put(at, named | wrong, fieldValidation=validation)).status in {200, 400, 404}
+        await api.put(at, repeated, fieldValidation=validation)
+        assert (await api.put(at, {"spec": {"replicas": 0}}, fieldValidation=validation)).status == 400
+    for patch in ({"spec": {"replicas": "x"}}, {"spec": {"replicas": 0, "size": 1}}):
+        patched = await api.silent.merge(scale, patch, fieldValidation=validation)
+        # What was patched is repeated in the refusal, with its revision and its moments.
+        api.note("patched", [patched.status, patched.headers.get("Warning"), str(patched.body.get("message"))[-80:]])
+
+
 @covers("crud", "patch", "success")
 async def test_a_custom_object_is_scaled(api: Api) -> None:
     subresources = {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}}

@@ -25,6 +25,7 @@ from kardinal.localplane.objects import (
     Objects,
     WriteOptions,
     Written,
+    read_scale,
     scale_of,
     scaled,
     viewed,
@@ -104,7 +105,8 @@ class Writing:
     async def _update(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:
         if target.subresource == "scale":
             sent = await decode_document(body, content_type(exchange.request), kind=SCALE_KIND)
-            return self._scale(exchange, target, lambda scale: sent.document)
+            scale = self._read_scale(exchange, target, sent.document, faults=sent.strict)
+            return self._scale(exchange, target, lambda live: scale)
         sent = await decode_document(body, content_type(exchange.request), kind=target.kind)
         written = self._objects.replace(
             target.kind,
@@ -127,7 +129,12 @@ class Writing:
             return await self._apply(exchange, target, body)
         patch, faults = decode_patch(body, strategic=media_type == _STRATEGIC_PATCH)
         if target.subresource == "scale":
-            return self._scale(exchange, target, _patcher(SCALE_KIND, media_type, patch))
+            patched = _patcher(SCALE_KIND, media_type, patch)
+            return self._scale(
+                exchange,
+                target,
+                lambda live: self._read_scale(exchange, target, patched(live), faults=faults, patched=True),
+            )
         written = self._objects.patch(
             kind,
             _patcher(kind, media_type, patch),
@@ -138,6 +145,21 @@ class Writing:
             options=self._options(exchange, target, faults=faults),
         )
         return self._written(exchange, target, written)
+
+    def _read_scale(
+        self, exchange: Exchange, target: Target, document: Any, *, faults: tuple[str, ...], patched: bool = False
+    ) -> JsonObject:
+        """The scale in a body, or what a patch made of one."""
+        scale, warnings = read_scale(
+            document,
+            namespace=target.namespace,
+            name=target.name,
+            validation=write_options(exchange, applied=False).validation,
+            faults=faults,
+            patched=patched,
+        )
+        exchange.warnings.extend(warnings)
+        return scale
 
     def _scale(self, exchange: Exchange, target: Target, modify: Modify) -> web.Response:
         """Change an object through its scale; `modify` makes a new scale of the present one."""

@@ -24,7 +24,7 @@ from kardinal.localplane.objects.list_options import ListOptions, parse_list_opt
 from kardinal.localplane.objects.lists import Lists
 from kardinal.localplane.objects.objects import Guard, Objects, WriteOptions, Written
 from kardinal.localplane.objects.revisions import parse_revision
-from kardinal.localplane.objects.scales import SCALE_KIND, scale_of, scaled
+from kardinal.localplane.objects.scales import SCALE_KIND, read_scale, scale_of, scaled
 from kardinal.localplane.objects.selectors import Selector
 from kardinal.localplane.objects.typing import Source
 
@@ -50,6 +50,7 @@ __all__ = [
     "parse_labels",
     "parse_list_options",
     "parse_revision",
+    "read_scale",
     "release",
     "scale_of",
     "scaled",

@@ -8,14 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 from kardinal.localplane import statuses
+from kardinal.localplane.builtin import BuiltinType
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.kinds import Kind, ScalePaths
+from kardinal.localplane.objects.composition import identify
+from kardinal.localplane.objects.typing import Source
 
-__all__ = ["SCALE_KIND", "scale_of", "scaled"]
+__all__ = ["SCALE_KIND", "read_scale", "scale_of", "scaled"]
 
 SCALE_KIND = Kind(
-    "autoscaling", "v1", "Scale", "scales", singular="scale", list_kind="ScaleList", unconditional_update=True
+    "autoscaling",
+    "v1",
+    "Scale",
+    "scales",
+    singular="scale",
+    list_kind="ScaleList",
+    typed=BuiltinType("autoscaling", "v1", "Scale"),
 )
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -43,14 +52,20 @@ def scale_of(kind: Kind, document: JsonObject) -> JsonObject:
     }
 
 
+def read_scale(
+    document: Any, *, namespace: str, name: str, validation: str, faults: tuple[str, ...], patched: bool
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """The scale of an object as somebody wants it, and what to warn of; `patched`: a patch made it of the present."""
+    scale, source = Source(SCALE_KIND, validation, faults, shown=document if patched else None).read(document)
+    warnings = source.judge()
+    with statuses.warning(*warnings):
+        identify(SCALE_KIND, scale, namespace=namespace, name=name)
+    return scale, warnings
+
+
 def scaled(kind: Kind, document: JsonObject, scale: JsonObject) -> JsonObject:
     """The object as a scale wants it; a scale that says which state it has seen holds for that state alone."""
-    metadata = scale.get("metadata") or {}
-    name = document["metadata"]["name"]
-    if metadata.get("name", name) != name:
-        raise statuses.bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-        )
+    name, metadata = document["metadata"]["name"], scale.get("metadata") or {}
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0 and not kind.custom:
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
