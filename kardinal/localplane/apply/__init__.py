@@ -8,12 +8,14 @@
     compare, merge        two states compared, and laid over one another
     prune                 what goes because it is applied no more
     settled               claims made under another schema
+    scales                the same of the scale of an object
     last_applied          from `kubectl apply` to `kubectl apply --server-side`
 
 Pure: an object goes in, an object comes out.
 """
 
 from kardinal.localplane.apply.fieldsets import FieldSet
+from kardinal.localplane.apply.scales import object_record, scale_record, taken_record
 from kardinal.localplane.apply.ssa import Writer, apply, track_update
 
-__all__ = ["FieldSet", "Writer", "apply", "track_update"]
+__all__ = ["FieldSet", "Writer", "apply", "object_record", "scale_record", "taken_record", "track_update"]

@@ -86,8 +86,9 @@ class Claim:
 
 
 def claims_from(stored: list[JsonObject]) -> list[Claim]:
-    """The claims that this server wrote."""
-    return [_claim(entry, entry["fieldsV1"]) for entry in stored]
+    """The claims that this server wrote, the last of each voice."""
+    claims = [_claim(entry, entry["fieldsV1"]) for entry in stored]
+    return list({claim.voice: claim for claim in claims}.values())
 
 
 def claims_of_client(given: Any) -> list[Claim]:

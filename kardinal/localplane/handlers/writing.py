@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from kardinal.localplane import schemas, statuses
+from kardinal.localplane.apply import Writer
 from kardinal.localplane.builtin import CUSTOM_RESOURCE_DEFINITION
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import StatusError
@@ -25,9 +26,10 @@ from kardinal.localplane.objects import (
     Objects,
     WriteOptions,
     Written,
+    applied,
     read_scale,
+    rescaled,
     scale_of,
-    scaled,
     viewed,
 )
 from kardinal.localplane.patches import go_text, json_patch, merge_patch, strategic_merge
@@ -106,7 +108,7 @@ class Writing:
         if target.subresource == "scale":
             sent = await decode_document(body, content_type(exchange.request), kind=SCALE_KIND)
             scale = self._read_scale(exchange, target, sent.document, faults=sent.strict)
-            return self._scale(exchange, target, lambda live: scale)
+            return self._rescale(exchange, target, lambda live: scale)
         sent = await decode_document(body, content_type(exchange.request), kind=target.kind)
         written = self._objects.replace(
             target.kind,
@@ -130,7 +132,7 @@ class Writing:
         patch, faults = decode_patch(body, strategic=media_type == _STRATEGIC_PATCH)
         if target.subresource == "scale":
             patched = _patcher(SCALE_KIND, media_type, patch)
-            return self._scale(
+            return self._rescale(
                 exchange,
                 target,
                 lambda live: self._read_scale(exchange, target, patched(live), faults=faults, patched=True),
@@ -161,16 +163,24 @@ class Writing:
         exchange.warnings.extend(warnings)
         return scale
 
-    def _scale(self, exchange: Exchange, target: Target, modify: Modify) -> web.Response:
+    def _rescale(self, exchange: Exchange, target: Target, modify: Modify) -> web.Response:
         """Change an object through its scale; `modify` makes a new scale of the present one."""
+        options = self._options(exchange, target)
+
+        def rescale(live: JsonObject) -> JsonObject:
+            return rescaled(target.kind, live, modify, manager=options.manager)
+
+        return self._scaled(exchange, target, rescale, options=options)
+
+    def _scaled(self, exchange: Exchange, target: Target, modify: Modify, *, options: WriteOptions) -> web.Response:
         kind = target.kind
         written = self._objects.patch(
             kind,
-            lambda live: scaled(kind, live, modify(scale_of(kind, live))),
+            modify,
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
-            options=self._options(exchange, target),
+            options=options,
         )
         exchange.warnings.extend(written.warnings)
         return json_response(scale_of(kind, viewed(kind, written.entry.decode())))
@@ -182,13 +192,22 @@ class Writing:
             raise statuses.bad_request(f"error strict decoding YAML: {fault}")
         if fault and options.validation == "Warn":
             exchange.warnings.extend(line.strip() for line in fault.splitlines()[1:])
+        kind, force = target.kind, flag(exchange.query, "force")
+        if target.subresource == "scale":
+            writer = Writer(options.manager, self._clock.now(), target.subresource)
+            return self._scaled(
+                exchange,
+                target,
+                lambda live: applied(kind, live, configuration, by=writer, force=force),
+                options=options,
+            )
         written = self._objects.apply(
-            target.kind,
+            kind,
             configuration,
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
-            force=flag(exchange.query, "force"),
+            force=force,
             options=options,
         )
         return self._written(exchange, target, written)

@@ -24,7 +24,7 @@ from kardinal.localplane.objects.list_options import ListOptions, parse_list_opt
 from kardinal.localplane.objects.lists import Lists
 from kardinal.localplane.objects.objects import Guard, Objects, WriteOptions, Written
 from kardinal.localplane.objects.revisions import parse_revision
-from kardinal.localplane.objects.scales import SCALE_KIND, read_scale, scale_of, scaled
+from kardinal.localplane.objects.scales import SCALE_KIND, applied, read_scale, rescaled, scale_of
 from kardinal.localplane.objects.selectors import Selector
 from kardinal.localplane.objects.typing import Source
 
@@ -43,6 +43,7 @@ __all__ = [
     "Source",
     "WriteOptions",
     "Written",
+    "applied",
     "dry_run_problems",
     "is_terminating",
     "parse_deletion_options",
@@ -52,8 +53,8 @@ __all__ = [
     "parse_revision",
     "read_scale",
     "release",
+    "rescaled",
     "scale_of",
-    "scaled",
     "truth",
     "viewed",
 ]

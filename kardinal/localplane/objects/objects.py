@@ -289,7 +289,8 @@ class Objects:
     ) -> None:
         """Record who owns what, which an apply has done; where nobody owns anything, nothing is recorded."""
         metadata = document["metadata"]
-        if said is not None:
+        # A scale brings the record of its own owners.
+        if said is not None and subresource != "scale":
             writer = self._writer(kind, subresource=subresource, options=options)
             metadata["managedFields"] = track_update(live, said, by=writer, schema=kind.schema)
         if not metadata.get("managedFields"):

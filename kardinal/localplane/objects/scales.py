@@ -1,21 +1,24 @@
 """The scale of an object: how many of something it wants and has, in the same form for every kind.
 
-It is a view: what is read is made from the object, what is written goes into it, where its kind keeps it.
+It is a view: what is read is made from the object, what is written goes into it, where its kind keeps it; and so is
+the record of who owns the number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kardinal.localplane import statuses
+from kardinal.localplane.apply import FieldSet, Writer, apply, object_record, scale_record, taken_record
 from kardinal.localplane.builtin import BuiltinType
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause, StatusError
 from kardinal.localplane.kinds import Kind, ScalePaths
-from kardinal.localplane.objects.composition import identify
+from kardinal.localplane.objects.composition import check_type, identify
 from kardinal.localplane.objects.typing import Source
 
-__all__ = ["SCALE_KIND", "read_scale", "scale_of", "scaled"]
+__all__ = ["SCALE_KIND", "applied", "read_scale", "rescaled", "scale_of"]
 
 SCALE_KIND = Kind(
     "autoscaling",
@@ -26,6 +29,8 @@ SCALE_KIND = Kind(
     list_kind="ScaleList",
     typed=BuiltinType("autoscaling", "v1", "Scale"),
 )
+Modify = Callable[[JsonObject], JsonObject]
+
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -63,16 +68,68 @@ def read_scale(
     return scale, warnings
 
 
-def scaled(kind: Kind, document: JsonObject, scale: JsonObject) -> JsonObject:
+def rescaled(kind: Kind, document: JsonObject, modify: Modify, *, manager: str) -> JsonObject:
+    """The object with the scale that `modify` makes of its present one."""
+    before = scale_of(kind, document)
+    known = scale_record(_managed(document), replicas=_claimed(kind))
+    after = modify(before)
+    same = _replicas(after) == _replicas(before)
+    return _scaled(kind, document, after, record=known if same else taken_record(known, manager=manager))
+
+
+def applied(kind: Kind, document: JsonObject, configuration: JsonObject, *, by: Writer, force: bool) -> JsonObject:
+    """The object with its scale as it is applied."""
+    check_type(SCALE_KIND, configuration)
+    known = scale_record(_managed(document), replicas=_claimed(kind))
+    if kind.custom and not known:
+        raise _unconvertible("create manager for existing fields: failed to convert live object", {})
+    live = scale_of(kind, document)
+    live["metadata"]["managedFields"] = known
+    after = apply(live, configuration, by=by, force=force, schema=SCALE_KIND.schema)
+    if kind.custom:
+        raise _unconvertible("convert new object", configuration.get("metadata") or {})
+    after = after | {"metadata": dict(after["metadata"])}
+    identify(SCALE_KIND, after, namespace=document["metadata"]["namespace"], name=document["metadata"]["name"])
+    return _scaled(kind, document, after, record=_managed(after))
+
+
+def _unconvertible(what: str, metadata: JsonObject) -> StatusError:
+    """Of a custom object the real server asks its own type for the version of the scale."""
+    place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; autoscaling/v1, Kind=Scale"
+    problem = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return StatusError(500, "", f"failed to {what} ({place}) to proper version: {problem}")
+
+
+def _scaled(kind: Kind, document: JsonObject, scale: JsonObject, *, record: list[JsonObject]) -> JsonObject:
     """The object as a scale wants it; a scale that says which state it has seen holds for that state alone."""
     name, metadata = document["metadata"]["name"], scale.get("metadata") or {}
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    replicas = _replicas(scale)
     if replicas < 0 and not kind.custom:
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise statuses.invalid(SCALE_KIND, name, [Cause("FieldValueInvalid", "spec.replicas", problem)])
     result = _with(document, _keys(_paths(kind).replicas), replicas)
     seen = metadata.get("resourceVersion")
-    return result | {"metadata": document["metadata"] | ({"resourceVersion": seen} if seen else {})}
+    managed = object_record(_managed(document), record, replicas=_claimed(kind), api_version=kind.api_version)
+    return result | {
+        "metadata": document["metadata"] | {"managedFields": managed} | ({"resourceVersion": seen} if seen else {})
+    }
+
+
+def _replicas(scale: JsonObject) -> int:
+    found: int = (scale.get("spec") or {}).get("replicas", 0)
+    return found
+
+
+def _managed(document: JsonObject) -> list[JsonObject]:
+    return document["metadata"].get("managedFields") or []
+
+
+def _claimed(kind: Kind) -> FieldSet:
+    """Where the number of replicas is, as a set of fields."""
+    fields: FieldSet = {}
+    for key in reversed(_keys(_paths(kind).replicas)):
+        fields = {f"f:{key}": fields}
+    return fields
 
 
 def _paths(kind: Kind) -> ScalePaths:
