@@ -2,13 +2,13 @@
 
 A quantity is a number with a suffix, and each has a canonical spelling: no fraction, the largest suffix that leaves a
 whole number. Clients compare what they sent with what they get, so a server that kept `1000m` would differ from
-one that answers `1`. Nothing smaller than a nano is kept; it is rounded away from zero.
+one that answers `1`. Nothing smaller than a nano is kept; it is rounded away from zero. So a quantity is a whole number
+of nanos.
 """
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
@@ -20,28 +20,28 @@ _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL_NAMES: Final = {exponent: name for name, exponent in _DECIMAL.items()}
 _BINARY_NAMES: Final = {exponent: name for name, exponent in _BINARY.items()} | {0: ""}
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
-_NANO: Final = Fraction(1, 10**9)
+_DIGITS: Final = 9
+_UNIT: Final = 10**_DIGITS
 
 
 class QuantityError(ValueError):
     """A text that is no quantity, in the words of the real server."""
 
 
-def parse(text: str) -> Fraction:
-    """The number that a quantity stands for."""
+def parse(text: str) -> int:
+    """What a quantity stands for, in nanos."""
     return _parsed(text.strip())[0]
 
 
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
     """The quantity in its canonical spelling."""
-    number, form = _parsed(text.strip())
-    sign = "-" if number < 0 else ""
-    whole = -(-abs(number) // _NANO)
+    nanos, form = _parsed(text.strip())
+    sign, whole = "-" if nanos < 0 else "", abs(nanos)
     if not whole:
         return "0"
-    if form == "binary" and abs(number) >= 1024:
-        return sign + _binary(-(-abs(number) // 1))
+    if form == "binary" and whole >= 1024 * _UNIT:
+        return sign + _binary(-(-whole // _UNIT))
     exponent = -9
     while whole % 1000 == 0:
         whole, exponent = whole // 1000, exponent + 3
@@ -57,7 +57,7 @@ def _binary(whole: int) -> str:
     return f"{whole}{_BINARY_NAMES[exponent]}"
 
 
-def _parsed(text: str) -> tuple[Fraction, str]:
+def _parsed(text: str) -> tuple[int, str]:
     shape = _SHAPE.fullmatch(text)
     if not text or shape is None:
         raise QuantityError(
@@ -68,12 +68,25 @@ def _parsed(text: str) -> tuple[Fraction, str]:
         raise QuantityError(
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
         )
-    number = Fraction(int(f"{sign}{whole}{fraction}"), 10 ** len(fraction))
+    form, factor, power = _scale(suffix)
+    return _nanos(int(f"{sign}{whole}{fraction}") * factor, power - len(fraction)), form
+
+
+def _scale(suffix: str) -> tuple[str, int, int]:
+    """The form that a suffix stands for, and by what it multiplies: a factor, and a power of ten."""
     if suffix in _DECIMAL:
-        return number * Fraction(10) ** _DECIMAL[suffix], "decimal"
+        return "decimal", 1, _DECIMAL[suffix]
     if suffix in _BINARY:
-        return number * 1024 ** _BINARY[suffix], "binary"
+        return "binary", 1024 ** _BINARY[suffix], 0
     exponent = _EXPONENT.fullmatch(suffix)
     if exponent is None or len(exponent[1]) > 3:
         raise QuantityError("unable to parse quantity's suffix")
-    return number * Fraction(10) ** int(exponent[1]), "exponent"
+    return "exponent", 1, int(exponent[1])
+
+
+def _nanos(number: int, power: int) -> int:
+    """A number times a power of ten, rounded away from zero."""
+    scale: int = 10 ** abs(power + _DIGITS)
+    if power >= -_DIGITS:
+        return number * scale
+    return -(-number // scale) if number > 0 else number // scale

@@ -7,7 +7,6 @@ Design: local-plane.md 2.3, errors.
 from __future__ import annotations
 
 import unicodedata
-from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -70,12 +69,20 @@ def number(value: float) -> str:
 
 
 def _scientific(value: float) -> tuple[str, str]:
-    mantissa, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
+    mantissa, _, exponent = _exactly(value, "e").partition("e")
     return mantissa, exponent
 
 
 def _plain(value: float) -> str:
-    return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    return _exactly(value, "f").removesuffix(".0")
+
+
+def _exactly(value: float, form: str) -> str:
+    # Half a megabyte for the few refusals that tell of fractions.
+    from decimal import Decimal  # noqa: PLC0415
+
+    number = Decimal(repr(value))
+    return format(number.normalize() if form == "e" else number, form)
 
 
 def as_json(value: Any) -> str:
