@@ -51,8 +51,8 @@ docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI and of the contract
 bench: $(INSTALLED) ## measure a Bundle's walk on this machine
 	$(BIN)/python -m hack.bench.first_light
 
-bench-localplane: assets ## measure the local plane beside a real API server, some 15 minutes
-	$(BIN)/python -m hack.bench.localplane
+bench-localplane: assets ## measure the local plane beside a real API server, some 10 minutes; ARGS=lists: that part
+	$(BIN)/python -m hack.bench.localplane $(ARGS)
 
 assets: $(INSTALLED) ## build the real API server that tests compare with; needs Go 1.26, minutes the first time
 	$(BIN)/python -m hack.kube.assets

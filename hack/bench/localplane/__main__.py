@@ -1,7 +1,7 @@
 """What the local plane can do, with a real API server beside it, from one run on this machine.
 
     make bench-localplane
-    python -m hack.bench.localplane [starts] [load] [lists] [memory]
+    make bench-localplane ARGS="starts lists"      of its parts starts, load, lists and memory
 
 Both servers run with TLS, RBAC, managed fields and a CRD with a schema; the load comes from a process of its own, which
 takes CPU from the server, as clients on one machine do. Runs alternate between the two servers, and a figure is the
