@@ -38,6 +38,29 @@ async def test_every_environment_is_applied_to_the_namespace_of_its_name(
     assert patches >= each * len(ENVIRONMENTS)
 
 
+CONFLICT = 52
+"""The seed of a weather in which the second version of the Deployment in dev meets a conflict."""
+
+
+@pytest.mark.local_only("only the local plane has weather on demand")
+@pytest.mark.usefixtures("weather")
+@pytest.mark.parametrize("weather", [CONFLICT])
+async def test_what_could_not_be_applied_for_a_moment_is_applied_then(world: World, repository: GitRepository) -> None:
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=["dev"]))
+    await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace="dev")
+    path = "environments/dev/kustomization.yaml"
+    changed = repository.commit({path: repository.read(path).replace("1.0.0", "1.1.0")})
+    await world.wait_for(
+        DEPLOYMENT,
+        "my-app",
+        lambda obj: bool(obj["metadata"]["annotations"]["simulator.kardinal.io/commit"] == changed),
+        namespace="dev",
+        within=timedelta(minutes=1),
+    )
+    assert world.audit.counts[world.user("simulator"), "patch", "deployments.apps", "", 409] == 1
+
+
 async def test_a_commit_to_one_environment_touches_no_other(world: World, repository: GitRepository) -> None:
     await start_simulator(world)
     await world.apply(pipeline(repository))

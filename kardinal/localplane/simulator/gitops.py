@@ -24,7 +24,7 @@ from kardinal.api import (
     ResourceType,
 )
 from kardinal.git import GitError, Repositories, Repository, Subscription
-from kardinal.kube import AlreadyExists, ApiError, Client, JsonObject
+from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, JsonObject, ServerError, TooManyRequests
 from kardinal.localplane.simulator.kustomization import Rendered, RenderError
 from kardinal.localplane.simulator.renderer import Renderer
 from kardinal.runtime import Channel, Key, Manager, Result, Watch
@@ -37,6 +37,8 @@ REMOTE_POLL = timedelta(seconds=30)
 """How often the branch of a repository elsewhere is looked at; a local one says itself when it moves."""
 RETRY = timedelta(seconds=10)
 """How soon an unreachable repository is tried again."""
+
+_PASSING = (Conflict, ServerError, TooManyRequests)
 
 _APPLIED = {
     (kind.api_version, kind.kind): kind
@@ -123,6 +125,9 @@ class GitOps:
                 annotations[COMMIT_ANNOTATION] = commit
             try:
                 await self._client.apply(kind, item, field_manager=FIELD_MANAGER, force=True)
+            except _PASSING:
+                # Tried again with all the rest, which nothing else would ask for before the branch moves.
+                raise
             except ApiError as error:
                 self._warn(pipeline, "ApplyFailed", f"{namespace}: {name}: {error.message}")
                 continue
