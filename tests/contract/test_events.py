@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.contract.conftest import Cluster
 from tests.contract.wire import Api
+from tests.support.clock import VirtualClock
+from tests.support.store import Etcd
 
 covers = pytest.mark.covers
 
@@ -151,3 +154,23 @@ async def test_an_event_about_what_is_in_no_namespace_is_in_the_default_one(api:
     made = await api.post(api.path("events", namespace="default"), event)
     assert made.status == 201
     await api.silent.delete(api.path("events", made.body["metadata"]["name"], namespace="default"))
+
+
+@covers("events", "delete", "success")
+async def test_an_event_is_kept_for_an_hour(api: Api, cluster: Cluster, clock: VirtualClock) -> None:
+    path = api.path("events")
+    named = {"metadata": {"name": "a"}, "involvedObject": {"namespace": api.namespace}}
+    assert (await api.silent.post(path, named)).status == 201
+    if api.real:
+        store = cluster.kubeconfig.with_name("store-url")
+        if not store.is_file():
+            pytest.skip("only the store of a server of our own can be asked")
+        etcd = Etcd(store.read_text())
+        # Leases are shared by what is written at about the same time, and a little longer for that.
+        assert 3600 <= etcd.lifetime(f"events/{api.namespace}/a") <= 3600 * 1.05
+        etcd.close()
+    else:
+        await clock.advance(3599)
+        assert (await api.silent.get(f"{path}/a")).status == 200
+        await clock.advance(1)
+        assert (await api.silent.get(f"{path}/a")).status == 404

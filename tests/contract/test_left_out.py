@@ -110,6 +110,19 @@ async def _refused(api: Api) -> bool:
     return (await api.silent.post(api.path("configmaps"), probe, dryRun="All")).status == 403
 
 
+@covers("delete", "delete", "success")
+@differs("pods-without-nodes")
+async def test_a_pod_goes_without_its_grace_period(api: Api) -> None:
+    path = api.path("pods")
+    await api.silent.post(path, pod(api, nodeName="nowhere"))
+    deleted = await api.silent.delete(f"{path}/a", gracePeriodSeconds=20)
+    left = await api.silent.get(f"{path}/a")
+    api.note("seconds", [deleted.body["metadata"].get("deletionGracePeriodSeconds"), left.status])
+    # On a real server it stays until the node has seen it off, or somebody says that nobody will.
+    assert left.status == (200 if api.real else 404)
+    await api.silent.delete(f"{path}/a", gracePeriodSeconds=0)
+
+
 @covers("built-in", "create", "refusal")
 @differs("admission-of-pods")
 async def test_a_pod_is_admitted_as_it_is(api: Api) -> None:

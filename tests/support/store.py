@@ -46,7 +46,7 @@ class Etcd:
     def below(self, *prefixes: str, values: bool = False) -> list[Stored]:
         """Everything below some paths, at one moment."""
         operations = [{"request_range": _range(prefix) | {"keys_only": not values}} for prefix in prefixes]
-        answer = self._ask("txn", {"success": operations})
+        answer = self._ask("kv/txn", {"success": operations})
         return [
             Stored(
                 base64.b64decode(entry["key"]).decode().removeprefix(_ROOT),
@@ -66,21 +66,28 @@ class Etcd:
             ),
         ]
         for part in _parts(operations):
-            self._ask("txn", {"success": part})
+            self._ask("kv/txn", {"success": part})
+
+    def lifetime(self, path: str) -> int:
+        """For how many seconds one object is kept from when it was written; 0: for ever."""
+        [entry] = self._ask("kv/range", {"key": _encoded(_ROOT + path)})["kvs"]
+        if "lease" not in entry:
+            return 0
+        return int(self._ask("lease/timetolive", {"ID": entry["lease"]})["grantedTTL"])
 
     def forget(self) -> None:
         """Drop the history before this moment, which an API server does every five minutes."""
-        revision = self._ask("range", {"key": _encoded(_ROOT)})["header"]["revision"]
+        revision = self._ask("kv/range", {"key": _encoded(_ROOT)})["header"]["revision"]
         put = {"key": base64.b64encode(_FORGOTTEN).decode(), "value": base64.b64encode(revision.encode()).decode()}
-        self._ask("compaction", {"revision": revision})
+        self._ask("kv/compaction", {"revision": revision})
         # The API server has copies of its own, and drops those when it reads this.
-        self._ask("txn", {"success": [{"request_put": put}]})
+        self._ask("kv/txn", {"success": [{"request_put": put}]})
 
     def close(self) -> None:
         self._connection.close()
 
     def _ask(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        content = exchange(self._connection, "POST", f"/v3/kv/{method}", orjson.dumps(body), {})
+        content = exchange(self._connection, "POST", f"/v3/{method}", orjson.dumps(body), {})
         found: dict[str, Any] = orjson.loads(content)
         return found
 

@@ -19,6 +19,7 @@ from structlog.testing import capture_logs
 from yarl import URL
 
 from kardinal.localplane import LocalPlane
+from kardinal.localplane.plane import KEEPALIVE_SECONDS
 from tests.localplane.hostile.requests import Hostile, hostile_request
 from tests.localplane.wire import CONFIG_MAPS, Http, config_map, session_for, widget_definition
 
@@ -138,6 +139,23 @@ async def test_a_header_that_comes_byte_by_byte_is_cut_off(
         # What was asked for in whole is answered, whatever comes behind it.
         assert answer.count(b"HTTP/1.1 200 OK") == beginning.count(b"readyz")
     assert (await http.get("/readyz")).status == 200
+
+
+async def test_an_idle_connection_outlasts_the_deadline_of_a_header(
+    plane: LocalPlane, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.localplane.wire.connections.HEADER_SECONDS", 0.2)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", plane.port, ssl=context)
+    for _ in range(2):
+        writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        # Its deadline would have come before this one's.
+        await dribble(plane, b"GET ")
+    writer.transport.abort()
+    # Go keeps idle connections for 90 s, and must be the one to let go.
+    assert KEEPALIVE_SECONDS > 90
 
 
 async def test_a_body_that_comes_byte_by_byte_is_cut_off(
