@@ -1,17 +1,16 @@
 """Write the schemas of the built-in kinds from a real server's OpenAPI: `python -m hack.kube.builtin_schemas`.
 
 A real server is started and asked for the OpenAPI v3 document of every group and version that the local plane
-serves. One file gets what decides how an object is handled: types, formats, enumerations, defaults, required fields,
-how lists and maps merge. The descriptions, which only people read and which are five sixths of the bytes, go into
-another, so that a server which nobody asks to explain anything never opens it.
+serves. What is kept is what decides how an object is handled: types, formats, enumerations, defaults, required fields,
+how lists and maps merge. Descriptions are left out; they are texts of Kubernetes, and five sixths of the bytes.
 
-The results have one schema per line, sorted, so that a change of Kubernetes is a readable diff.
+The result is one schema per line, sorted, so that a change of Kubernetes is a readable diff.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,9 @@ from kardinal.localplane.builtin import BUILTIN_KINDS
 from kardinal.localplane.builtin.definitions import schema_name
 from kardinal.localplane.security import REVIEW_KINDS
 
-__all__ = ["OUTPUT", "published", "write"]
+__all__ = ["OUTPUT", "schemas", "write"]
 
-OUTPUT = Path(__file__).parents[2] / "kardinal" / "localplane" / "builtin"
+OUTPUT = Path(__file__).parents[2] / "kardinal" / "localplane" / "builtin" / "schemas.jsonl"
 PREFIX = "#/components/schemas/"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # Bodies of subresources and of deletions, which belong to no kind of their own.
@@ -32,8 +31,8 @@ EXTRA = (f"{META}DeleteOptions", "io.k8s.api.authentication.v1.TokenRequest", "i
 DROPPED = frozenset({"description", "x-kubernetes-group-version-kind"})
 
 
-def published(ask: Ask) -> dict[str, Any]:
-    """Every schema that the served kinds are made of, by name, as it is published."""
+def schemas(ask: Ask) -> dict[str, Any]:
+    """Every schema that the served kinds are made of, by name."""
     kinds = (*BUILTIN_KINDS, *REVIEW_KINDS)
     documents = {f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}" for kind in kinds}
     known: dict[str, Any] = {}
@@ -42,8 +41,8 @@ def published(ask: Ask) -> dict[str, Any]:
     return _closure([*(schema_name(kind.group, kind.version, kind.kind) for kind in kinds), *EXTRA], known)
 
 
-def write(rows: Mapping[str, bytes], output: Path) -> None:
-    output.write_bytes(b"".join(b"%s %s\n" % (name.encode(), rows[name]) for name in sorted(rows)))
+def write(lines: Iterable[bytes], output: Path) -> None:
+    output.write_bytes(b"".join(line + b"\n" for line in lines))
 
 
 def _closure(roots: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
@@ -52,8 +51,8 @@ def _closure(roots: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = known[name]
-            waiting.extend(_references(known[name]))
+            found[name] = _stripped(known[name])
+            waiting.extend(_references(found[name]))
     return found
 
 
@@ -73,28 +72,18 @@ def _stripped(schema: Any) -> Any:
     return result
 
 
-def _described(schema: Any) -> dict[str, str]:
-    """The description of a schema, under no name, and those of its fields."""
-    described = {"": schema, **schema.get("properties", {})}
-    return {name: field["description"] for name, field in sorted(described.items()) if "description" in field}
-
-
 def _references(schema: Any) -> Iterator[str]:
     if isinstance(schema, dict):
         if isinstance(reference := schema.get("$ref"), str):
             yield reference.removeprefix(PREFIX)
         for value in schema.values():
             yield from _references(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _references(value)
 
 
 def main() -> None:
     with real_server() as ask:
-        found = published(ask)
-    write({name: orjson.dumps(_stripped(schema)) for name, schema in found.items()}, OUTPUT / "schemas.jsonl")
-    write({name: orjson.dumps(_described(schema)) for name, schema in found.items()}, OUTPUT / "descriptions.jsonl")
+        found = schemas(ask)
+    write((name.encode() + b" " + orjson.dumps(found[name]) for name in sorted(found)), OUTPUT)
     print(f"{len(found)} schemas in {OUTPUT}", file=sys.stderr)
 
 

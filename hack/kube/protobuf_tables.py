@@ -64,7 +64,7 @@ def tables(ask: Ask) -> dict[str, str]:
                 if not source.name.startswith(("generated.", "zz_")):
                     structs |= {f"{package}.{name}": body for name, body in _STRUCT.findall(source.read_text())}
     rows: dict[str, str] = {}
-    waiting = list(builtin_schemas.published(ask))
+    waiting = list(builtin_schemas.schemas(ask))
     while waiting:
         name = waiting.pop()
         if name in rows:
@@ -155,7 +155,7 @@ def _package(name: str) -> str:
 def main() -> None:
     with real_server() as ask:
         rows = tables(ask)
-    builtin_schemas.write({name: row.encode() for name, row in rows.items()}, OUTPUT)
+    builtin_schemas.write((f"{name} {rows[name]}".encode() for name in sorted(rows)), OUTPUT)
     print(f"{len(rows)} types in {OUTPUT}", file=sys.stderr)
 
 

@@ -108,10 +108,10 @@ def test_a_schema_keeps_its_fields_and_gets_an_identity() -> None:
 def test_a_pod_template_keeps_the_merge_keys_and_refers_to_metadata() -> None:
     schemas = DOCUMENTS["apps"]["components"]["schemas"]
     template = schemas["io.k8s.api.core.v1.PodTemplateSpec"]["properties"]
-    assert template["metadata"]["default"] == {}
-    assert template["metadata"]["allOf"] == [
-        {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
-    ]
+    assert template["metadata"] == {
+        "default": {},
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],
+    }
     containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
     assert containers["x-kubernetes-list-map-keys"] == ["name"]

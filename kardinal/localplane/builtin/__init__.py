@@ -2,7 +2,7 @@
 
 kinds                           the list of them
 typed                           one kind: its schema, how a document becomes its object, what is refused
-definitions, *.jsonl            what the real server's OpenAPI says of their types (generated)
+definitions, schemas.jsonl      what the real server's OpenAPI says of their types (generated)
 types, types.txt                what Go and protobuf know of the same types (generated)
 decoding                        a document as a value of its type; moments and quantities read themselves
 mismatches                      where a value does not fit its type, and the words for it
@@ -12,14 +12,7 @@ events                          the two spellings of an Event
 """
 
 from kardinal.localplane.builtin.decoding import decode_metadata
-from kardinal.localplane.builtin.definitions import (
-    META,
-    described,
-    descriptions,
-    object_meta,
-    schema_name,
-    with_metadata,
-)
+from kardinal.localplane.builtin.definitions import META, components, object_meta, schema_name, with_metadata
 from kardinal.localplane.builtin.kinds import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.localplane.builtin.preparation import NAMESPACE_FINALIZER
 from kardinal.localplane.builtin.typed import BuiltinType
@@ -34,9 +27,8 @@ __all__ = [
     "BuiltinType",
     "Field",
     "Struct",
+    "components",
     "decode_metadata",
-    "described",
-    "descriptions",
     "object_meta",
     "schema_name",
     "struct",

@@ -1,9 +1,9 @@
 """The schemas of the built-in kinds, as the real server publishes them.
 
 `schemas.jsonl` is generated from a real server's OpenAPI (`make builtins`): types, defaults, enumerations, required
-fields, how lists and maps merge. It holds some four hundred schemas of which a run meets a few dozen: the file is read
-when the server starts, a line is parsed when a kind that needs it is used first. `descriptions.jsonl` has the texts of
-Kubernetes about their fields, for `kubectl explain`, and is read when somebody asks for a document of OpenAPI.
+fields, how lists and maps merge. Server-side apply, strategic merge and `kubectl explain` read it. It holds some three
+hundred schemas of which a run meets a few dozen: the file is read when the server starts, a line is parsed when a kind
+that needs it is used first.
 
 In the file a schema refers to others by `$ref`, which is also how clients are given it; in memory the reference is the
 schema itself, shared by all that refer to it. The trap: JSONSchemaProps refers to itself, so a schema is a graph, to be
@@ -13,7 +13,6 @@ walked along an object and never on its own. Design: local-plane.md 2.3 (built-i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ import orjson
 
 from kardinal.localplane.documents import JsonObject
 
-__all__ = ["META", "components", "described", "descriptions", "object_meta", "schema", "schema_name", "with_metadata"]
+__all__ = ["META", "components", "object_meta", "schema", "schema_name", "with_metadata"]
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _OPAQUE: Final = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
@@ -33,14 +32,14 @@ _PACKAGES: Final = {
 }
 
 
-def _read(file: str) -> dict[str, bytes]:
-    """A file by name, each line unparsed."""
-    text = Path(__file__).with_name(file).read_bytes()
+def _read() -> dict[str, bytes]:
+    """The file by name, each line unparsed."""
+    text = Path(__file__).with_name("schemas.jsonl").read_bytes()
     rows = (line.partition(b" ") for line in text.splitlines())
     return {name.decode(): source for name, _, source in rows}
 
 
-_LINES: Final = _read("schemas.jsonl")
+_LINES: Final = _read()
 _resolved: dict[str, JsonObject] = {}
 
 
@@ -71,25 +70,6 @@ def components(names: Iterable[str]) -> dict[str, JsonObject]:
             found[name] = orjson.loads(_LINES[name])
             waiting.extend(_references(found[name]))
     return found
-
-
-def described(names: Iterable[str]) -> dict[str, JsonObject]:
-    """The same with what people are told of each field, in the words of Kubernetes."""
-    texts = descriptions()
-    found = components(names)
-    for name, one in found.items():
-        for field, text in orjson.loads(texts[name]).items():
-            (one["properties"][field] if field else one)["description"] = text
-    return found
-
-
-@cache
-def descriptions() -> dict[str, bytes]:
-    """The texts by the name of their schema, read when they are wanted first.
-
-    They are three times as large as what a server works by, and of use to `kubectl explain` alone.
-    """
-    return _read("descriptions.jsonl")
 
 
 def object_meta() -> JsonObject:

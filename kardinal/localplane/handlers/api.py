@@ -107,7 +107,7 @@ class Api:
         self._authorize(exchange)
         if request.path in HEALTH_PATHS:
             return web.Response(text="ok")
-        if (answer := await self._information.answer(request)) is not None:
+        if (answer := self._information.answer(request)) is not None:
             if request.method not in {"GET", "HEAD"}:
                 raise statuses.method_not_allowed()
             exchange.verb = "get"

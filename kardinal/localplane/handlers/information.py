@@ -7,7 +7,6 @@ new one.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from dataclasses import dataclass
 import orjson
 from aiohttp import web
 
-from kardinal.localplane.builtin import descriptions
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.handlers import discovery
 from kardinal.localplane.handlers.openapi import document
@@ -55,7 +53,7 @@ class Information:
         self._openapi_documents: dict[str, _Document] = {}
         self._openapi_revision = -1
 
-    async def answer(self, request: web.BaseRequest) -> web.Response | None:
+    def answer(self, request: web.BaseRequest) -> web.Response | None:
         """None when the path speaks of a resource, or of nothing that this server knows."""
         parts = request.path.strip("/").split("/")
         found: JsonObject | None = None
@@ -65,8 +63,6 @@ class Information:
             case ["openapi", "v2"]:
                 return web.Response(body=b"", content_type=_OPENAPI_V2)
             case ["openapi", "v3", *rest]:
-                # The texts are in a file, which is read once.
-                await asyncio.to_thread(descriptions)
                 return self._openapi(request, "/".join(rest))
             case ["api"]:
                 return self._groups(request, core=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kardinal.localplane.builtin import described, schema_name
+from kardinal.localplane.builtin import components, schema_name
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.handlers.operations import operations
 from kardinal.localplane.kinds import Kind
@@ -36,7 +36,7 @@ def document(group: str, version: str, kinds: Sequence[Kind]) -> JsonObject:
         f"{_META}Status": {"type": "object", "description": "The answer to a request that yields no object."},
     }
     known = [_name(kind) for kind in kinds if kind.typed is not None]
-    for name, schema in described([f"{_META}ObjectMeta", f"{_META}DeleteOptions", *known]).items():
+    for name, schema in components([f"{_META}ObjectMeta", f"{_META}DeleteOptions", *known]).items():
         schemas[name] = _referring(schema)
     paths: JsonObject = {}
     for kind in kinds:
