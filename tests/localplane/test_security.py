@@ -163,7 +163,6 @@ async def test_a_certificate_is_replaced_before_it_ends(tmp_path: Path) -> None:
 
 
 async def test_what_few_planes_need_is_imported_when_it_is_needed(tmp_path: Path) -> None:
-    await asyncio.to_thread(Authority.load_or_create, tmp_path)
     program = """
         import asyncio, pathlib, sys
         import kardinal.cli.local

@@ -12,10 +12,13 @@ read a certificate to know.
 from __future__ import annotations
 
 import ssl
+import subprocess
+import sys
 import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from kardinal.localplane.errors import LocalPlaneError
 from kardinal.localplane.security.private import write_private
 from kardinal.runtime.clock import SystemClock
 
@@ -24,6 +27,7 @@ __all__ = ["Authority"]
 SERVER_LIFETIME = timedelta(days=825)
 RENEWAL = timedelta(days=90)
 """So long before its end a certificate is replaced: no plane runs for longer."""
+DEADLINE = 60.0
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 
 
@@ -51,28 +55,25 @@ class Authority:
         """The authority kept in `directory`, made at the first call."""
         path, server = directory / "ca.pem", directory / "server.pem"
         now = SystemClock().now()
-        if not path.exists():
-            write_private(path, _new_authority(now))
-            server.unlink(missing_ok=True)
-        authority = path.read_bytes()
-        if not server.exists() or now > _renewed_at(server):
-            write_private(server, _new_server(authority, now))
-        return cls(authority, server)
+        if not path.exists() or not server.exists() or now > _renewed_at(server):
+            authority, issued = _make(
+                path.read_bytes() if path.exists() else b"", now=now, expires=now + SERVER_LIFETIME
+            )
+            # In this order: a server without its authority is made anew, never one beside another's.
+            write_private(server, issued)
+            write_private(path, authority)
+        return cls(path.read_bytes(), server)
 
 
-def _new_authority(now: datetime) -> bytes:
-    # Most starts make no certificate, and do without the library that could.
-    from kardinal.localplane.security.certificates import new_authority  # noqa: PLC0415
-
-    return new_authority(now)
-
-
-def _new_server(authority: bytes, now: datetime) -> bytes:
-    # As above.
-    from kardinal.localplane.security.certificates import new_server  # noqa: PLC0415
-
-    expires = now + SERVER_LIFETIME
-    return b"%s\n%s" % (expires.isoformat().encode(), new_server(authority, now=now, expires=expires))
+def _make(authority: bytes, *, now: datetime, expires: datetime) -> tuple[bytes, bytes]:
+    """The authority, a new one when it is empty, and what the file of the server holds."""
+    program = Path(__file__).with_name("certificates.py")
+    command = [sys.executable, "-P", str(program), now.isoformat(), expires.isoformat()]
+    done = subprocess.run(command, input=authority, capture_output=True, timeout=DEADLINE, check=False)  # noqa: S603
+    if done.returncode:
+        raise LocalPlaneError(f"no certificate could be made: {done.stderr.decode(errors='replace').strip()}")
+    authority, _, server = done.stdout.rpartition(b"\n\n")
+    return authority + b"\n", b"%s\n%s" % (expires.isoformat().encode(), server)
 
 
 def _renewed_at(server: Path) -> datetime:

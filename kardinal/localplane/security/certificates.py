@@ -1,12 +1,18 @@
-"""Making keys and certificates.
+"""Making keys and certificates: a program of its own, which takes nothing from kardinal.
 
-P-256 throughout: an RSA key would cost 75 ms. Everything is text (PEM), so that only a first start, or one after years,
-has to import the library that makes it, which takes 8 MB and a tenth of a second.
+    python certificates.py NOW EXPIRES
+
+Its input is an authority (key and certificate, PEM), or nothing when one is to be made. Its output is the authority,
+an empty line, and the key and certificate of a server, which it issues. P-256 throughout: an RSA key would cost 75 ms.
+
+It runs at a first start, or one after years. The library that it needs would keep 10 MB of the plane's process for
+as long as that runs.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import sys
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -14,13 +20,17 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["new_authority", "new_server"]
-
 AUTHORITY_LIFETIME = timedelta(days=3650)
 _SKEW = timedelta(days=1)
 
 
-def new_authority(now: datetime) -> bytes:
+def main() -> None:
+    now, expires = map(datetime.fromisoformat, sys.argv[1:])
+    authority = sys.stdin.buffer.read() or _new_authority(now)
+    sys.stdout.buffer.write(b"%s\n%s" % (authority, _new_server(authority, now=now, expires=expires)))
+
+
+def _new_authority(now: datetime) -> bytes:
     """The key and the certificate of an authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kardinal local plane")])
@@ -40,7 +50,7 @@ def new_authority(now: datetime) -> bytes:
     return _pem(key) + certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def new_server(authority: bytes, *, now: datetime, expires: datetime) -> bytes:
+def _new_server(authority: bytes, *, now: datetime, expires: datetime) -> bytes:
     """The key of a server on loopback, and the certificate that an authority issues for it."""
     issuer = x509.load_pem_x509_certificate(authority)
     issuer_key = serialization.load_pem_private_key(authority, password=None)
@@ -94,3 +104,7 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+if __name__ == "__main__":
+    main()
