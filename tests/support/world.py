@@ -45,6 +45,9 @@ from tests.support.target import Target
 
 __all__ = ["World"]
 
+_MOMENT = 0.05
+"""Seconds of real time."""
+
 Running = TypeVar("Running", bound="Program")
 
 KINDS = {
@@ -187,11 +190,24 @@ class World:
             client = await self._connect(stack, identity)
             program = build(client)
             stack.push_async_callback(program.stop)
-            async with asyncio.timeout(REAL_SECONDS):
-                await program.start()
+            await self._start(program)
             stack.callback(self._running.pop, program)
             self._running[program] = stack.pop_all()
         return program
+
+    async def _start(self, program: Program) -> None:
+        starting = asyncio.create_task(program.start())
+        try:
+            async with asyncio.timeout(REAL_SECONDS):
+                while not starting.done():
+                    # Who was turned away waits on a clock that nobody else moves before the program runs.
+                    if any(informer.backing_off for informer in program.manager.informers):
+                        self.clock.advance_to_next_timer()
+                    await asyncio.wait((starting,), timeout=_MOMENT)
+                await starting
+        finally:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
 
     def new_directory(self, purpose: str) -> Path:
         """A path of this world's own, not yet made."""
