@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["config_map", "deployment", "widget_definition"]
+__all__ = ["config_map", "deployment", "widget", "widget_definition"]
 
 JsonObject = dict[str, Any]
 
@@ -60,6 +60,12 @@ def widget_definition(group: str, **version: Any) -> JsonObject:
             ],
         },
     }
+
+
+def widget(group: str, name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:
+    """An object of that kind."""
+    metadata = {"name": name} | ({"labels": labels} if labels else {})
+    return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
 
 
 def deployment(name: str, **spec: Any) -> JsonObject:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,44 +19,20 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from tests.contract.connection import Connection
-from tests.contract.examples import JsonObject, widget_definition
+from tests.contract.examples import JsonObject, widget, widget_definition
 from tests.contract.scope import Scope
 from tests.contract.tape import Exchange, Tape
+from tests.contract.verbs import Answer, Stream, Verbs
 
 __all__ = ["Answer", "Api", "WatchStream"]
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-MERGE = "application/merge-patch+json"
-JSON = "application/json-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
-APPLY = "application/apply-patch+yaml"
 
 _POLL_SECONDS = 0.02
 """Between two questions to a real server, which has others to answer; the local plane needs none."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the server answered."""
-
-    status: int
-    body: Any
-    headers: Any = field(repr=False)
-
-    @property
-    def revision(self) -> str:
-        return str(self.body["metadata"]["resourceVersion"])
-
-    @property
-    def message(self) -> str:
-        return str(self.body["message"])
-
-    @property
-    def causes(self) -> list[tuple[str, str]]:
-        return [(cause["reason"], cause["field"]) for cause in self.body["details"]["causes"]]
-
-
-class WatchStream:
+class WatchStream(Stream):
     """One watch, event by event; only the events that are taken are on the tape."""
 
     def __init__(self, api: Api, path: str, query: dict[str, object], headers: dict[str, str]) -> None:
@@ -76,28 +52,17 @@ class WatchStream:
         for _ in range(3):
             await asyncio.sleep(0)
 
-    async def next(self) -> tuple[str, Any]:
-        """The type and object of the next event."""
-        line = await self.answer.content.readline()
-        assert line, "the watch ended"
-        event = orjson.loads(line)
+    def heard(self, event: JsonObject) -> None:
         self._exchange.answer["events"].append(event)
-        return event["type"], event["object"]
-
-    async def names(self, number: int) -> list[tuple[str, str]]:
-        """Types and names of the next events."""
-        events = [await self.next() for _ in range(number)]
-        return [(kind, found["metadata"]["name"]) for kind, found in events]
 
     async def ended(self) -> bool:
-        """Whether the server ended the watch without another event."""
-        ended = await self.answer.content.readline() == b""
+        ended = await super().ended()
         self._exchange.answer["ended"] = ended
         return ended
 
 
 @dataclass(frozen=True)
-class Api:
+class Api(Verbs):
     """Requests of one identity."""
 
     session: aiohttp.ClientSession
@@ -148,8 +113,7 @@ class Api:
         return widget_definition(self.group, **version)
 
     def widget(self, name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:
-        metadata = {"name": name} | ({"labels": labels} if labels else {})
-        return {"apiVersion": f"{self.group}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+        return widget(self.group, name, labels=labels, **spec)
 
     # Who asks.
 
@@ -229,30 +193,6 @@ class Api:
         """Put on tape what a case derived from silent answers that are too large or too much of one machine."""
         # As JSON, which is what a recording can hold: it knows no tuples.
         self.tape.start(what, body=None, loose=False).answer["body"] = orjson.loads(orjson.dumps(value))
-
-    async def get(self, path: str, **query: Any) -> Answer:
-        return await self("GET", path, **query)
-
-    async def post(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("POST", path, body, **query)
-
-    async def put(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PUT", path, body, **query)
-
-    async def merge(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PATCH", path, body, content_type=MERGE, **query)
-
-    async def json(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PATCH", path, body, content_type=JSON, **query)
-
-    async def strategic(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PATCH", path, body, content_type=STRATEGIC, **query)
-
-    async def apply(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PATCH", path, body, content_type=APPLY, **{"fieldManager": "tester", **query})
-
-    async def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
-        return await self("DELETE", path, body, **query)
 
     def watch(self, path: str, *, headers: dict[str, str] | None = None, **query: object) -> WatchStream:
         return WatchStream(self, path, {"watch": "true", **query}, headers or {})

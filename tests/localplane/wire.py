@@ -1,4 +1,4 @@
-"""A plain HTTP client of the plane, and a small kind to try it on.
+"""A plain HTTP client of the plane, and a small kind to try it on: the requests of the contract suite, without a tape.
 
 These tests look at what is on the wire, below any client of ours.
 """
@@ -9,7 +9,6 @@ import base64
 import io
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +17,31 @@ import orjson
 import yaml
 from yarl import URL
 
-JsonObject = dict[str, Any]
+from tests.contract import examples
+from tests.contract.examples import JsonObject, config_map
+from tests.contract.verbs import Answer, Stream, Verbs
+from tests.contract.wire import DEFINITIONS
 
-WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+__all__ = [
+    "CONFIG_MAPS",
+    "DEFINITIONS",
+    "WIDGETS",
+    "Answer",
+    "Http",
+    "JsonObject",
+    "config_map",
+    "session_for",
+    "until",
+    "widget",
+    "widget_definition",
+]
+
+GROUP = "example.com"
+WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the plane answered."""
-
-    status: int
-    body: Any
-    headers: Any = field(repr=False)
-
-    @property
-    def revision(self) -> str:
-        return str(self.body["metadata"]["resourceVersion"])
-
-
-class WatchStream:
+class WatchStream(Stream):
     """One watch, event by event."""
 
     def __init__(self, session: aiohttp.ClientSession, path: str, query: dict[str, str]) -> None:
@@ -51,24 +54,8 @@ class WatchStream:
     async def __aexit__(self, *exc: object) -> None:
         self.answer.close()
 
-    async def next(self) -> tuple[str, Any]:
-        """The type and object of the next event."""
-        line = await self.answer.content.readline()
-        assert line, "the watch ended"
-        event = orjson.loads(line)
-        return event["type"], event["object"]
 
-    async def names(self, number: int) -> list[tuple[str, str]]:
-        """Types and names of the next events."""
-        events = [await self.next() for _ in range(number)]
-        return [(kind, found["metadata"]["name"]) for kind, found in events]
-
-    async def ended(self) -> bool:
-        """Whether the server ended the watch without another event."""
-        return await self.answer.content.readline() == b""
-
-
-class Http:
+class Http(Verbs):
     """Requests of one identity."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
@@ -94,21 +81,6 @@ class Http:
             content = await answer.read()
             is_json = "json" in answer.headers.get("Content-Type", "")
             return Answer(answer.status, orjson.loads(content) if is_json else content, answer.headers)
-
-    async def get(self, path: str, **query: Any) -> Answer:
-        return await self("GET", path, **query)
-
-    async def post(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("POST", path, body, **query)
-
-    async def put(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PUT", path, body, **query)
-
-    async def merge(self, path: str, body: Any, **query: Any) -> Answer:
-        return await self("PATCH", path, body, content_type="application/merge-patch+json", **query)
-
-    async def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
-        return await self("DELETE", path, body, **query)
 
     def watch(self, path: str, **query: object) -> WatchStream:
         return WatchStream(self.session, path, {"watch": "true", **{key: str(value) for key, value in query.items()}})
@@ -152,60 +124,8 @@ def session_for(kubeconfig: Path, *, token: str | None = None) -> aiohttp.Client
 
 def widget_definition(**version: Any) -> JsonObject:
     """A definition of a small namespaced kind with a status, to try the server on."""
-    schema = {
-        "type": "object",
-        "properties": {
-            "spec": {
-                "type": "object",
-                "properties": {
-                    "size": {"type": "integer", "minimum": 1, "default": 3},
-                    "colour": {"type": "string", "enum": ["red", "green"]},
-                    "parts": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["name"],
-                            "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}},
-                        },
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": ["name"],
-                    },
-                },
-                "x-kubernetes-validations": [
-                    {"rule": "!has(oldSelf.colour) || self.colour == oldSelf.colour", "message": "colour is immutable"}
-                ],
-            },
-            "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
-        },
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": schema},
-                    "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
-                    **version,
-                }
-            ],
-        },
-    }
+    return examples.widget_definition(GROUP, **version)
 
 
 def widget(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:
-    metadata = {"name": name} | ({"labels": labels} if labels else {})
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
-
-
-def config_map(name: str, *, labels: dict[str, str] | None = None, **data: str) -> JsonObject:
-    metadata = {"name": name} | ({"labels": labels} if labels else {})
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return examples.widget(GROUP, name, labels=labels, **spec)
