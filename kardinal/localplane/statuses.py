@@ -20,6 +20,7 @@ __all__ = [
     "conflict",
     "failure",
     "forbidden",
+    "internal_error",
     "invalid",
     "invalid_options",
     "invalid_request",
@@ -125,6 +126,12 @@ def unsupported_media_type(*supported: str) -> StatusError:
     """415, naming what the body may be instead."""
     message = "the body of the request was in an unknown format - accepted media types include: "
     return StatusError(415, "UnsupportedMediaType", message + ", ".join(supported))
+
+
+def internal_error(problem: str) -> StatusError:
+    """What the real server blames itself for."""
+    details = {"causes": [{"message": problem}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {problem}", details=details)
 
 
 def invalid_request(cause: Cause) -> StatusError:

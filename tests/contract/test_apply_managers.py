@@ -182,3 +182,17 @@ async def test_ten_managers_of_updates_are_kept(api: Api) -> None:
     metadata = {"managedFields": entries, "labels": {"l": "1"}}
     answer = await api.merge(f"{path}/a", {"metadata": metadata}, fieldManager="writer")
     assert managers(answer) == ["ancient-changes", *(f"m{number:02}" for number in range(4, 12)), "writer"]
+
+
+@covers("apply", "update", "success")
+async def test_a_claim_of_a_version_that_is_none_ends_the_record_of_a_custom_object(api: Api) -> None:
+    things = await define_things(api)
+    made = await api.post(things, thing(api, colour="red"), fieldManager="one")
+    entry = made.body["metadata"]["managedFields"][0]
+    for version in ("other.io/v1", f"{api.group}/v9"):
+        claimed = {"managedFields": [entry, {**entry, "manager": "two", "apiVersion": version}]}
+        changed = await api.merge(f"{things}/a", {"metadata": claimed}, fieldManager="three")
+        assert managers(changed) == []
+        # From then on nobody owns anything, until an apply begins anew.
+        assert managers(await api.merge(f"{things}/a", {"spec": {"colour": "green"}})) == []
+        await api.silent.merge(f"{things}/a", {"metadata": {"managedFields": [entry]}})

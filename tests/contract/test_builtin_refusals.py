@@ -74,6 +74,7 @@ REFUSED: dict[str, tuple[str, list[tuple[str, Any]]]] = {
         ],
     ),
     "host-aliases": (DEPLOYMENT, [(f"{TEMPLATE}.hostAliases", [{"ip": "here", "hostnames": ["a", "A_b"]}])]),
+    "template-labels": (DEPLOYMENT, [("spec.template.metadata.labels", {"app": "web", "a b": "c d"})]),
     "selector-and-labels": (DEPLOYMENT, [("spec.template.metadata.labels", {"app": "other"})]),
     "no-selector": (DEPLOYMENT, [("spec.selector", ABSENT)]),
     "empty-selector": (DEPLOYMENT, [("spec.selector", {})]),

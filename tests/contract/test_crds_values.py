@@ -57,11 +57,11 @@ async def test_numbers_have_bounds_multiples_and_ranges(api: Api) -> None:
             "flag": BOOLEAN,
         },
         {
-            "whole": [0, 1, 3, 11, 12, "x", 1.5, 2.0, True, None, 20],
+            "whole": [0, 1, 3, 11, 12, "x", 1.5, 2.0, True, None, 20, 1e20, 1e15],
             "between": [1, 10, 5],
             "small": [2147483648, -2147483649, "x", True, 1.5, 2147483647.0],
             "large": [9223372036854775807, "1", 1.5, True],
-            "number": [1, 2, 3, 1.4, 2.6, "x", 2.0],
+            "number": [1, 2, 3, 1.4, 2.6, "x", 2.0, 1e20],
             "tenths": [0.3, 0.35, 1, True],
             "single": [1e39, 1.5, "x", True, 1],
             "double": [1.5, True, "x", 1],

@@ -201,3 +201,42 @@ async def test_nothing_cannot_be_patched(api: Api, verb: str) -> None:
     path = f"{api.path('configmaps')}/a"
     refused = await getattr(api, verb)(path, [] if verb == "json" else {})
     assert (refused.status, refused.body["reason"]) == (404, "NotFound")
+
+
+TYPES: dict[str, Any] = {
+    "no-version": {"apiVersion": None},
+    "empty-version": {"apiVersion": ""},
+    "no-kind": {"kind": None},
+    "neither": {"apiVersion": None, "kind": None},
+    "another-version": {"apiVersion": "other.io/v1"},
+    "another-kind": {"kind": "Other"},
+    "no-text": {"apiVersion": 3},
+}
+
+
+@covers("patch", "patch", "refusal")
+@pytest.mark.parametrize("case", TYPES)
+async def test_a_custom_object_does_not_lose_its_type_to_a_patch(api: Api, case: str) -> None:
+    things = await define_things(api)
+    await api.silent.post(things, thing(api, colour="red"))
+    refused = await api.merge(f"{things}/a", TYPES[case])
+    assert refused.status in (422, 500), refused.body
+
+
+@covers("patch", "patch", "refusal")
+async def test_a_built_in_object_may_lose_its_kind_to_a_patch_and_not_its_version(api: Api) -> None:
+    path = api.path("configmaps", "a")
+    await api.silent.post(api.path("configmaps"), config_map("a", key="value"))
+    for case in ("no-version", "empty-version", "neither"):
+        assert (await api.merge(path, TYPES[case])).status == 400
+    assert (await api.merge(path, TYPES["no-kind"])).status == 200
+    assert (await api.json(path, [{"op": "remove", "path": "/apiVersion"}])).status == 400
+
+
+@covers("patch", "patch", "success")
+async def test_a_strategic_patch_has_no_say_about_the_type(api: Api) -> None:
+    path = api.path("configmaps", "a")
+    await api.silent.post(api.path("configmaps"), config_map("a", key="value"))
+    for case in ("no-version", "no-kind", "another-version", "another-kind"):
+        assert (await api.strategic(path, TYPES[case])).status == 200
+    assert (await api.strategic(path, TYPES["no-text"])).status == 422

@@ -17,5 +17,6 @@ Pure: an object goes in, an object comes out.
 from kardinal.localplane.apply.fieldsets import FieldSet
 from kardinal.localplane.apply.scales import object_record, scale_record, taken_record
 from kardinal.localplane.apply.ssa import Writer, apply, track_update
+from kardinal.localplane.apply.typed import conforms
 
-__all__ = ["FieldSet", "Writer", "apply", "object_record", "scale_record", "taken_record", "track_update"]
+__all__ = ["FieldSet", "Writer", "apply", "conforms", "object_record", "scale_record", "taken_record", "track_update"]

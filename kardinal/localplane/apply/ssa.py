@@ -53,6 +53,7 @@ class Writer:
     """Who writes, through which endpoint, when.
 
     `ignored`: what that endpoint leaves as it is. `versions`: those of the kind; a claim of another one is forgotten.
+    `readable`: those in which a custom object can be read; a claim of another one spoils the whole record.
     `blank`: what is there before anything is said: the structs of a Go type, which nobody adds.
     """
 
@@ -61,6 +62,7 @@ class Writer:
     subresource: str = ""
     ignored: FieldSet = field(default_factory=dict)
     versions: frozenset[str] = frozenset()
+    readable: frozenset[str] = frozenset()
     blank: JsonObject = field(default_factory=dict)
 
     def claim(self, operation: str, api_version: str, fields: FieldSet) -> Claim:
@@ -113,6 +115,8 @@ def track_update(
 ) -> list[JsonObject]:
     """The managedFields after a create, replace or patch that leaves the object as `new`."""
     claims = _base(live, new, by.subresource)
+    if by.readable and any(claim.api_version not in by.readable for claim in claims):
+        return []
     if live is not None and not claims:
         # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
         return []

@@ -13,25 +13,31 @@ import orjson
 
 from kardinal.localplane.apply.elements import NoElement, element
 from kardinal.localplane.apply.fieldsets import FieldSet, shown_step, with_self
-from kardinal.localplane.apply.types import Form, Type
+from kardinal.localplane.apply.types import Form, Type, type_of
+from kardinal.localplane.documents import JsonObject
 
-__all__ = ["NotTyped", "check", "field_set"]
+__all__ = ["NotTyped", "check", "conforms", "field_set"]
 
 
 class NotTyped(ValueError):
     """A value does not fit its type."""
 
 
+def conforms(obj: JsonObject, *, schema: JsonObject | None) -> bool:
+    """Whether an object can be read as one of its type; elements may be there twice."""
+    return _fits(obj, type_of(schema), twins=True)
+
+
 def check(value: Any, declared: Type) -> None:
     """Refuse a configuration that does not fit; only then is it said where."""
-    if _fits(value, declared):
+    if _fits(value, declared, twins=False):
         return
     problems = _problems(value, declared, "")
     if problems:
         raise NotTyped(problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *sorted(problems)]))
 
 
-def _fits(value: Any, declared: Type) -> bool:
+def _fits(value: Any, declared: Type, *, twins: bool) -> bool:
     found = value.__class__
     if value is None or found is _CLASSES.get(declared.scalar):
         return True
@@ -39,28 +45,28 @@ def _fits(value: Any, declared: Type) -> bool:
         case Form.SCALAR:
             return not _scalar_problem(value, declared.scalar)
         case Form.MAP:
-            return found is dict and _map_fits(value, declared)
-    return found is list and _list_fits(value, declared)
+            return found is dict and _map_fits(value, declared, twins=twins)
+    return found is list and _list_fits(value, declared, twins=twins)
 
 
-def _map_fits(value: dict[str, Any], declared: Type) -> bool:
+def _map_fits(value: dict[str, Any], declared: Type, *, twins: bool) -> bool:
     fields, extra = declared.fields, declared.element
     for key, item in value.items():
         child = fields.get(key, extra)
-        if child is None or not _fits(item, child):
+        if child is None or not _fits(item, child, twins=twins):
             return False
     return True
 
 
-def _list_fits(value: list[Any], declared: Type) -> bool:
+def _list_fits(value: list[Any], declared: Type, *, twins: bool) -> bool:
     if not declared.atomic_list:
         try:
-            if len({element(item, declared) for item in value}) < len(value):
+            if len({element(item, declared) for item in value}) < len(value) and not twins:
                 return False
         except NoElement:
             return False
     items = declared.elements
-    return all(_fits(item, items) for item in value)
+    return all(_fits(item, items, twins=twins) for item in value)
 
 
 def _problems(value: Any, declared: Type, path: str) -> list[str]:

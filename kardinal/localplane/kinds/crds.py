@@ -109,6 +109,7 @@ def _kind(document: JsonObject, version: JsonObject, stored: str, readers: Mappi
         categories=tuple(names.get("categories") or ()),
         status="status" in subresources,
         custom=True,
+        readable=frozenset(f"{spec['group']}/{one['name']}" for one in spec["versions"]),
         generation=True,
         unconditional_update=False,
         view=_view(api_version, stored, readers),

@@ -75,7 +75,7 @@ class View:
 class Kind:
     """One kind in one version of its group; `group` is empty for the core group.
 
-    `custom`: brought by a CRD; strategic merge does not exist for it.
+    `custom`: brought by a CRD; strategic merge does not exist for it. `readable`: the versions that the CRD has.
     `generation`: metadata.generation counts its changes; `annotated_generation`: and those of its annotations.
     `unconditional_update`: a PUT may come without a resourceVersion.
     `created_by_update`: a PUT of what is not there creates it.
@@ -101,6 +101,7 @@ class Kind:
     categories: tuple[str, ...] = ()
     status: bool = False
     custom: bool = False
+    readable: frozenset[str] = frozenset()
     generation: bool = False
     annotated_generation: bool = False
     unconditional_update: bool = True

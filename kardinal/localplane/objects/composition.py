@@ -11,12 +11,13 @@ from dataclasses import replace
 import orjson
 
 from kardinal.localplane import statuses
-from kardinal.localplane.apply import FieldSet
+from kardinal.localplane.apply import FieldSet, conforms
 from kardinal.localplane.builtin import BUILTIN_KINDS
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects.revisions import parse_precondition
+from kardinal.localplane.objects.typing import unregistered
 
 __all__ = [
     "check_preconditions",
@@ -41,6 +42,7 @@ __all__ = [
 LEVELS_AROUND = 24
 _BUILT_IN = {(kind.api_version, kind.kind) for kind in BUILTIN_KINDS}
 _DIRECTORIES = {"endpoints": "services/endpoints", "services": "services/specs"}
+_REPORTED = frozenset({"metadata", "status"})
 _ROOT = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 
@@ -103,10 +105,7 @@ def require_type(kind: Kind, document: JsonObject) -> None:
             package = (kind.group or "core").partition(".")[0]
             problem = f"converting ({version}.{found}) to ({package}.{kind.kind}): unknown conversion"
         else:
-            problem = (
-                f'no kind "{found or kind.kind}" is registered for version "{api_version or kind.api_version}" '
-                'in scheme "pkg/runtime/scheme.go:111"'
-            )
+            problem = unregistered(api_version or kind.api_version, found or kind.kind)
         raise statuses.bad_request(
             f'{found or kind.kind} in version "{version}" cannot be handled as a {kind.kind}: {problem}'
         )
@@ -214,15 +213,24 @@ def _metadata_beside_status(kind: Kind, metadata: JsonObject, *, live: JsonObjec
     return kept | {key: live[key] for key in kind.status_keeps if key in live}
 
 
-def claimed(kind: Kind, document: JsonObject, *, said: JsonObject, subresource: str) -> JsonObject:
+def claimed(
+    kind: Kind, document: JsonObject, *, live: JsonObject, said: JsonObject, subresource: str
+) -> JsonObject | None:
     """What an update is taken to have written: through /status also root fields it could not change.
 
-    The endpoint of a custom kind ignores spec and metadata only; the real server claims the rest, and so do we.
+    The endpoint of a custom kind ignores spec and metadata only; the real server claims the rest, and so do we. It also
+    reads all that was sent: when that is no object of the kind, the record of who owns what is lost.
     """
-    if subresource != "status" or not kind.custom or said.keys() <= _ROOT >= document.keys():
+    if subresource != "status" or not kind.custom:
+        return document
+    beside, known = ({key: one[key] for key in one if key not in _REPORTED} for one in (said, live))
+    if same(beside, known):
         return document
     if kind.validator is not None:
         said = kind.validator.filled(said)
+    if not conforms(said, schema=kind.schema):
+        document["metadata"]["managedFields"] = []
+        return None
     kept = {key: value for key, value in document.items() if key in _ROOT}
     return kept | {key: value for key, value in said.items() if key not in _ROOT}
 

@@ -176,7 +176,7 @@ class Objects:
         """PATCH: what `modify` makes of the live object. When that is none, `shown` is the patch to complain of."""
         entry = self._live(kind, namespace=namespace, name=name)
         patched = modify(viewed(kind, entry.decode()))
-        source = Source(kind, options.validation, options.faults, shown=patched if shown is None else shown)
+        source = Source(kind, options.validation, options.faults, shown=patched if shown is None else shown, name=name)
         document, source = source.read(patched)
         return self._update(kind, entry, document, subresource=subresource, options=options, source=source)
 
@@ -259,7 +259,7 @@ class Objects:
         document, warnings = self._shaped(kind, document, old=live, source=source, subresource=subresource)
         # What the real server puts back on every other write is what this one is about.
         before = live | {"spec": document["spec"]} if subresource == "finalize" else live
-        spoken = None if said is None else claimed(kind, document, said=said, subresource=subresource)
+        spoken = said and claimed(kind, document, live=live, said=said, subresource=subresource)
         with statuses.warning(*warnings):
             self._track(kind, document, live=live, subresource=subresource, options=options, said=spoken)
             self._admit(kind, document, old=before, subresource=subresource, options=options, source=source)
@@ -300,7 +300,7 @@ class Objects:
         ignored = ignored_fields(kind, subresource=subresource)
         versions = frozenset() if kind.custom or kind.view is not None else frozenset({kind.api_version})
         blank = {} if kind.typed is None else kind.typed.blank
-        return Writer(options.manager, self._clock.now(), subresource, ignored, versions, blank)
+        return Writer(options.manager, self._clock.now(), subresource, ignored, versions, kind.readable, blank)
 
     def _shaped(
         self, kind: Kind, document: JsonObject, *, old: JsonObject | None, source: Source, subresource: str = ""

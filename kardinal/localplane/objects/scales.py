@@ -40,9 +40,7 @@ def scale_of(kind: Kind, document: JsonObject) -> JsonObject:
     wanted = _value(document, paths.replicas)
     if wanted is None and kind.custom:
         told = f'the spec replicas field "{paths.replicas}" does not exist'
-        raise StatusError(
-            500, "InternalError", f"Internal error occurred: {told}", details={"causes": [{"message": told}]}
-        )
+        raise statuses.internal_error(told)
     status: JsonObject = {"replicas": _value(document, paths.status_replicas) or 0}
     selector = _value(document, paths.selector) if paths.selector else None
     if selector:

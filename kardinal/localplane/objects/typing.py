@@ -20,7 +20,7 @@ from kardinal.localplane.errors import Cause, StatusError, Unreadable
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.metadata import METADATA_FIELDS
 
-__all__ = ["Source", "unknown_fields"]
+__all__ = ["Source", "unknown_fields", "unregistered"]
 
 _NO_OBJECT = (
     "json: cannot unmarshal array into Go value of type "
@@ -36,6 +36,7 @@ class Source:
 
     `faults` are what was found so far: fields that its kind does not have, fields that a body repeats.
     `applied`: an apply made it, which leaves nulls where something lost all its content.
+    `name`: of the object, as the URL has it.
     `emptied`: fields that were given as empty maps, which no object of a type keeps.
     """
 
@@ -44,6 +45,7 @@ class Source:
     faults: tuple[str, ...] = ()
     shown: Any = None
     applied: bool = False
+    name: str = ""
     emptied: JsonObject = field(default_factory=dict)
 
     @property
@@ -56,6 +58,8 @@ class Source:
         if not isinstance(document, dict):
             # Only a JSON patch makes another thing of an object, and then a list.
             raise self._refusal(f"couldn't get version/kind; json parse error: {_NO_OBJECT}")
+        if self.shown is not None:
+            document = self._typed_again(document)
         try:
             read, unknown = self._decoded(document)
         except Unreadable as error:
@@ -68,6 +72,40 @@ class Source:
         if self.kind.typed is not None:
             found.judge()
         return read, found
+
+    def _typed_again(self, document: JsonObject) -> JsonObject:
+        """The document under the type of the URL, of which a patch may have made another or none."""
+        kind = self.kind
+        own = {"apiVersion": kind.api_version, "kind": kind.kind}
+        if self._converted:
+            return document | {key: said for key, said in own.items() if isinstance(document.get(key, ""), str | None)}
+        for key in own:
+            value = document.get(key)
+            if value is not None and not isinstance(value, str):
+                problem = f"json: cannot unmarshal {JSON_NAMES[type(value)]} into Go struct field .{key} of type string"
+                raise self._refusal(f"couldn't get version/kind; json parse error: {problem}")
+        version, found = document.get("apiVersion") or "", document.get("kind") or ""
+        if not kind.custom:
+            if not version:
+                # What has no version is read as a type without any field.
+                lost = replace(self, faults=unknown_fields(sorted(document.keys() - own.keys())))
+                with statuses.warning(*lost.judge()):
+                    raise statuses.bad_request(
+                        f"the name of the object ({self.name} based on URL) was undeterminable: name must be provided"
+                    )
+            if version != kind.api_version or found not in ("", kind.kind):
+                raise self._refusal(unregistered(version, found or kind.kind))
+        elif not found:
+            text = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).decode()
+            raise self._refusal(f"Object 'Kind' is missing in '{text}'")
+        elif not version:
+            problem = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+            raise statuses.internal_error(problem)
+        elif version != kind.api_version:
+            cause = Cause("FieldValueInvalid", "apiVersion", f'Invalid value: "{version}": must be {kind.api_version}')
+            group = version.rpartition("/")[0]
+            raise statuses.invalid(replace(kind, group=group), _name(document), [cause])
+        return document
 
     def judge(self, *more: str) -> tuple[str, ...]:
         """What to warn of for fields that were dropped or repeated; refuses them when asked to be strict."""
@@ -98,7 +136,8 @@ class Source:
             return statuses.bad_request(
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {detail}'
             )
-        text = self.shown if isinstance(self.shown, str) else orjson.dumps(self.shown).decode()
+        option = orjson.OPT_SORT_KEYS if kind.custom else None
+        text = self.shown if isinstance(self.shown, str) else orjson.dumps(self.shown, option=option).decode()
         message = f"Invalid value: {orjson.dumps(text).decode()}: {detail}"
         return statuses.invalid_request(Cause("FieldValueInvalid", "patch", message))
 
@@ -111,6 +150,16 @@ def _embedded_metadata(metadata: Any) -> JsonObject:
         raise Unreadable(f"json: cannot unmarshal {JSON_NAMES[type(metadata)]} into Go value of type v1.ObjectMeta")
     decoded, _ = decode_metadata(metadata)
     return decoded | {key: value for key, value in metadata.items() if key not in METADATA_FIELDS}
+
+
+def _name(document: JsonObject) -> str:
+    metadata = document.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+def unregistered(api_version: str, kind: str) -> str:
+    """The words for a type that nobody knows."""
+    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
 def unknown_fields(paths: Iterable[str]) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ _NAMES: Final[dict[type, str]] = {
 }
 _FORMS: Final[dict[type, str]] = {int: "int64", float: "float64"}
 _NO_PAST: Final = Correlation()
+_LARGEST_INTEGER: Final = 2**53 - 1
+"""Beyond it a number with a decimal point counts as none without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Judge:
         if found in types:
             return True
         if kind is float:
-            return "integer" in types and value.is_integer()
+            return "integer" in types and value.is_integer() and abs(value) <= _LARGEST_INTEGER
         return kind is int and ("number" in types or self.format == "int64")
 
     def _judge_items(self, value: list[Any], old: Any, path: str, causes: list[Cause]) -> int:

@@ -87,7 +87,7 @@ class Shape:
         return shape.shaped(item, path, report)
 
 
-_LARGE: Final = 1e21
+_LARGE: Final = 2.0**63
 _NOTHING: Final = Shape()
 
 

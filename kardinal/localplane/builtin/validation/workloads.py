@@ -12,6 +12,7 @@ from kardinal.localplane.builtin.validation.faults import (
     immutable,
     in_go,
     invalid,
+    label_faults,
     matches,
     non_negative,
     one_of,
@@ -60,6 +61,7 @@ def _selected(spec: JsonObject, *, empty: str, needed: bool = True) -> Iterator[
 
 def _template(spec: JsonObject) -> Iterator[Cause]:
     """A template whose pods are restarted for ever."""
+    yield from label_faults(f"{_TEMPLATE}.labels", spec["template"]["metadata"].get("labels", {}))
     yield from pod_spec(spec["template"]["spec"], f"{_TEMPLATE}.spec")
     policy = spec["template"]["spec"]["restartPolicy"]
     if policy in ("OnFailure", "Never"):
