@@ -38,8 +38,6 @@ _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 _BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
 """Where those built-in kinds are that programs watch, and what rollouts are read off."""
 
-_MAKERS = ("deployments/", "replicasets/")
-
 _RESTLESS = ("leases/", "masterleases/", "minions/", "ranges/", "peerserverleases/")
 """What moves by itself and belongs to no test."""
 
@@ -111,9 +109,14 @@ class RealServer:
         changed = [
             one for path, one in self._start.items() if not path.startswith(_RESTLESS) and now.get(path) != one.revision
         ]
-        # Who makes pods goes before its pods, or it would make others in their place.
-        gone = sorted(now.keys() - self._start.keys(), key=lambda path: (not path.startswith(_MAKERS), path))
-        self._store.write(delete=gone, put=changed)
+        gone = now.keys() - self._start.keys()
+        known = {_folder(path) for path in self._start}
+        self._store.write(
+            # At once, or controllers would put others in the place of what goes first.
+            clear=sorted({_folder(path) for path in gone} - known),
+            delete=sorted(path for path in gone if _folder(path) in known),
+            put=changed,
+        )
         for one in self._store.below(*(one.path for one in changed), values=True) if changed else ():
             self._start[one.path] = one
         self.audit.begin()
@@ -150,6 +153,10 @@ class RealServer:
         }
         text: str = yaml.safe_dump(document, sort_keys=False)
         return text
+
+
+def _folder(path: str) -> str:
+    return path.partition("/")[0] + "/"
 
 
 def _prefix(resource: ResourceType, namespace: str | None) -> str:

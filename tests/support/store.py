@@ -57,8 +57,10 @@ class Etcd:
             for entry in response["response_range"].get("kvs", ())
         ]
 
-    def write(self, *, delete: Sequence[str] = (), put: Sequence[Stored] = ()) -> None:
+    def write(self, *, clear: Sequence[str] = (), delete: Sequence[str] = (), put: Sequence[Stored] = ()) -> None:
+        """Remove what is below the paths `clear` and at the paths `delete`, and store; some hundred things at once."""
         operations: list[dict[str, Any]] = [
+            *({"request_delete_range": _range(prefix)} for prefix in clear),
             *({"request_delete_range": {"key": _encoded(_ROOT + path)}} for path in delete),
             *(
                 {"request_put": {"key": _encoded(_ROOT + one.path), "value": base64.b64encode(one.value).decode()}}
