@@ -273,6 +273,33 @@ async def test_a_collection_is_deleted_by_selector(api: Api) -> None:
     assert (await api.delete(path, fieldSelector="colour=red")).status == 400
 
 
+@covers("delete", "deletecollection", "refusal")
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"gracePeriodSeconds": "0"},
+        {"gracePeriodSeconds": "30"},
+        {"gracePeriodSeconds": "-1"},
+        {"gracePeriodSeconds": "soon"},
+        {"propagationPolicy": "Slowly"},
+        {"propagationPolicy": "Orphan", "orphanDependents": "true"},
+        {"limit": "1"},
+        {"fieldSelector": "data.k=v"},
+        {"labelSelector": "a in ("},
+    ],
+    ids=lambda query: "-".join(f"{key}={value}" for key, value in query.items()),
+)
+async def test_the_options_of_a_deletion_of_all_are_those_of_one(api: Api, query: dict[str, str]) -> None:
+    await api.define(api.widgets())
+    for path, obj in ((api.path("configmaps"), config_map), (api.path("widgets", group=api.group), api.widget)):
+        for name in ("a", "b"):
+            await api.silent.post(path, obj(name))
+        answer = await api.delete(path, **query)
+        assert answer.status in {200, 400, 422}
+        left = await api.silent.get(path)
+        api.note("left", sorted(item["metadata"]["name"] for item in left.body["items"]))
+
+
 @covers("delete", "deletecollection", "success")
 async def test_a_custom_collection_is_deleted_and_what_is_held_is_marked(api: Api) -> None:
     await api.define(api.widgets())

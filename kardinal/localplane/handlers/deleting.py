@@ -1,7 +1,7 @@
 """delete and deletecollection.
 
-A collection is deleted as it was listed, one object at a time, with a breath in between: what is created meanwhile
-stays, and what goes meanwhile is gone already.
+A collection is deleted as it is listed, up to a limit if there is one, and one object at a time, with a breath in
+between: what is created meanwhile stays, and what goes meanwhile is gone already.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kardinal.localplane import statuses
 from kardinal.localplane.errors import StatusError
 from kardinal.localplane.handlers.parameters import deletion_options
 from kardinal.localplane.handlers.reading import renderer_for, selector_for
-from kardinal.localplane.objects import Deleted, Deletion, Lists
+from kardinal.localplane.objects import Deleted, Deletion, Lists, parse_list_options
 from kardinal.localplane.storage import Store
 from kardinal.localplane.wire import Exchange, Form, Target, json_response
 from kardinal.runtime.clock import Clock
@@ -38,11 +38,11 @@ class Deleting:
         if target.name:
             deleted = self._deletion.delete(target.kind, namespace=target.namespace, name=target.name, options=options)
             return self._deleted(exchange, target, deleted, accepted=options.accepted)
-        entries = list(self._lists.select(target.kind, selector_for(exchange, target)))
-        metadata = {"resourceVersion": str(self._store.committed.revision)}
+        chunk = await self._lists.read(target.kind, selector_for(exchange, target), parse_list_options(exchange.query))
+        metadata = chunk.metadata
         if target.kind.custom and exchange.representation.form is Form.OBJECT:
-            metadata["continue"] = ""
-        for number, entry in enumerate(entries, start=1):
+            metadata.setdefault("continue", "")
+        for number, entry in enumerate(chunk.entries, start=1):
             try:
                 self._deletion.delete(target.kind, namespace=entry.namespace, name=entry.name, options=options)
             except StatusError as error:
@@ -52,7 +52,7 @@ class Deleting:
                 await self._store.settled()
                 await asyncio.sleep(0)
         renderer = renderer_for(exchange, target, clock=self._clock)
-        return json_response(b"".join([piece async for piece in renderer.list(entries, metadata=metadata)]))
+        return json_response(b"".join([piece async for piece in renderer.list(chunk.entries, metadata=metadata)]))
 
     def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted, *, accepted: bool) -> web.Response:
         entry = deleted.entry
