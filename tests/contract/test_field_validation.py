@@ -53,6 +53,21 @@ async def test_what_a_body_repeats_is_told_as_asked(api: Api, validation: str) -
     assert answer.status == (400 if validation == "Strict" else 201)
 
 
+@covers("field-validation", "create", "success")
+async def test_what_is_an_object_both_times_is_laid_over_one_another(api: Api) -> None:
+    body = (
+        b'{"metadata":{"name":"a"},"spec":{"clusterIP":"None","ports":[{"name":"a","port":1},{"name":"b","port":2}],'
+        b'"ports":[{"port":3}]},"spec":{"selector":{"a":"b"},"selector":{"c":"d"}},"spec":null}'
+    )
+    created = await api.post(api.path("services"), body)
+    assert created.body["spec"]["ports"][0]["name"] == "a"
+    assert created.body["spec"]["selector"] == {"a": "b", "c": "d"}
+    body = b'{"metadata":{"name":"b"},"data":{"a":"1"},"data":{"b":"2"},"binaryData":{"c":""},"binaryData":null}'
+    created = await api.post(api.path("configmaps"), body)
+    assert created.body["data"] == {"a": "1", "b": "2"}
+    assert "binaryData" not in created.body
+
+
 @covers("field-validation", "create", "refusal")
 @pytest.mark.parametrize("validation", ASKED)
 async def test_yaml_is_held_to_the_same(api: Api, validation: str) -> None:

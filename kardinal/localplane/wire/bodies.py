@@ -20,7 +20,13 @@ from kardinal.localplane.documents import JSON_NAMES, JsonObject
 from kardinal.localplane.errors import MalformedYaml, StatusError, UnsupportedProtobuf
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.statuses import bad_request, too_large, unsupported_media_type
-from kardinal.localplane.wire.json_text import MalformedJson, NumberOutOfRange, decode_json, duplicate_fields
+from kardinal.localplane.wire.json_text import (
+    MalformedJson,
+    NumberOutOfRange,
+    decode_json,
+    decode_merged,
+    duplicate_fields,
+)
 from kardinal.localplane.wire.negotiation import JSON, PROTOBUF, YAML
 from kardinal.localplane.wire.protobuf import decode
 
@@ -142,6 +148,8 @@ async def _decode(body: bytes, media_type: str, *, name: str, described: Kind | 
             document = decode_json(body)
             repeated = duplicate_fields(body.strip(), document)
             strict = [f"duplicate field {orjson.dumps(path).decode()}" for path in repeated]
+            if repeated and (described is None or described.typed is not None):
+                document = decode_merged(body)
         elif media_type == YAML:
             document, told = await asyncio.to_thread(_decode_yaml, body)
             strict = [told] if told else []

@@ -21,7 +21,7 @@ import orjson
 
 from kardinal.localplane.errors import LocalPlaneError
 
-__all__ = ["MalformedJson", "NumberOutOfRange", "decode_json", "duplicate_fields"]
+__all__ = ["MalformedJson", "NumberOutOfRange", "decode_json", "decode_merged", "duplicate_fields"]
 
 DUPLICATES_TOLD = 100
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
@@ -30,6 +30,7 @@ _ESCAPES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_STRUCTS = ("metadata", "spec", "status")
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _QUOTED = {"'": r"'\''", "\a": r"'\a'", "\b": r"'\b'", "\f": r"'\f'", "\n": r"'\n'", "\r": r"'\r'", "\t": r"'\t'"}
 _EARLY_END = "unexpected end of JSON input"
@@ -56,6 +57,12 @@ def decode_json(body: bytes) -> Any:
     return _with_floats(document) if _LONG_NUMBER.search(body) else document
 
 
+def decode_merged(body: bytes) -> Any:
+    """The document of a body in which keys stand twice, as a Go type reads it: one value over the other."""
+    document = json.loads(_repaired(body), object_pairs_hook=_merged, parse_int=_integer)
+    return _with_floats(document)
+
+
 def duplicate_fields(body: bytes, document: Any) -> tuple[str, ...]:
     """The paths of keys that stand more than once in their object, in the order of the text."""
     if len(orjson.dumps(document)) == len(body):
@@ -66,6 +73,25 @@ def duplicate_fields(body: bytes, document: Any) -> tuple[str, ...]:
         if len(found) == DUPLICATES_TOLD:
             break
     return tuple(found)
+
+
+def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key not in found:
+            found[key] = value
+        elif value is not None or key not in _STRUCTS:
+            # To a struct that is there null says nothing.
+            found[key] = _over(found[key], value)
+    return found
+
+
+def _over(old: Any, new: Any) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _merged([*old.items(), *new.items()])
+    if isinstance(old, list) and isinstance(new, list):
+        return [*map(_over, old, new), *new[len(old) :]]
+    return new
 
 
 def _duplicates(value: Any, path: str) -> Iterator[str]:
