@@ -21,14 +21,14 @@ async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_s
     await world.apply(namespace("other"), held)
     await world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}})
     labels = {"metadata": {"labels": {"touched": "yes"}}}
-    await world.client.patch(NAMESPACE, "default", None, labels, kind=PatchType.MERGE)
+    await world.client.patch(NAMESPACE, "platform-policies", None, labels, kind=PatchType.MERGE)
     await world.delete(BUNDLE, "held")
     assert world.audit.writes > 0
 
     real_server.reset()
 
     assert {obj["metadata"]["name"] for obj in await world.objects(NAMESPACE)} == before
-    assert "touched" not in (await world.get(NAMESPACE, "default"))["metadata"]["labels"]
+    assert "touched" not in (await world.get(NAMESPACE, "platform-policies"))["metadata"]["labels"]
     assert await world.objects(BUNDLE) == await world.objects(CONFIG_MAP, "other") == []
     assert world.audit.writes == 0
 

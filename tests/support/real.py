@@ -25,7 +25,7 @@ from tests.support.administrator import Administrator
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
 from tests.support.objects import namespace
 from tests.support.requests import FollowedLog
-from tests.support.rollouts import WORKLOADS, Rollouts
+from tests.support.rollouts import WORKLOADS, Rollouts, hear_of_everything
 from tests.support.store import Etcd
 
 __all__ = ["RealServer"]
@@ -105,6 +105,14 @@ class RealServer:
 
     def reset(self) -> None:
         """Put everything back to how it was before the first test."""
+        if any(path.startswith(WORKLOADS) for path in self._put_back()):
+            hear_of_everything(self._administrator)
+            self._put_back()
+        self.audit.begin()
+        self._looked = _NEVER
+
+    def _put_back(self) -> Collection[str]:
+        """Restore the store; returns where there was something that had to go."""
         now = {one.path: one.revision for one in self._store.below("") if not one.path.startswith(_RESTLESS)}
         changed = [
             one for path, one in self._start.items() if not path.startswith(_RESTLESS) and now.get(path) != one.revision
@@ -119,8 +127,7 @@ class RealServer:
         )
         for one in self._store.below(*(one.path for one in changed), values=True) if changed else ():
             self._start[one.path] = one
-        self.audit.begin()
-        self._looked = _NEVER
+        return gone
 
     def release(self) -> None:
         """Close what was opened for a test; the next request opens it again."""

@@ -9,13 +9,14 @@ every kind first, a tenth of a second on a bad day. What the cache says counts o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kardinal.api import DEPLOYMENT, ResourceType
 from tests.support.administrator import Administrator
 
-__all__ = ["WORKLOADS", "Rollouts"]
+__all__ = ["WORKLOADS", "Rollouts", "hear_of_everything"]
 
 JsonObject = dict[str, Any]
 
@@ -23,6 +24,8 @@ WORKLOADS = ("deployments/", "pods/")
 """Where the store has what a rollout is judged from."""
 
 _POD = ResourceType("", "v1", "Pod", "pods")
+_LOOK_AGAIN = 0.01
+"""Seconds."""
 _STUCK = {"ErrImagePull", "ImagePullBackOff"}
 
 
@@ -44,6 +47,25 @@ class Rollouts:
             self._judged = stored
             self._under_way = [_described(each) for each in deployments if not _rolled_out(each, pods)]
         return self._under_way
+
+
+def hear_of_everything(administrator: Administrator) -> None:
+    """Return when the deployment controller knows what was stored until now, in particular what is gone.
+
+    One that does not would make the pods of a Deployment that was removed behind its back. It hears of Deployments in
+    the order in which they changed, so when it has seen a new one, it has seen everything before; that one is left.
+    """
+    metadata = {"name": "heard", "namespace": "default"}
+    labels = {"matchLabels": {"app": "heard"}}
+    template = {
+        "metadata": {"labels": labels["matchLabels"]},
+        "spec": {"containers": [{"name": "none", "image": "none"}]},
+    }
+    document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    administrator.apply(DEPLOYMENT, document | {"spec": {"replicas": 0, "selector": labels, "template": template}})
+    path = DEPLOYMENT.path(namespace=metadata["namespace"], name=metadata["name"])
+    while "observedGeneration" not in administrator.get(path).get("status", {}):
+        time.sleep(_LOOK_AGAIN)
 
 
 def _revisions(resource: ResourceType, objects: Iterable[JsonObject]) -> dict[str, int]:
