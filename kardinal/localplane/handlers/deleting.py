@@ -16,7 +16,7 @@ from kardinal.localplane.handlers.parameters import deletion_options
 from kardinal.localplane.handlers.reading import renderer_for, selector_for
 from kardinal.localplane.objects import Deleted, Deletion, Lists, parse_list_options
 from kardinal.localplane.storage import Store
-from kardinal.localplane.wire import Exchange, Form, Target, json_response
+from kardinal.localplane.wire import Exchange, Target, json_response
 from kardinal.runtime.clock import Clock
 
 __all__ = ["Deleting"]
@@ -39,9 +39,6 @@ class Deleting:
             deleted = self._deletion.delete(target.kind, namespace=target.namespace, name=target.name, options=options)
             return self._deleted(exchange, target, deleted, accepted=options.accepted)
         chunk = await self._lists.read(target.kind, selector_for(exchange, target), parse_list_options(exchange.query))
-        metadata = chunk.metadata
-        if target.kind.custom and exchange.representation.form is Form.OBJECT:
-            metadata.setdefault("continue", "")
         for number, entry in enumerate(chunk.entries, start=1):
             try:
                 self._deletion.delete(target.kind, namespace=entry.namespace, name=entry.name, options=options)
@@ -52,7 +49,7 @@ class Deleting:
                 await self._store.settled()
                 await asyncio.sleep(0)
         renderer = renderer_for(exchange, target, clock=self._clock)
-        return json_response(b"".join([piece async for piece in renderer.list(chunk.entries, metadata=metadata)]))
+        return json_response(b"".join([piece async for piece in renderer.list(chunk.entries, metadata=chunk.metadata)]))
 
     def _deleted(self, exchange: Exchange, target: Target, deleted: Deleted, *, accepted: bool) -> web.Response:
         entry = deleted.entry
