@@ -73,6 +73,15 @@ def test_a_null_for_a_required_field_counts_as_absent() -> None:
     ]
 
 
+@pytest.mark.parametrize("schema", [{"type": "number"}, {"x-kubernetes-preserve-unknown-fields": True}])
+def test_a_whole_number_is_stored_without_its_point(schema: dict[str, Any]) -> None:
+    stored = process(fields(size=schema), {"size": 2.0}).object["spec"]["size"]
+    assert type(stored) is int
+    assert stored == 2
+    huge = process(fields(size=schema), {"size": 1e20}).object["spec"]["size"]
+    assert type(huge) is float
+
+
 @pytest.mark.parametrize(
     ("schema", "value"),
     [

@@ -66,6 +66,7 @@ class Shape:
             shape = fields.get(key, additional)
             if shape is None:
                 if self.preserve:
+                    report.doubles = report.doubles or _has_doubles(item)
                     result[key] = item
                 else:
                     report.unknown.append((path, key))
@@ -78,8 +79,11 @@ class Shape:
 
     def _item(self, item: Any, path: Path, report: Report) -> Any:
         shape = self.items
+        if shape is None and self.preserve:
+            report.doubles = report.doubles or _has_doubles(item)
+            return item
         if shape is None:
-            return item if self.preserve else _NOTHING.shaped(item, path, report)
+            return _NOTHING.shaped(item, path, report)
         if item is None and not shape.nullable:
             return shape.shaped(shape.default, path, report)
         if self.preserve and not shape.preserve:
@@ -96,6 +100,13 @@ def _lenient(shape: Shape) -> Shape:
     return Shape(
         shape.fields, shape.additional, shape.items, shape.kept, True, shape.nullable, shape.default, shape.defaults
     )
+
+
+def _has_doubles(value: Any) -> bool:
+    found = value.__class__
+    if found is dict:
+        return any(map(_has_doubles, value.values()))
+    return any(map(_has_doubles, value)) if found is list else found is float
 
 
 def with_whole_numbers(value: Any) -> Any:
