@@ -15,6 +15,7 @@ from typing import Any
 
 from kardinal.api import DEPLOYMENT, ResourceType
 from tests.support.administrator import Administrator
+from tests.support.settle import difference
 
 __all__ = ["WORKLOADS", "Rollouts", "hear_of_everything"]
 
@@ -42,8 +43,9 @@ class Rollouts:
         if stored != self._judged:
             deployments = self._administrator.cached(DEPLOYMENT)
             pods = self._administrator.cached(_POD)
-            if _revisions(DEPLOYMENT, deployments) | _revisions(_POD, pods) != stored:
-                return ["the API server has yet to hear of its own Deployments and pods"]
+            served = _revisions(DEPLOYMENT, deployments) | _revisions(_POD, pods)
+            if behind := [f"the API server's cache: {line}" for line in difference(served, stored)]:
+                return behind
             self._judged = stored
             self._under_way = [_described(each) for each in deployments if not _rolled_out(each, pods)]
         return self._under_way

@@ -23,7 +23,7 @@ import pytest
 
 from tests.support.clock import VirtualClock
 
-__all__ = ["REAL_SECONDS", "CountingExecutor", "RestingWorld", "run_until", "settle"]
+__all__ = ["REAL_SECONDS", "CountingExecutor", "RestingWorld", "difference", "run_until", "settle", "table"]
 
 
 Answer = TypeVar("Answer")
@@ -121,8 +121,8 @@ def source_of(condition: Callable[..., Any]) -> str:
     return inspect.getsource(condition).strip() if inspect.isfunction(condition) else repr(condition)
 
 
-def difference(held: Mapping[Any, str], served: Mapping[Any, str]) -> Iterable[str]:
-    """How an informer's objects differ from the server's, by name."""
+def difference(held: Mapping[Any, object], served: Mapping[Any, object]) -> Iterable[str]:
+    """How the revisions somebody holds differ from the server's, by name."""
     for key in sorted(held.keys() | served.keys(), key=str):
         if held.get(key) != served.get(key):
             yield f"{key}: holds {held.get(key, 'nothing')}, the server has {served.get(key, 'nothing')}"
