@@ -25,7 +25,7 @@ test-kube: assets ## run the contract, controller and end-to-end tests on a real
 test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
 	$(BIN)/pytest --kubectl=all tests/contract
 
-soak: assets ## hours: hundreds of kills, thousands of hostile requests and fuzzed sequences, behaviours deleted
+soak: assets ## an hour: hundreds of kills, thousands of hostile requests and fuzzed sequences, behaviours deleted
 	$(BIN)/pytest --soak --timeout=0 tests/localplane/baddays tests/localplane/hostile
 	$(BIN)/python -m tests.contract.fuzz --sequences 5000 --patience 20
 	$(BIN)/python -m hack.mutations

@@ -24,7 +24,7 @@ from kardinal.localplane.wire.negotiation import Form, Representation
 __all__ = ["Renderer"]
 
 # Objects are copied; what has to be taken apart comes in smaller portions.
-PORTIONS = {Form.OBJECT: 250, Form.METADATA_LIST: 100, Form.TABLE: 50}
+PORTIONS = {Form.OBJECT: 250, Form.METADATA_LIST: 100, Form.TABLE: 20}
 
 
 class Renderer:
