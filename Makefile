@@ -6,6 +6,9 @@ LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
 CODE := kardinal kardinal_agent kardinal_controller tests hack
 
+# Tests start hundreds of processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane soak
 

@@ -200,3 +200,14 @@ async def test_a_dry_run_shows_what_an_apply_would_do(api: Api) -> None:
     changed = await api.apply(path, config_map("a", key="2"), dryRun="All")
     assert changed.body["data"] == {"key": "2"}
     assert (await api.get(path)).body["data"] == {"key": "1"}
+
+
+@covers("apply", "apply", "success")
+@pytest.mark.parametrize("manager", ["tester", "kubectl"])
+async def test_no_annotations_may_be_said_with_a_null(api: Api, manager: str) -> None:
+    things = await define_things(api)
+    for colour in ("red", "blue"):
+        configuration = thing(api, colour=colour)
+        configuration["metadata"]["annotations"] = None
+        await api.apply(f"{things}/a", configuration, fieldManager=manager)
+    await api.get(f"{things}/a")

@@ -8,7 +8,7 @@ another manager name. Design: local-plane.md 2.1 (apply --server-side), 2.2 (ite
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -26,7 +26,7 @@ _ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 def applied_before(live: JsonObject, *, manager: str, declared: Type) -> FieldSet:
     """The fields that kubectl set by client-side apply and that nobody changed since."""
-    text = _annotation(live)
+    text = _annotations(live).get(_ANNOTATION)
     if manager != _MANAGER or text is None:
         return {}
     try:
@@ -48,20 +48,20 @@ def applied_before(live: JsonObject, *, manager: str, declared: Type) -> FieldSe
 
 def synchronised(obj: JsonObject, applied: JsonObject, *, manager: str) -> JsonObject:
     """The object with its annotation as the applied configuration says; itself when nothing is to be changed."""
-    before = _annotation(obj)
+    before = _annotations(obj).get(_ANNOTATION)
     if manager != _MANAGER or before is None:
         return obj
-    metadata = applied.get("metadata", {})
-    annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key != _ANNOTATION}
-    configuration = {**applied, "metadata": {**metadata, "annotations": annotations}}
+    annotations = {key: value for key, value in _annotations(applied).items() if key != _ANNOTATION}
+    configuration = {**applied, "metadata": {**applied["metadata"], "annotations": annotations}}
     if not annotations:
         del configuration["metadata"]["annotations"]
     text = orjson.dumps(configuration, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE).decode()
     if text == before:
         return obj
-    changed = {**obj["metadata"]["annotations"], _ANNOTATION: text}
+    changed = {**_annotations(obj), _ANNOTATION: text}
     return {**obj, "metadata": {**obj["metadata"], "annotations": changed}}
 
 
-def _annotation(obj: JsonObject) -> Any:
-    return obj.get("metadata", {}).get("annotations", {}).get(_ANNOTATION)
+def _annotations(obj: JsonObject) -> JsonObject:
+    # There may be a null where a map should be: whoever judges objects comes later.
+    return obj["metadata"].get("annotations") or {}
