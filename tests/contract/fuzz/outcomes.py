@@ -14,7 +14,10 @@ from typing import Any
 
 from tests.contract.fuzz.steps import JsonObject
 
-__all__ = ["Outcome", "outcome_of"]
+__all__ = ["HUNG_UP", "Outcome", "outcome_of"]
+
+HUNG_UP = 0
+"""The code of no answer at all, which a server gives that does not survive a request."""
 
 _CONTROLLERS = "kube-controller-manager"
 _COMPARED = ("code", "reason", "causes", "object", "managers", "moved")

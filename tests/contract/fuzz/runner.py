@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from tests.contract.fuzz.histogram import Histogram
-from tests.contract.fuzz.outcomes import Outcome
+from tests.contract.fuzz.outcomes import HUNG_UP, Outcome
 from tests.contract.fuzz.player import play
 from tests.contract.fuzz.schemas import definitions
 from tests.contract.fuzz.sequences import sequence
@@ -68,6 +68,9 @@ class Duel:
         """Ask both; the first difference, and all that the right server answered."""
         left, right = await asyncio.gather(play(self._left, played), play(self._right, played))
         for index, (one, other) in enumerate(zip(left, right, strict=True)):
+            if other.code == HUNG_UP:
+                # Nothing can be equal to no answer, and nobody knows what was written.
+                return None, right[: index + 1]
             if one.differences(other):
                 return Difference(played, left[: index + 1], right[: index + 1]), right
         return None, right

@@ -16,6 +16,7 @@ import yaml
 from yarl import URL
 
 from tests.contract.fuzz.builtins import BUILTINS, root_of
+from tests.contract.fuzz.outcomes import HUNG_UP
 from tests.contract.fuzz.steps import PATCH_TYPES, JsonObject
 
 __all__ = ["Server", "serving"]
@@ -36,9 +37,12 @@ class Server:
         data = None if body is None else orjson.dumps(body)
         headers = {"Content-Type": content_type} if data is not None else {}
         url = URL(path, encoded=True).with_query(query)
-        async with self._session.request(method, url, data=data, headers=headers) as answer:
-            content = await answer.read()
-            return answer.status, orjson.loads(content) if "json" in answer.content_type else content.decode()
+        try:
+            async with self._session.request(method, url, data=data, headers=headers) as answer:
+                content = await answer.read()
+                return answer.status, orjson.loads(content) if "json" in answer.content_type else content.decode()
+        except aiohttp.ServerDisconnectedError:
+            return HUNG_UP, "the server hung up"
 
     async def prepare(self, definitions: list[JsonObject], *, namespace: str) -> None:
         """Have the definitions served and the namespace there."""
