@@ -34,6 +34,7 @@ __all__ = [
     "same",
     "stored_form",
     "stored_size",
+    "unchanged",
     "viewed",
     "without_status",
 ]
@@ -266,6 +267,17 @@ def content(kind: Kind, document: JsonObject) -> JsonObject:
     if kind.annotated_generation:
         counted["metadata"] = document["metadata"].get("annotations") or {}
     return counted
+
+
+def unchanged(document: JsonObject, live: JsonObject) -> bool:
+    """Whether nothing would be written but when somebody wrote last."""
+    return same(_without_times(document), _without_times(live))
+
+
+def _without_times(document: JsonObject) -> JsonObject:
+    metadata = document["metadata"]
+    claims = [{key: claim[key] for key in claim if key != "time"} for claim in metadata.get("managedFields") or ()]
+    return {**document, "metadata": {**metadata, "managedFields": claims}}
 
 
 def same(document: JsonObject, live: JsonObject) -> bool:

@@ -37,6 +37,7 @@ from kardinal.localplane.objects.composition import (
     same,
     stored_form,
     stored_size,
+    unchanged,
     viewed,
     without_status,
 )
@@ -265,7 +266,7 @@ class Objects:
             self._admit(kind, document, old=before, subresource=subresource, options=options, source=source)
         if not subresource:
             warnings += notes(kind, document, old=live)
-        if same(document, live):
+        if unchanged(document, live):
             return Written(entry, warnings)
         metadata = document["metadata"]
         counted = kind.generation and subresource != "status"
