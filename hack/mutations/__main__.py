@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TIME_LIMIT = 600
+TIME_LIMIT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,21 @@ def _noticed(mutation: Mutation) -> bool:
         subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(copy)], check=True)
         mutation.apply(copy)
         command = [sys.executable, "-m", "pytest", "--exitfirst", "--quiet", "--no-header", "-n0", mutation.noticed_by]
-        done = subprocess.run(command, cwd=copy, check=False, capture_output=True, text=True, timeout=TIME_LIMIT)
+        noticed, verdict = _tested(command, copy)
+    print(f"{time.monotonic() - began:4.0f} s  {mutation.name}: {verdict}", flush=True)
+    return noticed
+
+
+def _tested(command: Sequence[str], directory: Path) -> tuple[bool, str]:
+    """Whether the tests failed, and what there is to say about it."""
+    try:
+        done = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=TIME_LIMIT)
+    except subprocess.TimeoutExpired:
+        return True, f"no end within {TIME_LIMIT} s"
     failed = next((line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
     # 1 is "tests failed"; anything else but 0 says that they could not run, which proves nothing.
     verdict = {0: "NOT NOTICED", 1: failed}.get(done.returncode, f"pytest ended with {done.returncode}")
-    print(f"{time.monotonic() - began:4.0f} s  {mutation.name}: {verdict}", flush=True)
-    return done.returncode == 1
+    return done.returncode == 1, verdict
 
 
 if __name__ == "__main__":
