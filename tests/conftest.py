@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import hypothesis
@@ -27,6 +28,12 @@ pytest_plugins = [
 # How long an example takes says something about the machine only; in CI a run can be repeated as it was.
 hypothesis.settings.register_profile("kardinal", deadline=None, database=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("kardinal")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected, thousands of tests and all modules, out of every collection of garbage from here on."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
