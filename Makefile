@@ -78,14 +78,17 @@ lock: ## lock what pyproject.toml asks for, with hashes for pip; ARGS=--upgrade 
 	$(LOCK) $(ARGS) --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group build --output-file requirements-build.txt
 
-$(LOCKED): requirements-dev.txt
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --quiet
+
+$(LOCKED): requirements-build.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "kardinal needs Python 3.11 or newer, and '$(PYTHON)' is not (`$(PYTHON) --version 2>&1`)." >&2; \
 		echo "Name another one: make PYTHON=python3.13 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --requirement requirements-dev.txt
+	$(PIP) --require-hashes --requirement requirements-build.txt
+	$(PIP) --require-hashes --requirement requirements-dev.txt
 	@touch $@
 
 $(INSTALLED): $(LOCKED) pyproject.toml
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -30,6 +30,11 @@ hypothesis.settings.register_profile("kardinal", deadline=None, database=None, d
 hypothesis.settings.load_profile("kardinal")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores: one of them is always waiting for a program or for time to pass."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """Keep what was collected, thousands of tests and all modules, out of every collection of garbage from here on."""
     gc.collect()

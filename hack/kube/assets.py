@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 __all__ = ["KUBERNETES", "Assets", "AssetsMissing", "available", "build", "locate"]
@@ -228,6 +229,7 @@ def _variable(name: str) -> str:
     return f"TEST_ASSET_{name.upper().replace('-', '_')}"
 
 
+@cache
 def _go_version() -> tuple[int, ...]:
     """(1, 26, 8), or (0,) when there is no Go."""
     if shutil.which("go") is None:
