@@ -53,6 +53,22 @@ REFUSED: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "volume-of-two-sources": (POD, [("spec.volumes.1.configMap", {"name": "a"})]),
     "probe-negative": (POD, [("spec.containers.0.livenessProbe.periodSeconds", -1)]),
     "probe-without-handler": (POD, [("spec.containers.0.livenessProbe.tcpSocket", ABSENT)]),
+    "probe-ports": (
+        DEPLOYMENT,
+        [
+            (f"{TEMPLATE}.containers.0.livenessProbe", {"httpGet": {"port": 0, "scheme": "FTP"}}),
+            (f"{TEMPLATE}.containers.0.readinessProbe", {"tcpSocket": {"port": "A--b"}}),
+            (f"{TEMPLATE}.containers.0.startupProbe", {"grpc": {"port": 70000}}),
+        ],
+    ),
+    "probe-of-two-handlers": (
+        POD,
+        [("spec.containers.0.livenessProbe", {"httpGet": {"port": 80}, "grpc": {"port": 80}, "exec": {}})],
+    ),
+    "probe-headers": (
+        POD,
+        [("spec.containers.0.livenessProbe", {"httpGet": {"port": 80, "httpHeaders": [{"name": "a b"}]}})],
+    ),
     "restart-policy": (POD, [("spec.restartPolicy", "Sometimes")]),
     "dns-policy": (POD, [("spec.dnsPolicy", "Sometimes")]),
     "request-above-limit": (POD, [("spec.containers.0.resources.requests.memory", "2Gi")]),

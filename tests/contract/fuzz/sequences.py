@@ -149,7 +149,7 @@ class _Script:
 
     def write(self) -> list[Step]:
         acts: list[tuple[Callable[[], Step], int]] = [
-            (self._apply, 56),
+            (self._apply, 80),
             (self._create, 9),
             (self._update, 12),
             (self._merge, 9),
@@ -204,7 +204,7 @@ class _Script:
         for _ in range(self._rng.randint(1, 3)):
             path, value = self._edit()
             edits.append((path, value))
-        if self._rng.random() < 0.25:
+        if self._rng.random() < 0.4:
             edits.append((("metadata", "resourceVersion"), "1"))
         return Step("update", edits=tuple(edits), query=self._updater())
 

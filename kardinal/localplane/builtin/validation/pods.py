@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,11 +14,12 @@ from kardinal.localplane.builtin.validation.faults import (
     invalid,
     label_faults,
     named,
-    non_negative,
     not_found,
     one_of,
     required,
 )
+from kardinal.localplane.builtin.validation.ports import in_port_range, port_name_problems
+from kardinal.localplane.builtin.validation.probes import probe_faults
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.naming import (
@@ -30,7 +30,7 @@ from kardinal.localplane.naming import (
 )
 from kardinal.localplane.schemas.causes import not_supported
 
-__all__ = ["CHECKS", "PROTOCOLS", "in_port_range", "pod_spec", "port_name_problems"]
+__all__ = ["CHECKS", "PROTOCOLS", "pod_spec"]
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
@@ -49,11 +49,7 @@ _SOURCES: Final = (
     "ephemeral",
     "image",
 )
-_HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_COUNTS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
-_PORT_NAME: Final = re.compile(r"[-a-z0-9]+", re.IGNORECASE)
-_LETTER: Final = re.compile(r"[a-z]", re.IGNORECASE)
 _PODS_CHANGE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -93,25 +89,6 @@ def pod_spec(spec: JsonObject, path: str) -> Iterator[Cause]:
         yield from _host_alias(alias, f"{path}.hostAliases[{index}]")
 
 
-def in_port_range(path: str, port: int) -> Iterator[Cause]:
-    if not 1 <= port <= 65535:
-        yield invalid(path, port, "must be between 1 and 65535, inclusive")
-
-
-def port_name_problems(name: str) -> list[str]:
-    """What is wrong with the name by which services find a port."""
-    problems = ["must be no more than 15 characters"] if len(name) > 15 else []
-    if not _PORT_NAME.fullmatch(name):
-        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not _LETTER.search(name):
-        problems.append("must contain at least one letter (a-z)")
-    if "--" in name:
-        problems.append("must not contain consecutive hyphens")
-    if name[:1] == "-" or name[-1:] == "-":
-        problems.append("must not begin or end with a hyphen")
-    return problems
-
-
 def _container(container: JsonObject, path: str, *, volumes: set[str]) -> Iterator[Cause]:
     yield from named(f"{path}.name", container["name"], label_problems)
     image = container.get("image", "")
@@ -121,7 +98,7 @@ def _container(container: JsonObject, path: str, *, volumes: set[str]) -> Iterat
         yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
     for name in _PROBES:
         if name in container:
-            yield from _probe(container[name], f"{path}.{name}")
+            yield from probe_faults(container[name], f"{path}.{name}")
     yield from one_of(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
     yield from _ports(container.get("ports", ()), f"{path}.ports")
     for index, variable in enumerate(container.get("env", ())):
@@ -135,16 +112,6 @@ def _container(container: JsonObject, path: str, *, volumes: set[str]) -> Iterat
         if not mount["mountPath"]:
             yield required(f"{at}.mountPath")
     yield from _resources(container["resources"], f"{path}.resources")
-
-
-def _probe(probe: JsonObject, path: str) -> Iterator[Cause]:
-    handlers = [name for name in _HANDLERS if name in probe]
-    if not handlers:
-        yield required(path, "must specify a handler type")
-    for extra in handlers[1:]:
-        yield forbidden(f"{path}.{extra}", "may not specify more than 1 handler type")
-    for field in _COUNTS:
-        yield from non_negative(f"{path}.{field}", probe.get(field))
 
 
 def _ports(ports: list[JsonObject], path: str) -> Iterator[Cause]:

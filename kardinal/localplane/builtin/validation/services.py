@@ -24,7 +24,8 @@ from kardinal.localplane.builtin.validation.faults import (
     one_of,
     required,
 )
-from kardinal.localplane.builtin.validation.pods import PROTOCOLS, in_port_range, port_name_problems
+from kardinal.localplane.builtin.validation.pods import PROTOCOLS
+from kardinal.localplane.builtin.validation.ports import in_port_range, port_or_name
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.naming import label_problems, qualified_name_problems, subdomain_problems
@@ -104,11 +105,7 @@ def _ports(ports: list[JsonObject]) -> Iterator[Cause]:
             yield required(f"{at}.name")
         yield from in_port_range(f"{at}.port", port["port"])
         yield from one_of(f"{at}.protocol", port["protocol"], PROTOCOLS)
-        target = port["targetPort"]
-        if isinstance(target, int):
-            yield from in_port_range(f"{at}.targetPort", target)
-        else:
-            yield from (invalid(f"{at}.targetPort", target, problem) for problem in port_name_problems(target))
+        yield from port_or_name(f"{at}.targetPort", port["targetPort"])
         protocol = port.get("appProtocol")
         if protocol is not None:
             yield from (invalid(f"{at}.appProtocol", protocol, one) for one in qualified_name_problems(protocol))
