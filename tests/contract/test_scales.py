@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from tests.contract.examples import JsonObject
@@ -70,6 +72,18 @@ async def test_a_scale_that_changes_nothing_takes_the_number_out_of_the_entry_of
     # Of two entries of one manager the next write sees one.
     await api.merge(f"{path}/scale", {"spec": {"replicas": 2}}, fieldManager="scaler")
     assert owners(await api.get(path)) == []
+
+
+@covers("apply", "update", "success")
+@pytest.mark.parametrize("prepare", [prepared, sized], ids=["built-in", "custom"])
+async def test_a_scale_that_is_put_again_moves_no_revision(api: Api, prepare: Callable[[Api], Awaitable[str]]) -> None:
+    path = await prepare(api)
+    replicas = (await api.get(f"{path}/scale")).body["spec"]["replicas"]
+    revisions = []
+    for wanted in (replicas, replicas, replicas + 1, replicas + 1):
+        await api.put(f"{path}/scale", scale(wanted), fieldManager="scaler")
+        revisions.append((await api.get(path)).revision)
+    assert revisions[2] == revisions[3]
 
 
 @covers("apply", "apply", "conflict")
