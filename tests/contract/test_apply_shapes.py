@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.definitions import definition, schema_of
 from tests.contract.examples import config_map, deployment
 from tests.contract.things import define_things, shortly, thing
 from tests.contract.wire import Api
@@ -160,3 +161,20 @@ async def test_quantities_and_ports_are_written_in_more_than_one_way(api: Api) -
     # Its controller has begun to report meanwhile.
     again = await api.silent.apply(path, body, fieldManager="one")
     assert again.body["spec"] == applied.body["spec"]
+
+
+@covers("apply", "apply", "success")
+async def test_a_null_in_a_field_of_any_type_is_owned_and_reads_as_absent(api: Api) -> None:
+    free = {"x-kubernetes-preserve-unknown-fields": True}
+    await api.define(
+        definition(api, schema_of(free=free, filled={**free, "default": "x"}, kept={**free, "nullable": True}))
+    )
+    path = api.path("widgets", "a", group=api.group)
+    applied = api.widget("a", free=None, filled=None, kept=None)
+    created = await api.apply(path, applied)
+    assert created.body["spec"] == {"filled": "x", "kept": None}
+    again = await api.apply(path, applied)
+    assert again.body["metadata"]["generation"] == 2
+    assert (await api.get(path)).body == again.body
+    changed = await api.apply(path, api.widget("a", free={"deep": None}, filled="y"))
+    assert changed.body["spec"] == {"free": {"deep": None}, "filled": "y"}

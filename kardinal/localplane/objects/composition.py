@@ -52,7 +52,10 @@ def viewed(kind: Kind, document: JsonObject) -> JsonObject:
     return document if kind.view is None else kind.view.outward(document)
 
 
-def stored_form(kind: Kind, document: JsonObject) -> JsonObject:
+def stored_form(kind: Kind, document: JsonObject, *, applied: bool = False) -> JsonObject:
+    """The document as it is kept; `applied`: it may hold nulls, which count as changes and read as absent."""
+    if applied and kind.validator is not None:
+        document = kind.validator.filled(document)
     return document if kind.view is None else kind.view.inward(document)
 
 

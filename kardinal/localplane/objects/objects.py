@@ -137,7 +137,7 @@ class Objects:
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             if self._store.get(kind.storage, namespace=namespace, name=name) is not None:
                 raise statuses.already_exists(kind, name)
-            return Written(self._commit(kind, document, options=options), warnings, created=True)
+            return Written(self._commit(kind, document, options=options, source=source), warnings, created=True)
 
     def replace(
         self,
@@ -276,7 +276,7 @@ class Objects:
             refuse_new_finalizers(kind, document, live=live)
             if not metadata.get("finalizers") and not is_held_by_content(kind, document):
                 return Written(self._finish(kind, document, entry, options=options), warnings)
-        return Written(self._commit(kind, document, options=options), warnings)
+        return Written(self._commit(kind, document, options=options, source=source), warnings)
 
     def _track(
         self,
@@ -357,8 +357,8 @@ class Objects:
         if causes:
             raise statuses.invalid(judged, metadata.get("name", ""), causes)
 
-    def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions) -> Entry:
-        stored = stored_form(kind, document)
+    def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions, source: Source) -> Entry:
+        stored = stored_form(kind, document, applied=source.applied)
         size = stored_size(stored)
         if options.dry_run:
             return make_entry(kind.storage, stored)
