@@ -9,6 +9,8 @@ from typing import Any
 from kardinal.localplane.apply.fieldsets import paths
 from kardinal.localplane.apply.ssa import Writer, track_update
 from tests.localplane.applying import LATER, NOW, SCHEMA, applied, owners, thing, times, updated
+from tests.localplane.wire import Http, widget
+from tests.support.clock import VirtualClock
 
 
 def test_a_map_that_becomes_a_list_takes_its_fields_from_their_owner() -> None:
@@ -125,3 +127,26 @@ def test_of_an_element_that_is_there_twice_nobody_owns_parts() -> None:
     assert '.spec.ports[port=1,protocol="TCP"].name' in owners(single)["two", "Update"]
     merged = applied(live, thing({"ports": [{"port": 1, "name": "c"}]}), by="three", force=True)
     assert merged["spec"]["ports"] == [{"port": 1, "name": "c"}]
+
+
+async def test_a_claim_that_gets_a_time_is_a_write_when_that_moves_it_behind_another(
+    http: Http, widgets: str, clock: VirtualClock
+) -> None:
+    status = f"{widgets}/a/status"
+    known = {**widget("a"), "status": {"phase": "On"}}
+    labelled = {**known, "metadata": {"name": "a", "labels": {"not": "here"}}}
+
+    async def revision(owner: str, configuration: dict[str, Any]) -> str:
+        return (await http.apply(status, configuration, fieldManager=owner)).revision
+
+    await http.post(widgets, widget("a"))
+    alone = await revision("b", known)
+    claimed = await revision("a", known)
+    assert claimed != alone
+    # Without a time it is first, and with the time of this second it is still.
+    assert await revision("a", labelled) == claimed
+    await clock.advance(1)
+    moved = await revision("a", labelled)
+    assert moved != claimed
+    await clock.advance(1)
+    assert await revision("a", labelled) == moved

@@ -30,8 +30,7 @@ class _Player:
 
     async def ask(self, step: Step) -> Outcome:
         code, body = await self._send(step)
-        before = self._live["metadata"].get("resourceVersion") if self._live else None
-        outcome = outcome_of(code, body, before=before)
+        outcome = outcome_of(code, body, before=self._live)
         if code < 300 and "dryRun" not in step.query:
             self._live = body if outcome.object is not None else None
         return outcome
