@@ -30,9 +30,12 @@ hypothesis.settings.register_profile("kardinal", deadline=None, database=None, d
 hypothesis.settings.load_profile("kardinal")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are cores: one of them is always waiting for a program or for time to pass."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker more than there are cores: one of them is always waiting for a program or for time to pass.
+
+    A worker that has a real API server has six programs to share a core with, and is none too few.
+    """
+    return (os.cpu_count() or 1) + (0 if config.getoption("target").real else 1)
 
 
 def pytest_collection_finish() -> None:

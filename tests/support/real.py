@@ -38,6 +38,9 @@ _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 _BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
 """Where those built-in kinds are that programs watch, and what rollouts are read off."""
 
+_MADE_AGAIN = (*WORKLOADS, "replicasets/")
+"""What a controller makes anew that has not heard yet that it is no longer wanted."""
+
 _RESTLESS = ("leases/", "masterleases/", "minions/", "ranges/", "peerserverleases/")
 """What moves by itself and belongs to no test."""
 
@@ -105,9 +108,9 @@ class RealServer:
 
     def reset(self) -> None:
         """Put everything back to how it was before the first test."""
-        if any(path.startswith(WORKLOADS) for path in self._put_back()):
+        while any(path.startswith(_MADE_AGAIN) and "/heard" not in path for path in self._put_back()):
             hear_of_everything(self._administrator)
-            self._put_back()
+        self._put_back()
         self.audit.begin()
         self._looked = _NEVER
 

@@ -25,6 +25,7 @@ WORKLOADS = ("deployments/", "pods/")
 """Where the store has what a rollout is judged from."""
 
 _POD = ResourceType("", "v1", "Pod", "pods")
+_REPLICA_SET = ResourceType("apps", "v1", "ReplicaSet", "replicasets")
 _LOOK_AGAIN = 0.01
 """Seconds."""
 _STUCK = {"ErrImagePull", "ImagePullBackOff"}
@@ -52,10 +53,11 @@ class Rollouts:
 
 
 def hear_of_everything(administrator: Administrator) -> None:
-    """Return when the deployment controller knows what was stored until now, in particular what is gone.
+    """Return when the controllers of workloads know what was stored until now, in particular what is gone.
 
-    One that does not would make the pods of a Deployment that was removed behind its back. It hears of Deployments in
-    the order in which they changed, so when it has seen a new one, it has seen everything before; that one is left.
+    Those that do not would make the pods of a Deployment that was removed behind their back. Each hears of its kind in
+    the order of changes, so when it has seen a new one, it has seen everything before. The one of Deployments makes a
+    ReplicaSet of it for the other; both are left.
     """
     metadata = {"name": "heard", "namespace": "default"}
     labels = {"matchLabels": {"app": "heard"}}
@@ -65,9 +67,16 @@ def hear_of_everything(administrator: Administrator) -> None:
     }
     document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
     administrator.apply(DEPLOYMENT, document | {"spec": {"replicas": 0, "selector": labels, "template": template}})
-    path = DEPLOYMENT.path(namespace=metadata["namespace"], name=metadata["name"])
-    while "observedGeneration" not in administrator.get(path).get("status", {}):
+    while not all(_heard(administrator, resource) for resource in (DEPLOYMENT, _REPLICA_SET)):
         time.sleep(_LOOK_AGAIN)
+
+
+def _heard(administrator: Administrator, resource: ResourceType) -> bool:
+    """Whether the controller of a kind has said that it has seen ours; the cache might still tell of an earlier one."""
+    stored = administrator.get(resource.path(namespace="default"))["items"]
+    return any(
+        "observedGeneration" in obj.get("status", {}) for obj in stored if obj["metadata"]["name"].startswith("heard")
+    )
 
 
 def _revisions(resource: ResourceType, objects: Iterable[JsonObject]) -> dict[str, int]:
