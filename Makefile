@@ -78,7 +78,8 @@ lock: ## lock what pyproject.toml asks for, with hashes for pip; ARGS=--upgrade 
 	$(LOCK) $(ARGS) --constraint requirements.txt pyproject.toml --group dev --output-file requirements-dev.txt
 	$(LOCK) $(ARGS) --constraint requirements-dev.txt --group build --output-file requirements-build.txt
 
-PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --quiet
+# What is imported is compiled when it is, which is a fraction of what is installed.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile --quiet --quiet
 
 $(LOCKED): requirements-build.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
