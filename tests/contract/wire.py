@@ -238,10 +238,16 @@ class Api(Verbs):
         For two seconds after it began to serve a kind, a server sleeps two seconds before it creates an object of it,
         in case a server beside it has not heard of the kind yet.
         """
-        status = (await self.silent.get(path)).body["status"]
-        [established] = (one for one in status["conditions"] if one["type"] == "Established")
-        began = datetime.fromisoformat(established["lastTransitionTime"])
-        established["lastTransitionTime"] = (began - timedelta(hours=1)).isoformat().replace("+00:00", "Z")
-        # In the server's own name: the definition looks as if nobody else had touched it.
-        aged = await self.silent.merge(f"{path}/status", {"status": status}, fieldManager="kube-apiserver")
+        conditions = (await self.silent.get(path)).body["status"]["conditions"]
+        [index] = (index for index, one in enumerate(conditions) if one["type"] == "Established")
+        began = datetime.fromisoformat(conditions[index]["lastTransitionTime"])
+        earlier = (began - timedelta(hours=1)).isoformat().replace("+00:00", "Z")
+        at = f"/status/conditions/{index}"
+        # No more than the time: controllers write conditions beside it. And in the server's own name: the definition
+        # looks as if nobody else had touched it.
+        operations = [
+            {"op": "test", "path": f"{at}/type", "value": "Established"},
+            {"op": "replace", "path": f"{at}/lastTransitionTime", "value": earlier},
+        ]
+        aged = await self.silent.json(f"{path}/status", operations, fieldManager="kube-apiserver")
         assert aged.status == 200, aged.body
