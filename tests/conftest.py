@@ -39,13 +39,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was collected, thousands of tests and all modules, out of every collection of garbage from here on.
-
-    What tests leave is collected more seldom: most of it goes by itself, and a leak is looked for after each of them.
-    """
+    """Keep what was collected, thousands of tests and all modules, out of every collection of garbage from here on."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.fixture(autouse=True)
