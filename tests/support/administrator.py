@@ -49,6 +49,9 @@ class Administrator:
     def post(self, path: str, body: JsonObject) -> JsonObject:
         return self._ask("POST", path, body)
 
+    def delete(self, path: str) -> None:
+        self._ask("DELETE", path, None)
+
     def close(self) -> None:
         self._connection.close()
 

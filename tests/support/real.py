@@ -25,7 +25,7 @@ from tests.support.administrator import Administrator
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
 from tests.support.objects import namespace
 from tests.support.requests import FollowedLog
-from tests.support.rollouts import WORKLOADS, Rollouts, hear_of_everything
+from tests.support.rollouts import WORKLOADS, Rollouts, end_all, hear_of_everything
 from tests.support.store import Etcd
 
 __all__ = ["RealServer"]
@@ -108,6 +108,7 @@ class RealServer:
 
     def reset(self) -> None:
         """Put everything back to how it was before the first test."""
+        end_all(self._administrator)
         while any(path.startswith(_MADE_AGAIN) and "/heard" not in path for path in self._put_back()):
             hear_of_everything(self._administrator)
         self._put_back()

@@ -17,7 +17,7 @@ from kardinal.api import DEPLOYMENT, ResourceType
 from tests.support.administrator import Administrator
 from tests.support.settle import difference
 
-__all__ = ["WORKLOADS", "Rollouts", "hear_of_everything"]
+__all__ = ["WORKLOADS", "Rollouts", "end_all", "hear_of_everything"]
 
 JsonObject = dict[str, Any]
 
@@ -28,6 +28,8 @@ _POD = ResourceType("", "v1", "Pod", "pods")
 _REPLICA_SET = ResourceType("apps", "v1", "ReplicaSet", "replicasets")
 _LOOK_AGAIN = 0.01
 """Seconds."""
+_PATIENCE = 15.0
+"""Seconds; what has another owner stays."""
 _STUCK = {"ErrImagePull", "ImagePullBackOff"}
 
 
@@ -50,6 +52,20 @@ class Rollouts:
             self._judged = stored
             self._under_way = [_described(each) for each in deployments if not _rolled_out(each, pods)]
         return self._under_way
+
+
+def end_all(administrator: Administrator) -> None:
+    """Delete every Deployment as anybody would, and return when what was made for it is gone, too."""
+    for deployment in administrator.get(DEPLOYMENT.path())["items"]:
+        metadata = deployment["metadata"]
+        administrator.delete(DEPLOYMENT.path(namespace=metadata["namespace"], name=metadata["name"]))
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until and any(
+        "ownerReferences" in obj["metadata"]
+        for resource in (_REPLICA_SET, _POD)
+        for obj in administrator.get(resource.path())["items"]
+    ):
+        time.sleep(_LOOK_AGAIN)
 
 
 def hear_of_everything(administrator: Administrator) -> None:
