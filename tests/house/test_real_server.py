@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+import orjson
 import pytest
 
 from kardinal.api import BUNDLE, CONFIG_MAP, DEPLOYMENT, NAMESPACE
 from kardinal.kube import PatchType
+from tests.support.administrator import Administrator
 from tests.support.objects import bundle, namespace
 from tests.support.real import RealServer
+from tests.support.store import Etcd, Stored
 from tests.support.world import World
 
 
@@ -31,6 +36,23 @@ async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_s
     assert "touched" not in (await world.get(NAMESPACE, "platform-policies"))["metadata"]["labels"]
     assert await world.objects(BUNDLE) == await world.objects(CONFIG_MAP, "other") == []
     assert world.audit.writes == 0
+
+
+@pytest.mark.usefixtures("api_server")
+def test_a_server_no_longer_remembers_what_is_gone_when_it_is_put_back(real_server: RealServer | None) -> None:
+    if real_server is None:
+        pytest.skip("a local plane is made anew for each test")
+    names = [f"many-{number}" for number in range(2000)]
+    with closing(Etcd(real_server.kubeconfig.with_name("store-url").read_text())) as store:
+        store.write(
+            put=[Stored(f"kardinal.io/bundles/default/{name}", 0, orjson.dumps(bundle(name))) for name in names]
+        )
+
+    real_server.reset()
+
+    # Not by a get: whoever lists and watches is told what the server remembers.
+    with closing(Administrator(real_server.kubeconfig)) as administrator:
+        assert administrator.cached(BUNDLE) == []
 
 
 async def test_a_world_rests_when_its_pods_run_or_never_will(world: World) -> None:

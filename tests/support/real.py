@@ -11,6 +11,7 @@ reading takes from the machine what they need to get done: nothing is read twice
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,21 @@ from typing import Any
 import orjson
 import yaml
 
-from kardinal.api import SERVICE_ACCOUNT, ResourceType
+from kardinal.api import (
+    BUNDLE,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    GRAPH,
+    GRAPH_REVISION,
+    METRIC_CHECK,
+    PIPELINE,
+    POLICY_GATE,
+    PROMOTION_STEP,
+    SECRET,
+    SERVICE_ACCOUNT,
+    SUBSCRIPTION,
+    ResourceType,
+)
 from kardinal.kube.selectors import matches
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
@@ -38,12 +53,29 @@ _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 _BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
 """Where those built-in kinds are that programs watch, and what rollouts are read off."""
 
+_WATCHED = (
+    BUNDLE,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    GRAPH,
+    GRAPH_REVISION,
+    METRIC_CHECK,
+    PIPELINE,
+    POLICY_GATE,
+    PROMOTION_STEP,
+    SECRET,
+    SUBSCRIPTION,
+)
+"""The kinds that programs list and watch."""
+
 _MADE_AGAIN = (*WORKLOADS, "replicasets/")
 """What a controller makes anew that has not heard yet that it is no longer wanted."""
 
 _RESTLESS = ("leases/", "masterleases/", "minions/", "ranges/", "peerserverleases/")
 """What moves by itself and belongs to no test."""
 
+_LOOK_AGAIN = 0.005
+"""Seconds."""
 _TOKEN_SECONDS = 24 * 3600
 _NEVER = -1
 
@@ -112,6 +144,8 @@ class RealServer:
         while any(path.startswith(_MADE_AGAIN) and "/heard" not in path for path in self._put_back()):
             hear_of_everything(self._administrator)
         self._put_back()
+        while not self._caches_have_what_is_stored():
+            time.sleep(_LOOK_AGAIN)
         self.audit.begin()
         self._looked = _NEVER
 
@@ -132,6 +166,23 @@ class RealServer:
         for one in self._store.below(*(one.path for one in changed), values=True) if changed else ():
             self._start[one.path] = one
         return gone
+
+    def _caches_have_what_is_stored(self) -> bool:
+        """Whether a list and the watch that goes on from it tell all.
+
+        What went in one transaction went at one revision. A list from a cache that has heard half of it already is of
+        that revision, and a watch that begins there is never told of the other half.
+        """
+        stored = {one.path: str(one.revision) for one in self._store.below(*map(_prefix, _WATCHED))}
+        for resource in _WATCHED:
+            prefix = _prefix(resource)
+            cached = {
+                f"{prefix}{metadata['namespace']}/{metadata['name']}": metadata["resourceVersion"]
+                for metadata in (obj["metadata"] for obj in self._administrator.cached(resource))
+            }
+            if cached != {path: revision for path, revision in stored.items() if path.startswith(prefix)}:
+                return False
+        return True
 
     def release(self) -> None:
         """Close what was opened for a test; the next request opens it again."""
@@ -170,7 +221,7 @@ def _folder(path: str) -> str:
     return path.partition("/")[0] + "/"
 
 
-def _prefix(resource: ResourceType, namespace: str | None) -> str:
+def _prefix(resource: ResourceType, namespace: str | None = None) -> str:
     # Custom resources are kept by group; of built-in kinds, those that tests watch are not.
     parts = [resource.group] if f"{resource.group}/" in _CUSTOM else []
     path = "/".join([*parts, resource.plural, *([namespace] if namespace else [])]) + "/"

@@ -29,7 +29,7 @@ _REPLICA_SET = ResourceType("apps", "v1", "ReplicaSet", "replicasets")
 _LOOK_AGAIN = 0.01
 """Seconds."""
 _PATIENCE = 15.0
-"""Seconds; what has another owner stays."""
+"""Seconds; what a finalizer holds stays."""
 _STUCK = {"ErrImagePull", "ImagePullBackOff"}
 
 
@@ -56,16 +56,27 @@ class Rollouts:
 
 def end_all(administrator: Administrator) -> None:
     """Delete every Deployment as anybody would, and return when what was made for it is gone, too."""
-    for deployment in administrator.get(DEPLOYMENT.path())["items"]:
-        metadata = deployment["metadata"]
-        administrator.delete(DEPLOYMENT.path(namespace=metadata["namespace"], name=metadata["name"]))
+    # As collections: of those, one that goes by itself meanwhile is not missed.
+    for namespace in {deployment["metadata"]["namespace"] for deployment in _all(administrator, DEPLOYMENT)}:
+        administrator.delete(DEPLOYMENT.path(namespace=namespace))
+    made: set[str] = set()
     until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until and any(
-        "ownerReferences" in obj["metadata"]
-        for resource in (_REPLICA_SET, _POD)
-        for obj in administrator.get(resource.path())["items"]
-    ):
+    while time.monotonic() < until:
+        owned = {obj["metadata"]["uid"] for obj in _all(administrator, _REPLICA_SET) if _owners(obj, "Deployment")}
+        made |= owned
+        if not owned and not any(made & _owners(pod, "ReplicaSet") for pod in _all(administrator, _POD)):
+            return
         time.sleep(_LOOK_AGAIN)
+
+
+def _all(administrator: Administrator, resource: ResourceType) -> list[JsonObject]:
+    found: list[JsonObject] = administrator.get(resource.path())["items"]
+    return found
+
+
+def _owners(obj: JsonObject, kind: str) -> set[str]:
+    """The uids of the owners of a kind."""
+    return {owner["uid"] for owner in obj["metadata"].get("ownerReferences", ()) if owner["kind"] == kind}
 
 
 def hear_of_everything(administrator: Administrator) -> None:

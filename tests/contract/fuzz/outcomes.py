@@ -89,9 +89,10 @@ def outcome_of(code: int, body: Any, *, before: JsonObject | None) -> Outcome:
 
 
 def _moved(before: JsonObject | None, after: JsonObject) -> bool:
-    known, revision = before and before["metadata"].get("resourceVersion"), after["metadata"].get("resourceVersion")
-    if before is None or known == revision:
-        return bool(known != revision)
+    if before is None:
+        return "resourceVersion" in after["metadata"]
+    if before["metadata"].get("resourceVersion") == after["metadata"].get("resourceVersion"):
+        return False
     owners = [one["metadata"].get("managedFields") for one in (before, after)]
     return _equal(*owners) or not _equal(_timeless(before), _timeless(after))
 
