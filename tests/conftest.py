@@ -16,8 +16,8 @@ pytest_plugins = [
     "tests.support.blocking",
     "tests.support.kubectl",
     "tests.support.leaks",
-    "tests.support.plane",
     "tests.support.repository",
+    "tests.support.plane",  # after the plugin it imports
     "tests.support.smart_server",
     "tests.support.target",
     "tests.support.selection",  # after the plugin it imports

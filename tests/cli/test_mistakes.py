@@ -96,8 +96,8 @@ async def test_a_kubeconfig_that_does_not_work_is_named(
 
 
 @pytest.mark.local_only("the server of a real cluster is not the test's to stop")
-async def test_a_server_that_is_gone_says_how_to_start_one(plane: LocalPlane, cli: Cli) -> None:
-    await plane.stop()
+async def test_a_server_that_is_gone_says_how_to_start_one(prepared_plane: LocalPlane, cli: Cli) -> None:
+    await prepared_plane.stop()
     done = await cli.attempt("get", "pipelines")
     assert done.code == 1
     assert "kardinal local up" in done.err

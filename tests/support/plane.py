@@ -1,19 +1,26 @@
 """One fresh API server per test.
 
-Starting one takes milliseconds; making its certificate authority takes longer, so all planes of a run share one.
+Starting one takes milliseconds. Making its certificate authority takes longer, so all planes of a run share one; and so
+does putting into it what kardinal needs, so such a plane begins with a copy of a directory in which that was done.
 """
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from kardinal.kube import JsonObject
+from kardinal.api import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal.cli.stack import until_served
+from kardinal.kube import Client, JsonObject, load_connection
 from kardinal.localplane import Authority, LocalPlane
 from tests.support.clock import VirtualClock
+from tests.support.identities import RESOURCES, rights
+from tests.support.objects import namespace
 
 DEFINITIONS = Path(__file__).parents[2] / "crds"
 
@@ -42,5 +49,39 @@ async def plane(
 ) -> AsyncIterator[LocalPlane]:
     """An API server with its built-in kinds and namespaces, and nothing else."""
     plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=weather)
+    yield plane
+    await plane.stop()
+
+
+@pytest.fixture(scope="session")
+def prepared_directory(
+    tmp_path_factory: pytest.TempPathFactory, authority: Authority, definitions: list[JsonObject]
+) -> Path:
+    """What a plane leaves on which kardinal could be started."""
+    directory = tmp_path_factory.mktemp("prepared") / "plane"
+    asyncio.run(_prepare(directory, authority=authority, definitions=definitions))
+    return directory
+
+
+async def _prepare(directory: Path, *, authority: Authority, definitions: list[JsonObject]) -> None:
+    plane = await LocalPlane.start(directory, clock=VirtualClock(), authority=authority)
+    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-test") as client:
+        await asyncio.gather(
+            *(client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
+            client.create(NAMESPACE, namespace("platform-policies")),
+        )
+        for document in rights():
+            await client.apply(RESOURCES[document["kind"]], document, field_manager="kardinal-test", force=True)
+        await until_served(client, {definition["metadata"]["name"] for definition in definitions})
+    await plane.stop()
+
+
+@pytest.fixture
+async def prepared_plane(
+    prepared_directory: Path, tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
+) -> AsyncIterator[LocalPlane]:
+    """An API server that kardinal could be started on."""
+    directory = shutil.copytree(prepared_directory, tmp_path / "prepared-plane")
+    plane = await LocalPlane.start(directory, clock=clock, authority=authority, chaos=weather)
     yield plane
     await plane.stop()

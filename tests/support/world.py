@@ -20,24 +20,18 @@ import pytest
 import kardinal.api
 from kardinal.api import (
     BUNDLE,
-    CUSTOM_RESOURCE_DEFINITION,
     EVENT,
     GRAPH,
-    NAMESPACE,
     POLICY_GATE,
     PROMOTION_STEP,
     ResourceType,
 )
-from kardinal.cli.stack import until_served
 from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
-from kardinal.localplane import LocalPlane
 from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Manager
 from tests.support import settle
 from tests.support.clock import VirtualClock
-from tests.support.identities import RESOURCES, rights
-from tests.support.objects import namespace
 from tests.support.real import RealServer
 from tests.support.server import ApiServer, PlaneServer
 from tests.support.settle import REAL_SECONDS
@@ -319,20 +313,6 @@ def real_server(
     server = RealServer(request.getfixturevalue("real_kubeconfig"), tmp_path_factory.mktemp("identities"))
     yield server
     server.close()
-
-
-@pytest.fixture
-async def prepared_plane(plane: LocalPlane, definitions: list[JsonObject]) -> LocalPlane:
-    """An API server that kardinal could be started on."""
-    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-test") as client:
-        await asyncio.gather(
-            *(client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
-            client.create(NAMESPACE, namespace("platform-policies")),
-        )
-        for document in rights():
-            await client.apply(RESOURCES[document["kind"]], document, field_manager="kardinal-test", force=True)
-        await until_served(client, {definition["metadata"]["name"] for definition in definitions})
-    return plane
 
 
 @pytest.fixture
