@@ -86,9 +86,9 @@ async def test_every_verb_does_on_a_server_what_it_says(server_client: Client) -
 
 @pytest.mark.local_only("stops its server and starts it again")
 async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
-    plane: LocalPlane, server_client: Client, manager: Manager, clock: VirtualClock, authority: Authority
+    prepared_plane: LocalPlane, server_client: Client, manager: Manager, clock: VirtualClock, authority: Authority
 ) -> None:
-    directory = plane.kubeconfig.parent
+    directory = prepared_plane.kubeconfig.parent
     heard: list[Event] = []
     informer = manager.informer(CONFIG_MAP, namespace="default")
     informer.on_event(heard.append)
@@ -98,8 +98,8 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
     before = {event.key.name: event.new for event in heard}
     assert sorted(before) == ["deleted", "kept", "remade"]
     heard.clear()
-    port = plane.port
-    await plane.stop()
+    port = prepared_plane.port
+    await prepared_plane.stop()
     # Nobody but us is away: somebody else works on the objects through a plane at another port.
     meanwhile = await LocalPlane.start(directory, clock=clock, authority=authority)
     async with Client(await load_connection(meanwhile.kubeconfig), user_agent="other") as other:

@@ -81,7 +81,7 @@ async def prepared_plane(
     prepared_directory: Path, tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
 ) -> AsyncIterator[LocalPlane]:
     """An API server that kardinal could be started on."""
-    directory = shutil.copytree(prepared_directory, tmp_path / "prepared-plane")
+    directory = shutil.copytree(prepared_directory, tmp_path / "plane")
     plane = await LocalPlane.start(directory, clock=clock, authority=authority, chaos=weather)
     yield plane
     await plane.stop()
