@@ -132,7 +132,8 @@ def explained(error: KubeError) -> CommandError:
             )
         case Forbidden():
             return CommandError(error.message, remedy="Ask for a role that allows it, or choose another --context.")
-        case NotFound() if "could not find the requested resource" in error.message:
+        # Where the whole group is unknown, the answer is plain text and gives no reason.
+        case NotFound() if not error.reason or "could not find the requested resource" in error.message:
             return CommandError(
                 "this cluster does not know kardinal's resources", remedy="Install them: kubectl apply -f crds/"
             )

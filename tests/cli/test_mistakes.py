@@ -101,3 +101,10 @@ async def test_a_server_that_is_gone_says_how_to_start_one(prepared_plane: Local
     done = await cli.attempt("get", "pipelines")
     assert done.code == 1
     assert "kardinal local up" in done.err
+
+
+async def test_a_server_without_the_definitions_says_how_to_install_them(plane: LocalPlane, tmp_path: Path) -> None:
+    done = await Cli(plane.kubeconfig, tmp_path).attempt("get", "pipelines")
+    assert done.code == 1
+    assert "does not know kardinal's resources" in done.err
+    assert "kubectl apply -f crds/" in done.err
