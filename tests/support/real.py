@@ -13,27 +13,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
 
-from kardinal.api import (
-    BUNDLE,
-    CONFIG_MAP,
-    DEPLOYMENT,
-    GRAPH,
-    GRAPH_REVISION,
-    METRIC_CHECK,
-    PIPELINE,
-    POLICY_GATE,
-    PROMOTION_STEP,
-    SECRET,
-    SERVICE_ACCOUNT,
-    SUBSCRIPTION,
-    ResourceType,
-)
+import kardinal.api
+from kardinal.api import SERVICE_ACCOUNT, ResourceType
 from kardinal.kube.selectors import matches
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
@@ -53,20 +41,7 @@ _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 _BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
 """Where those built-in kinds are that programs watch, and what rollouts are read off."""
 
-_WATCHED = (
-    BUNDLE,
-    CONFIG_MAP,
-    DEPLOYMENT,
-    GRAPH,
-    GRAPH_REVISION,
-    METRIC_CHECK,
-    PIPELINE,
-    POLICY_GATE,
-    PROMOTION_STEP,
-    SECRET,
-    SUBSCRIPTION,
-)
-"""The kinds that programs list and watch."""
+_LOOKED_AT = (*_CUSTOM, *_BUILT_IN)
 
 _MADE_AGAIN = (*WORKLOADS, "replicasets/")
 """What a controller makes anew that has not heard yet that it is no longer wanted."""
@@ -128,6 +103,7 @@ class RealServer:
 
     def served(self, informer: Informer) -> Mapping[tuple[str, str], str]:
         prefix = _prefix(informer.resource, informer.namespace)
+        assert prefix.startswith(_LOOKED_AT), f"nobody looks at {prefix}"
         if informer.labels or informer.fields:
             chosen = {
                 path
@@ -173,8 +149,8 @@ class RealServer:
         What went in one transaction went at one revision. A list from a cache that has heard half of it already is of
         that revision, and a watch that begins there is never told of the other half.
         """
-        stored = {one.path: str(one.revision) for one in self._store.below(*map(_prefix, _WATCHED))}
-        for resource in _WATCHED:
+        stored = {one.path: str(one.revision) for one in self._store.below(*map(_prefix, _watched()))}
+        for resource in _watched():
             prefix = _prefix(resource)
             cached = {
                 f"{prefix}{metadata['namespace']}/{metadata['name']}": metadata["resourceVersion"]
@@ -221,12 +197,17 @@ def _folder(path: str) -> str:
     return path.partition("/")[0] + "/"
 
 
+@cache
+def _watched() -> list[ResourceType]:
+    """The kinds that programs list and watch."""
+    kinds = [kind for kind in vars(kardinal.api).values() if isinstance(kind, ResourceType)]
+    return [kind for kind in kinds if _prefix(kind).startswith(_LOOKED_AT)]
+
+
 def _prefix(resource: ResourceType, namespace: str | None = None) -> str:
     # Custom resources are kept by group; of built-in kinds, those that tests watch are not.
     parts = [resource.group] if f"{resource.group}/" in _CUSTOM else []
-    path = "/".join([*parts, resource.plural, *([namespace] if namespace else [])]) + "/"
-    assert path.startswith((*_CUSTOM, *_BUILT_IN)), f"nobody looks at {path}"
-    return path
+    return "/".join([*parts, resource.plural, *([namespace] if namespace else [])]) + "/"
 
 
 def _key(path: str, resource: ResourceType) -> tuple[str, str]:
