@@ -56,6 +56,29 @@ async def test_an_equal_write_owns_nothing(api: Api) -> None:
 
 
 @covers("apply", "patch", "success")
+@pytest.mark.parametrize(("resource", "field"), [("configmaps", "binaryData"), ("secrets", "data")])
+async def test_nothing_in_the_place_of_no_bytes_is_a_change(api: Api, resource: str, field: str) -> None:
+    path = api.path(resource)
+    await api.post(path, {"metadata": {"name": "a"}, field: {"y": "AA=="}}, fieldManager="one")
+    added = await api.json(f"{path}/a", [{"op": "add", "path": f"/{field}/x", "value": None}], fieldManager="two")
+    assert added.body[field] == {"x": "", "y": "AA=="}
+    taken = await api.json(f"{path}/a", [{"op": "replace", "path": f"/{field}/x", "value": None}], fieldManager="three")
+    assert taken.body[field] == added.body[field]
+    assert managers(taken) == ["one", "three"]
+    again = await api.json(f"{path}/a", [{"op": "replace", "path": f"/{field}/x", "value": None}], fieldManager="three")
+    assert again.body["metadata"]["resourceVersion"] != taken.body["metadata"]["resourceVersion"]
+    applied = {**config_map("a"), "kind": taken.body["kind"], field: {"x": None}}
+    refused = await api.apply(f"{path}/a", applied, fieldManager="four")
+    assert (refused.status, refused.message) == (
+        409,
+        f'Apply failed with 1 conflict: conflict with "three" using v1: .{field}.x',
+    )
+    forced = [await api.apply(f"{path}/a", applied, fieldManager="four", force="true") for _ in range(2)]
+    assert managers(forced[0]) == ["four", "one"]
+    assert forced[0].body["metadata"]["resourceVersion"] != forced[1].body["metadata"]["resourceVersion"]
+
+
+@covers("apply", "patch", "success")
 async def test_status_is_claimed_apart(api: Api) -> None:
     things = await define_things(api)
     await api.post(things, thing(api, colour="red"), fieldManager="one")

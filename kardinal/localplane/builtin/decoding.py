@@ -388,7 +388,7 @@ _ZEROS: Final[dict[str, Any]] = {
     "int32": 0,
     "int64": 0,
     "double": 0,
-    "bytes": "",
+    "bytes": None,
     f"{META}Time": None,
     f"{META}MicroTime": None,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "0",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kardinal.localplane.builtin import definitions
 from kardinal.localplane.builtin.decoding import blank, decode
 from kardinal.localplane.builtin.preparation import prepare
+from kardinal.localplane.builtin.types import struct
 from kardinal.localplane.builtin.validation import notes, problems
 from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
@@ -37,6 +38,13 @@ class BuiltinType:
         decoded, unknown = decode(self.name, document, converted=converted)
         api_version = f"{self.group}/{self.version}" if self.group else self.version
         return {"apiVersion": api_version, "kind": self.kind, **decoded}, unknown
+
+    def stored(self, document: JsonObject) -> JsonObject:
+        """The document as it is read again: bytes that were given as null are none then."""
+        for name in struct(self.name).bytes_by_key:
+            if None in (values := document.get(name, {})).values():
+                document = document | {name: {key: value or "" for key, value in values.items()}}
+        return document
 
     @property
     def blank(self) -> JsonObject:

@@ -94,6 +94,11 @@ class Struct:
         return tuple(found)
 
     @cached_property
+    def bytes_by_key(self) -> tuple[str, ...]:
+        """The names of the fields that hold bytes under keys."""
+        return tuple(one.name for one in self.fields if one.many == "{" and one.type == "bytes")
+
+    @cached_property
     def by_number(self) -> dict[int, Field]:
         return {field.number: field for field in self.numbered if field.number}
 

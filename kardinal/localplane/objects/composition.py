@@ -53,9 +53,11 @@ def viewed(kind: Kind, document: JsonObject) -> JsonObject:
 
 
 def stored_form(kind: Kind, document: JsonObject, *, applied: bool = False) -> JsonObject:
-    """The document as it is kept; `applied`: it may hold nulls, which count as changes and read as absent."""
+    """The document as it is kept: without the nulls that counted as changes; one that was `applied` may have more."""
     if applied and kind.validator is not None:
         document = kind.validator.filled(document)
+    if kind.typed is not None:
+        document = kind.typed.stored(document)
     return document if kind.view is None else kind.view.inward(document)
 
 

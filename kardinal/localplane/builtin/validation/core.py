@@ -81,7 +81,7 @@ def _secret(secret: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
 
 def _json(key: str, data: JsonObject) -> Iterator[Cause]:
     """A value that must be JSON; of what is in it nothing may be told but where it goes wrong."""
-    text = base64.b64decode(data[key]).decode(errors="replace")
+    text = base64.b64decode(data[key] or "").decode(errors="replace")
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -103,8 +103,8 @@ def _key(path: str, key: str) -> Iterator[Cause]:
         yield invalid(path, key, shown)
 
 
-def _size(encoded: str) -> int:
-    return len(encoded) * 3 // 4 - encoded.count("=")
+def _size(encoded: str | None) -> int:
+    return len(encoded) * 3 // 4 - encoded.count("=") if encoded else 0
 
 
 def _immutable(document: JsonObject, old: JsonObject | None, *fields: str) -> Iterator[Cause]:
