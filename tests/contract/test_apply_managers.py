@@ -76,6 +76,10 @@ async def test_nothing_in_the_place_of_no_bytes_is_a_change(api: Api, resource: 
     forced = [await api.apply(f"{path}/a", applied, fieldManager="four", force="true") for _ in range(2)]
     assert managers(forced[0]) == ["four", "one"]
     assert forced[0].body["metadata"]["resourceVersion"] != forced[1].body["metadata"]["resourceVersion"]
+    said = [await api.merge(f"{path}/a", {field: {"x": ""}}, fieldManager="five") for _ in range(2)]
+    assert managers(said[0]) == ["four", "one"]
+    assert said[0].body["metadata"]["resourceVersion"] != forced[1].body["metadata"]["resourceVersion"]
+    assert said[1].body == said[0].body
 
 
 @covers("apply", "patch", "success")

@@ -34,6 +34,10 @@ class Typed(Protocol):
         """The object before anything was said of it: to whom nothing was added, nothing of it is owned."""
         ...
 
+    def stored(self, document: JsonObject) -> JsonObject:
+        """The document as it is read again; the same one when that is no other."""
+        ...
+
     def decode(self, document: JsonObject, *, converted: bool = False) -> tuple[JsonObject, list[str]]:
         """The document as an object of the kind, and the paths of fields that the kind does not have.
 

@@ -27,6 +27,7 @@ __all__ = [
     "content",
     "identify",
     "ignored_fields",
+    "is_lossy",
     "refuse_identity",
     "refuse_new_finalizers",
     "require_type",
@@ -59,6 +60,11 @@ def stored_form(kind: Kind, document: JsonObject, *, applied: bool = False) -> J
     if kind.typed is not None:
         document = kind.typed.stored(document)
     return document if kind.view is None else kind.view.inward(document)
+
+
+def is_lossy(kind: Kind, document: JsonObject) -> bool:
+    """Whether the document reads otherwise than it was written, so that a write of what it reads as changes it."""
+    return kind.typed is not None and kind.typed.stored(document) is not document
 
 
 def stored_size(stored: JsonObject) -> int:

@@ -30,6 +30,7 @@ from kardinal.localplane.objects.composition import (
     content,
     identify,
     ignored_fields,
+    is_lossy,
     refuse_identity,
     refuse_new_finalizers,
     require_type,
@@ -198,9 +199,8 @@ class Objects:
         source: Source,
     ) -> Written:
         live = viewed(kind, entry.decode())
-        replaced = source.shown is None
         metadata = identify(kind, document, namespace=entry.namespace, name=entry.name)
-        check_preconditions(kind, metadata, live=live["metadata"], replaced=replaced)
+        check_preconditions(kind, metadata, live=live["metadata"], replaced=source.shown is None)
         said = document
         document = restricted(kind, document, live=live, subresource=subresource)
         return self._change(
@@ -267,10 +267,11 @@ class Objects:
         if not subresource:
             warnings += notes(kind, document, old=live)
         if unchanged(document, live):
-            return Written(entry, warnings)
+            if not entry.lossy:
+                return Written(entry, warnings)
+            document = live
         metadata = document["metadata"]
-        counted = kind.generation and subresource != "status"
-        if counted and not same(content(kind, document), content(kind, live)):
+        if kind.generation and subresource != "status" and not same(content(kind, document), content(kind, live)):
             metadata["generation"] = live["metadata"].get("generation", 0) + 1
         if "deletionTimestamp" in metadata:
             refuse_new_finalizers(kind, document, live=live)
@@ -359,13 +360,12 @@ class Objects:
 
     def _commit(self, kind: Kind, document: JsonObject, *, options: WriteOptions, source: Source) -> Entry:
         stored = stored_form(kind, document, applied=source.applied)
-        size = stored_size(stored)
-        if options.dry_run:
-            return make_entry(kind.storage, stored)
-        if size > OBJECT_LIMIT:
+        if stored_size(stored) > OBJECT_LIMIT and not options.dry_run:
             # The real server has this from its store, and passes it on without a reason.
             raise StatusError(500, "", "etcdserver: request is too large")
-        return self._store.put(kind.storage, stored)
+        if options.dry_run:
+            return make_entry(kind.storage, stored)
+        return self._store.put(kind.storage, stored, lossy=is_lossy(kind, document))
 
     def _finish(self, kind: Kind, document: JsonObject, entry: Entry, *, options: WriteOptions) -> Entry:
         """The last finalizer is gone: remove the object, answering with what it would have become.

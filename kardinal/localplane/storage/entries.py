@@ -27,7 +27,11 @@ _OVERHEAD = 1024
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One state of one object."""
+    """One state of one object.
+
+    `lossy`: it was written with nulls that read as something else, so to write what it reads as is a change. Forgotten
+    at a restart.
+    """
 
     resource: str
     namespace: str
@@ -37,6 +41,7 @@ class Entry:
     labels: dict[str, str]
     owners: tuple[str, ...]
     raw: bytes
+    lossy: bool = False
 
     @property
     def key(self) -> Key:
@@ -62,7 +67,7 @@ class Change:
         return _OVERHEAD + len(self.entry.raw) + (0 if self.previous is None else len(self.previous.raw))
 
 
-def make_entry(resource: str, document: JsonObject, raw: bytes | None = None) -> Entry:
+def make_entry(resource: str, document: JsonObject, raw: bytes | None = None, *, lossy: bool = False) -> Entry:
     """The entry of a document, committed or not (a dry run is answered with one that is not)."""
     metadata = document["metadata"]
     return Entry(
@@ -75,6 +80,7 @@ def make_entry(resource: str, document: JsonObject, raw: bytes | None = None) ->
         labels=metadata.get("labels") or {},
         owners=tuple(reference["uid"] for reference in metadata.get("ownerReferences") or ()),
         raw=_encoded(document) if raw is None else raw,
+        lossy=lossy,
     )
 
 

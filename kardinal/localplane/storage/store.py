@@ -74,9 +74,9 @@ class Store:
     def with_uid(self, uid: str) -> Entry | None:
         return self._staged.with_uid(uid)
 
-    def put(self, resource: str, document: JsonObject) -> Entry:
+    def put(self, resource: str, document: JsonObject, *, lossy: bool = False) -> Entry:
         """Decide on a new state of one object, whose resourceVersion is set here."""
-        entry = self._stamped(resource, document)
+        entry = self._stamped(resource, document, lossy=lossy)
         previous = self.get(resource, namespace=entry.namespace, name=entry.name)
         return self._commit("ADDED" if previous is None else "MODIFIED", entry, previous)
 
@@ -85,9 +85,9 @@ class Store:
         entry = self._stamped(resource, document)
         return self._commit("DELETED", entry, self.get(resource, namespace=entry.namespace, name=entry.name))
 
-    def _stamped(self, resource: str, document: JsonObject) -> Entry:
+    def _stamped(self, resource: str, document: JsonObject, *, lossy: bool = False) -> Entry:
         document["metadata"]["resourceVersion"] = str(self._staged.revision + 1)
-        return make_entry(resource, document)
+        return make_entry(resource, document, lossy=lossy)
 
     def _commit(self, kind: ChangeType, entry: Entry, previous: Entry | None) -> Entry:
         self._committer.commit(Change(kind, entry, previous))
