@@ -130,6 +130,10 @@ REFUSED: dict[str, tuple[str, list[tuple[str, Any]]]] = {
         "secrets",
         [("type", "kubernetes.io/dockerconfigjson"), ("stringData", {".dockerconfigjson": "x"})],
     ),
+    "secret-docker-null": (
+        "secrets",
+        [("type", "kubernetes.io/dockerconfigjson"), ("data", {".dockerconfigjson": None})],
+    ),
     "secret-basic": ("secrets", [("type", "kubernetes.io/basic-auth")]),
     "secret-ssh": ("secrets", [("type", "kubernetes.io/ssh-auth")]),
     "secret-token": ("secrets", [("type", "kubernetes.io/service-account-token")]),
@@ -229,6 +233,14 @@ async def test_what_was_made_immutable_stays_as_it_is(api: Api, plural: str) -> 
     assert (await api.merge(found.path(api, "a"), {"data": {"a": "Yg=="}})).status == 422
     assert (await api.merge(found.path(api, "a"), {"immutable": False})).status == 422
     assert (await api.merge(found.path(api, "a"), {"metadata": {"labels": {"a": "b"}}})).status == 200
+
+
+@covers("built-in", "patch", "refusal")
+async def test_no_bytes_that_were_made_immutable_are_not_made_null(api: Api) -> None:
+    found = manifest("configmaps")
+    await api.silent.post(found.path(api), found.named("a", immutable=True, binaryData={"none": ""}))
+    refused = await api.json(found.path(api, "a"), [{"op": "replace", "path": "/binaryData/none", "value": None}])
+    assert refused.status == 422
 
 
 @covers("built-in", "create", "refusal")
