@@ -8,6 +8,7 @@ from typing import Any
 from kardinal.api import BUNDLE, DEPLOYMENT, NAMESPACE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.kube import Client, JsonObject, PatchType
 from kardinal_agent.program import Agent, AgentOptions
+from tests.support.names import DEV, POLICIES, TEAM
 from tests.support.objects import API_VERSION, bundle, namespace
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
@@ -41,7 +42,7 @@ async def start_agent(world: World, **options: Any) -> Agent:
 
 def order(
     repository: GitRepository | str,
-    environment: str = "dev",
+    environment: str = DEV,
     *,
     bundle: str = BUNDLE_NAME,
     name: str | None = None,
@@ -56,7 +57,7 @@ def order(
         "kind": "PromotionStep",
         "metadata": {
             "name": name or names.step_name(bundle, environment),
-            "namespace": "default",
+            "namespace": TEAM,
             "labels": labels or {},
         },
         "spec": {
@@ -85,16 +86,16 @@ async def ordered(world: World, made: JsonObject) -> None:
     world.clock.turn_to(datetime.fromisoformat(stored["metadata"]["creationTimestamp"]))
 
 
-def gate_instance(name: str, *, gate: str = "soak", environment: str = "dev", scope: str = "org") -> JsonObject:
+def gate_instance(name: str, *, gate: str = "soak", environment: str = DEV, scope: str = "org") -> JsonObject:
     return {
         "apiVersion": API_VERSION,
         "kind": "PolicyGate",
-        "metadata": {"name": name, "namespace": "default", "labels": {names.LABEL_BUNDLE: BUNDLE_NAME}},
+        "metadata": {"name": name, "namespace": TEAM, "labels": {names.LABEL_BUNDLE: BUNDLE_NAME}},
         "spec": {
             "expression": "true",
             "message": "soak first",
             "origin": {
-                "namespace": "platform-policies",
+                "namespace": POLICIES,
                 "name": gate,
                 "scope": scope,
                 "pipeline": APPLICATION,
@@ -111,7 +112,7 @@ def freeze_gate(message: str = "release freeze") -> JsonObject:
         "kind": "PolicyGate",
         "metadata": {
             "name": names.freeze_name(APPLICATION),
-            "namespace": "default",
+            "namespace": TEAM,
             "labels": {names.LABEL_TYPE: names.TYPE_FREEZE, names.LABEL_PIPELINE: APPLICATION},
         },
         "spec": {"expression": "false", "message": message},
@@ -124,7 +125,7 @@ async def freeze(world: World) -> None:
 
 async def _set_gate(world: World, name: str, *, ready: bool, reason: str) -> None:
     status = {"status": {"ready": ready, "reason": reason}}
-    await world.client.patch(POLICY_GATE, name, "default", status, kind=PatchType.MERGE, subresource="status")
+    await world.client.patch(POLICY_GATE, name, TEAM, status, kind=PatchType.MERGE, subresource="status")
 
 
 async def open_gate(world: World, name: str, reason: str = "soaked 45m of 30m") -> None:
@@ -137,12 +138,12 @@ async def close_gate(world: World, name: str, reason: str = "soaked 5m of 30m") 
 
 async def supersede(world: World, name: str = BUNDLE_NAME) -> None:
     body = {"status": {"phase": "Superseded"}}
-    await world.client.patch(BUNDLE, name, "default", body, kind=PatchType.MERGE, subresource="status")
+    await world.client.patch(BUNDLE, name, TEAM, body, kind=PatchType.MERGE, subresource="status")
 
 
 async def deploy(
     world: World,
-    environment: str = "dev",
+    environment: str = DEV,
     *,
     image: str = f"{IMAGE}:1.1.0",
     available: bool = True,
@@ -189,7 +190,7 @@ async def deploy(
     )
 
 
-async def state(world: World, environment: str = "dev", *, bundle: str = BUNDLE_NAME) -> JsonObject:
+async def state(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NAME) -> JsonObject:
     """The status of an order."""
     step = await world.get(PROMOTION_STEP, names.step_name(bundle, environment))
     found: JsonObject = step.get("status") or {}
@@ -197,7 +198,7 @@ async def state(world: World, environment: str = "dev", *, bundle: str = BUNDLE_
 
 
 async def reached(
-    world: World, wanted: str, environment: str = "dev", *, bundle: str = BUNDLE_NAME, within: timedelta = _HOUR
+    world: World, wanted: str, environment: str = DEV, *, bundle: str = BUNDLE_NAME, within: timedelta = _HOUR
 ) -> JsonObject:
     """Live until the order is in a state; returns its status."""
     step = await world.wait_for(

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from kardinal.api import names
 from tests.agent.orders import BUNDLE_NAME, deploy, order, ordered, place, reached, start_agent, state
+from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
@@ -15,23 +16,23 @@ WRITES = ("create", "update", "patch", "delete")
 
 async def test_the_change_lands_once_and_is_verified_by_what_runs(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    before = repository.read("environments/dev/kustomization.yaml")
+    before = repository.read(f"environments/{DEV}/kustomization.yaml")
 
     await place(world, order(repository))
     status = await reached(world, "HealthChecking")
-    assert status["message"] == "waits for Deployment dev/my-app to exist"
+    assert status["message"] == f"waits for Deployment {DEV}/my-app to exist"
     await deploy(world)
     status = await reached(world, "Verified")
 
-    (commit,) = repository.promotions("dev")
-    assert commit.subject == "Promote my-app 1.1.0 to dev"
+    (commit,) = repository.promotions(DEV)
+    assert commit.subject == f"Promote my-app 1.1.0 to {DEV}"
     assert commit.trailers["Kardinal-Bundle"] == BUNDLE_NAME
-    assert commit.trailers["Kardinal-Environment"] == "dev"
-    assert commit.trailers["Kardinal-Step"] == f"default/{BUNDLE_NAME}-dev"
+    assert commit.trailers["Kardinal-Environment"] == DEV
+    assert commit.trailers["Kardinal-Step"] == f"{TEAM}/{BUNDLE_NAME}-{DEV}"
     assert commit.sha == repository.head() == status["commit"]
-    after = repository.read("environments/dev/kustomization.yaml")
+    after = repository.read(f"environments/{DEV}/kustomization.yaml")
     assert after == before.replace('newTag: "1.0.0"', 'newTag: "1.1.0"')
-    assert status["message"] == f"Deployment dev/my-app runs {IMAGE}:1.1.0"
+    assert status["message"] == f"Deployment {DEV}/my-app runs {IMAGE}:1.1.0"
     assert [(entry["uses"], entry["state"]) for entry in status["steps"]] == [
         ("git-clone", "Succeeded"),
         ("kustomize-set-image", "Succeeded"),
@@ -117,7 +118,7 @@ async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_
     status = await state(world)
     assert status["state"] == "Failed"
     assert status["message"] == (
-        "health-check: not healthy within 5m: waits for Deployment dev/my-app: 0 of 2 replicas are available"
+        f"health-check: not healthy within 5m: waits for Deployment {DEV}/my-app: 0 of 2 replicas are available"
     )
     assert status["conditions"][0]["reason"] == "HealthTimeout"
     (event,) = await world.events("HealthTimeout")
@@ -148,14 +149,14 @@ async def test_a_promotion_waits_for_every_upstream_environment(world: World, re
     await world.live(timedelta(seconds=5))
     status = await state(world)
     assert (status["state"], status["message"]) == ("Pending", "waits until every upstream environment is Verified")
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
     await world.apply(order(repository, upstreamVerified="Verified,Verified"))
     await reached(world, "Verified")
 
 
 async def test_an_explicit_sequence_edits_every_overlay_it_names(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    repository.commit({"environments/dev/eu/kustomization.yaml": "resources: []\n"})
+    repository.commit({f"environments/{DEV}/eu/kustomization.yaml": "resources: []\n"})
     await deploy(world)
     steps = [
         {"uses": "git-clone"},
@@ -167,9 +168,9 @@ async def test_an_explicit_sequence_edits_every_overlay_it_names(world: World, r
     ]
     await place(world, order(repository, steps=steps))
     await reached(world, "Verified")
-    assert len(repository.promotions("dev")) == 1
-    assert "1.1.0" in repository.read("environments/dev/eu/kustomization.yaml")
-    assert "1.1.0" in repository.read("environments/dev/kustomization.yaml")
+    assert len(repository.promotions(DEV)) == 1
+    assert "1.1.0" in repository.read(f"environments/{DEV}/eu/kustomization.yaml")
+    assert "1.1.0" in repository.read(f"environments/{DEV}/kustomization.yaml")
 
 
 async def test_a_sharded_order_is_executed_by_its_shard_alone(world: World, repository: GitRepository) -> None:
@@ -180,7 +181,7 @@ async def test_a_sharded_order_is_executed_by_its_shard_alone(world: World, repo
     await place(world, order(repository, shard="east", labels=label))
     await world.live(timedelta(minutes=1))
     assert await state(world) == {}
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
     await start_agent(world, shard="east")
     await reached(world, "Verified")
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1

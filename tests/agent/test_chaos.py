@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.agent.orders import deploy, order, place, reached, start_agent
+from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -23,5 +24,5 @@ async def test_a_promotion_is_verified_whatever_befalls_the_agent(world: World, 
     await reached(world, "HealthChecking")
     await deploy(world)
     status = await reached(world, "Verified")
-    (commit,) = repository.promotions("dev")
+    (commit,) = repository.promotions(DEV)
     assert commit.sha == status["commit"] == repository.head()

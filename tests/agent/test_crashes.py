@@ -15,6 +15,7 @@ from kardinal.kube import Client, ConnectionFailed
 from kardinal.scm import PullRequests
 from kardinal_agent.program import Agent, AgentOptions
 from tests.agent.orders import deploy, order, place, reached, start_agent, state
+from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -67,7 +68,7 @@ async def test_a_push_is_made_once(world: World, repository: GitRepository, writ
 
     await start_agent(world)
     status = await reached(world, "Verified")
-    (commit,) = repository.promotions("dev")
+    (commit,) = repository.promotions(DEV)
     assert status["commit"] == commit.sha
 
 
@@ -87,7 +88,7 @@ async def test_a_pull_request_is_opened_and_merged_once(
     await start_agent(world)
     status = await reached(world, "Verified")
     (found,) = await reviewer.list()
-    (commit,) = repository.promotions("dev")
+    (commit,) = repository.promotions(DEV)
     assert found.state == "merged"
     assert status["commit"] == commit.sha
     assert status["prURL"] == found.url
@@ -119,4 +120,4 @@ async def test_what_a_person_decided_while_nobody_watched_is_found(
     await start_agent(world)
     await reached(world, ends)
     assert len(await reviewer.list()) == 1
-    assert len(repository.promotions("dev")) == (1 if ends == "Verified" else 0)
+    assert len(repository.promotions(DEV)) == (1 if ends == "Verified" else 0)

@@ -8,6 +8,7 @@ import pytest
 
 from kardinal.api import names
 from tests.agent.orders import deploy, order, place, reached, start_agent
+from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -17,7 +18,7 @@ ATTEMPTS = 50
 
 
 async def test_no_commit_is_lost_and_none_is_made_twice(world: World, repository: GitRepository) -> None:
-    overlay = repository.read("environments/dev/kustomization.yaml")
+    overlay = repository.read(f"environments/{DEV}/kustomization.yaml")
     environments = [f"env-{number}" for number in range(CROWD)]
     repository.commit({f"environments/{name}/kustomization.yaml": overlay for name in environments})
     for shard in ("east", "west"):

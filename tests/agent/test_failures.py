@@ -11,6 +11,7 @@ import pytest
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject
 from tests.agent.orders import BUNDLE_NAME, deploy, order, ordered, place, reached, start_agent, state
+from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository, create_repository, sample_files
 from tests.support.world import World
@@ -46,7 +47,7 @@ async def test_a_repository_that_is_not_there_is_tried_again_and_the_error_stand
     (event,) = await world.events("Retrying")
     assert event["type"] == "Warning"
 
-    create_repository(place_of_it, sample_files(["dev"]))
+    create_repository(place_of_it, sample_files([DEV]))
     status = await reached(world, "Verified")
     assert "retry" not in status
 
@@ -89,15 +90,18 @@ async def test_a_missing_overlay_is_named(world: World, repository: GitRepositor
         "EditError",
         "kustomize-set-image: environments/nowhere: no such directory in the repository",
     )
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
 
 
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"environments/dev/kustomization.yaml": "images: x\n"}, "kustomization.yaml: images: must be a list"),
-        ({"environments/dev/kustomization.yaml": "images: {\n"}, "kustomization.yaml: invalid YAML: line 2"),
-        ({"environments/dev/Kustomization": "{}"}, "environments/dev: holds kustomization.yaml and Kustomization"),
+        ({f"environments/{DEV}/kustomization.yaml": "images: x\n"}, "kustomization.yaml: images: must be a list"),
+        ({f"environments/{DEV}/kustomization.yaml": "images: {\n"}, "kustomization.yaml: invalid YAML: line 2"),
+        (
+            {f"environments/{DEV}/Kustomization": "{}"},
+            f"environments/{DEV}: holds kustomization.yaml and Kustomization",
+        ),
     ],
 )
 async def test_an_overlay_that_cannot_be_edited_is_named(
@@ -136,7 +140,7 @@ async def test_what_this_version_does_not_execute_is_refused_and_never_ignored(
     reason, message = await failed(world, order(repository, **spec))
     assert reason == "InvalidSpec"
     assert message.startswith(words)
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
 
 
 async def test_a_wrong_image_reference_is_named(world: World, repository: GitRepository) -> None:
@@ -186,7 +190,7 @@ async def test_a_deleted_order_is_forgotten(world: World, repository: GitReposit
     agent = await start_agent(world)
     await place(world, order(repository, approval="pr-review"))
     await reached(world, "WaitingForMerge")
-    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-dev")
+    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
     await world.settle()
     watching = [timer for timer in world.clock.timers if timer.deadline < world.clock.monotonic() + 60]
     assert watching == []
@@ -199,6 +203,6 @@ async def test_an_unreadable_secret_is_named(world: World) -> None:
     reason, message = await failed(world, made)
     assert reason == "SecretUnusable"
     assert message == (
-        "git-clone: git.secretRef: Secret default/git-token does not exist; "
+        f"git-clone: git.secretRef: Secret {TEAM}/git-token does not exist; "
         "create it in the agent's cluster with username and password, or token"
     )

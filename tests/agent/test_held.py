@@ -22,10 +22,11 @@ from tests.agent.orders import (
     start_agent,
     state,
 )
+from tests.support.names import DEV
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
 
-GATE = "my-app-1-dev-soak"
+GATE = f"my-app-1-{DEV}-soak"
 FREEZE = names.freeze_name(APPLICATION)
 AT_ONCE = timedelta(0)
 
@@ -53,14 +54,14 @@ async def test_a_freeze_holds_the_push_and_says_so(world: World, repository: Git
     status = await until_held(world)
     said = "held by a freeze of my-app (PolicyGate my-app-freeze): release freeze"
     assert held(status)["message"] == status["message"] == said
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
     (event,) = await world.events("Held")
     assert event["note"] == said
 
     await world.delete(POLICY_GATE, FREEZE)
     status = await reached(world, "Verified", within=AT_ONCE)
     assert held(status)["status"] == "False"
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
 
 
 async def test_what_holds_costs_nothing_while_it_holds(world: World, repository: GitRepository) -> None:
@@ -122,7 +123,7 @@ async def test_a_required_gate_must_be_there_and_ready(world: World, repository:
     assert (await state(world))["message"] == "held by gate soak: soak first"
     await close_gate(world, GATE)
     await world.settle()
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
 
     await open_gate(world, GATE)
     status = await reached(world, "Verified", within=AT_ONCE)

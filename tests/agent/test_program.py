@@ -20,6 +20,7 @@ from kardinal.localplane import Authority, LocalPlane
 from kardinal_agent.main import main
 from kardinal_agent.program import Agent, AgentOptions
 from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent
+from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -55,7 +56,7 @@ async def test_a_process_executes_its_shard_and_ends_cleanly(world: World, repos
     async with agent_process(world, "--allow-local-repositories") as process:
         async with (
             asyncio.timeout(REAL_SECONDS),
-            world.client.watch(PROMOTION_STEP, "default", initial_events=True) as events,
+            world.client.watch(PROMOTION_STEP, TEAM, initial_events=True) as events,
         ):
             async for event in events:
                 if (event.object.get("status") or {}).get("state") == "Verified":
@@ -64,7 +65,7 @@ async def test_a_process_executes_its_shard_and_ends_cleanly(world: World, repos
         async with asyncio.timeout(REAL_SECONDS):
             _, errors = await process.communicate()
         assert process.returncode == 0, errors.decode()
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
 
 
 async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
@@ -84,7 +85,7 @@ async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
         await deploy(world)
         await place(world, order(repository, shard="east", labels={names.LABEL_SHARD: "east"}))
         status = await reached(world, "HealthChecking")
-        assert status["message"] == "waits for Deployment dev/my-app to exist"
+        assert status["message"] == f"waits for Deployment {DEV}/my-app to exist"
         await deploy(world, client=local)
         await reached(world, "Verified")
         await world.stop(agent)
@@ -93,22 +94,22 @@ async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
 async def test_every_figure_of_a_promotion_moves(world: World, repository: GitRepository) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await place(world, order(repository, pr=True), order(repository, "staging", path="nowhere"))
+    await place(world, order(repository, pr=True), order(repository, STAGING, path="nowhere"))
     await reached(world, "Verified")
-    await reached(world, "Failed", "staging")
+    await reached(world, "Failed", STAGING)
 
     figures: CollectorRegistry = agent.manager.metrics
 
     def value(name: str, **labels: str) -> float | None:
         return figures.get_sample_value(name, labels)
 
-    assert value("kardinal_promotions_opened_total", environment="dev", approval="auto") == 1
-    assert value("kardinal_promotions_merged_total", environment="dev") == 1
-    assert value("kardinal_promotions_failed_total", environment="staging", reason="EditError") == 1
-    assert value("kardinal_health_check_duration_seconds_count", environment="dev", result="healthy") == 1
+    assert value("kardinal_promotions_opened_total", environment=DEV, approval="auto") == 1
+    assert value("kardinal_promotions_merged_total", environment=DEV) == 1
+    assert value("kardinal_promotions_failed_total", environment=STAGING, reason="EditError") == 1
+    assert value("kardinal_health_check_duration_seconds_count", environment=DEV, result="healthy") == 1
     assert value("kardinal_git_operation_duration_seconds_count", operation="propose", result="ok") == 1
     assert value("kardinal_scm_api_requests_total", endpoint="merge", status="ok") == 1
-    assert value("kardinal_promotion_lead_time_seconds_count", environment="dev") == 1
+    assert value("kardinal_promotion_lead_time_seconds_count", environment=DEV) == 1
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,6 @@ async def test_two_agents_of_one_shard_land_a_promotion_once(world: World, repos
     await deploy(world)
     await place(world, order(repository))
     status = await reached(world, "Verified")
-    (commit,) = repository.promotions("dev")
+    (commit,) = repository.promotions(DEV)
     assert status["commit"] == commit.sha
     assert commit.trailers["Kardinal-Bundle"] == BUNDLE_NAME

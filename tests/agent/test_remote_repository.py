@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject
 from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
 from tests.support.world import World
@@ -33,7 +34,7 @@ def secret(**data: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "git", "namespace": "default"},
+        "metadata": {"name": "git", "namespace": TEAM},
         "type": "Opaque",
         "data": encoded,
     }
@@ -57,9 +58,9 @@ async def test_a_promotion_lands_over_https(
     with capture_logs() as lines:
         await place(world, remote_order(server))
         await reached(world, "Verified")
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
     assert agent.repositories.fetches >= 1
-    told = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-dev"), *await world.events(), *lines]
+    told = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"), *await world.events(), *lines]
     assert PASSWORD not in orjson.dumps(told, default=str).decode()
 
 
@@ -76,8 +77,8 @@ async def test_refused_credentials_name_the_field_to_mend(world: World, server: 
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"user": "x"}, "Secret default/git has neither username and password nor token"),
-        ({"password": "x"}, "Secret default/git has neither username and password nor token"),
+        ({"user": "x"}, f"Secret {TEAM}/git has neither username and password nor token"),
+        ({"password": "x"}, f"Secret {TEAM}/git has neither username and password nor token"),
     ],
 )
 async def test_a_secret_without_the_right_keys_says_which_it_needs(
@@ -104,18 +105,18 @@ async def test_a_stalled_server_is_told_in_the_status_and_holds_up_nobody_else(
     monkeypatch.setattr("kardinal_agent.promotion.attempt.STEP_DEADLINE", 0.3)
     await start_agent(world)
     await world.apply(secret(username=USER, password=PASSWORD))
-    await deploy(world, "staging")
+    await deploy(world, STAGING)
     try:
-        await place(world, remote_order(server), order(repository, "staging"))
+        await place(world, remote_order(server), order(repository, STAGING))
         async with asyncio.timeout(20):
             while "retry" not in await state(world):
-                await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-staging")
+                await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{STAGING}")
             assert (await state(world))["retry"]["lastError"] == "git-clone: no answer in time"
-            while (await state(world, "staging")).get("state") != "Verified":
-                await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-staging")
+            while (await state(world, STAGING)).get("state") != "Verified":
+                await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{STAGING}")
     finally:
         over.set()
         monkeypatch.undo()
     await deploy(world)
     await reached(world, "Verified")
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1

@@ -20,11 +20,12 @@ from tests.agent.orders import (
     start_agent,
     supersede,
 )
+from tests.support.names import DEV, STAGING, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
-GATE = "my-app-1-dev-soak"
+GATE = f"my-app-1-{DEV}-soak"
 
 
 def reviewed(repository: GitRepository, **spec: Any) -> JsonObject:
@@ -40,17 +41,17 @@ async def test_a_reviewer_merges_and_the_promotion_goes_on(
     status = await reached(world, "WaitingForMerge")
 
     (found,) = await reviewer.list()
-    assert (found.head, found.base, found.state) == (branch_name(BUNDLE_NAME, "dev"), "main", "open")
-    assert (found.pipeline, found.bundle, found.environment) == ("my-app", BUNDLE_NAME, "dev")
+    assert (found.head, found.base, found.state) == (branch_name(BUNDLE_NAME, DEV), "main", "open")
+    assert (found.pipeline, found.bundle, found.environment) == ("my-app", BUNDLE_NAME, DEV)
     assert found.labels == ("kardinal",)
     assert status["prURL"] == found.url == status["pullRequest"]["url"]
     assert status["message"] == f"waits for {found.url} to be merged"
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
 
     await reviewer.merge(found.number, by="alice")
     status = await reached(world, "Verified", within=timedelta(seconds=2))
 
-    (commit,) = repository.promotions("dev")
+    (commit,) = repository.promotions(DEV)
     assert status["commit"] == commit.sha
     assert status["evidence"]["approvedBy"] == ["alice"]
     assert status["mergedAt"] <= status["verifiedAt"]
@@ -64,16 +65,16 @@ async def test_the_body_tells_what_the_cluster_knows(
     await open_gate(world, GATE)
     await world.apply(bundle(BUNDLE_NAME))
     staging = {"state": "Verified", "verifiedAt": "2026-03-03T09:15:00Z"}
-    known = {"status": {"environments": {"staging": staging}}}
-    await world.client.patch(BUNDLE, BUNDLE_NAME, "default", known, kind=PatchType.MERGE, subresource="status")
+    known = {"status": {"environments": {STAGING: staging}}}
+    await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, known, kind=PatchType.MERGE, subresource="status")
     await world.apply(reviewed(repository, requiredGates=[GATE]))
     await reached(world, "WaitingForMerge")
     (found,) = await reviewer.list()
-    assert found.title == "Promote my-app 1.1.0 to dev"
+    assert found.title == f"Promote my-app 1.1.0 to {DEV}"
     assert "| soak | org | PASS | soaked 45m of 30m |" in found.body
     assert f"| Image | {IMAGE}:1.1.0 |" in found.body
-    assert "| staging | 45m ago (2026-03-03 09:15 UTC) | 45m |" in found.body
-    assert f"- {IMAGE}: 1.0.0 to 1.1.0 in environments/dev/kustomization.yaml" in found.body
+    assert f"| {STAGING} | 45m ago (2026-03-03 09:15 UTC) | 45m |" in found.body
+    assert f"- {IMAGE}: 1.0.0 to 1.1.0 in environments/{DEV}/kustomization.yaml" in found.body
 
 
 async def test_a_reviewer_with_an_endless_name_is_cut_short(
@@ -110,7 +111,7 @@ async def test_closed_without_a_merge_ends_the_promotion(
         f"wait-for-merge: pull request {status['prURL']} was closed by bob without being merged"
     )
     assert status["conditions"][0]["reason"] == "PullRequestClosed"
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
 
 
 async def test_a_pull_request_for_the_record_is_merged_by_the_agent(
@@ -123,7 +124,7 @@ async def test_a_pull_request_for_the_record_is_merged_by_the_agent(
     (found,) = await reviewer.list()
     assert (found.state, found.merged_by) == ("merged", "kardinal")
     assert "approvedBy" not in status["evidence"] or status["evidence"]["approvedBy"] == []
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
 
 
 async def test_the_agents_own_merge_survives_a_change_of_the_same_lines(
@@ -134,15 +135,15 @@ async def test_the_agents_own_merge_survives_a_change_of_the_same_lines(
     await place(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await world.stop(agent)
-    overlay = repository.read("environments/dev/kustomization.yaml")
-    repository.commit({"environments/dev/kustomization.yaml": overlay.replace("1.0.0", "1.0.5")})
+    overlay = repository.read(f"environments/{DEV}/kustomization.yaml")
+    repository.commit({f"environments/{DEV}/kustomization.yaml": overlay.replace("1.0.0", "1.0.5")})
     await world.apply(order(repository, approval="auto", pr=True))
     await start_agent(world)
     await reached(world, "Verified")
     (found,) = await reviewer.list()
     assert (found.state, found.merged_by) == ("merged", "kardinal")
-    assert repository.read("environments/dev/kustomization.yaml") == overlay.replace("1.0.0", "1.1.0")
-    assert len(repository.promotions("dev")) == 1
+    assert repository.read(f"environments/{DEV}/kustomization.yaml") == overlay.replace("1.0.0", "1.1.0")
+    assert len(repository.promotions(DEV)) == 1
 
 
 async def test_nothing_to_change_needs_no_pull_request(
@@ -166,7 +167,7 @@ async def test_a_bundle_made_again_under_its_name_is_another_one(
     await reviewer.close(1, by="bob", comment="")
     await reached(world, "Failed")
     await world.delete(BUNDLE, BUNDLE_NAME)
-    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-dev")
+    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
     repository.commit({"README": "meanwhile"})
 
     await place(world, reviewed(repository))
@@ -174,7 +175,7 @@ async def test_a_bundle_made_again_under_its_name_is_another_one(
     assert status["pullRequest"]["number"] == 2
     await reviewer.merge(2, by="alice")
     await reached(world, "Verified")
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
 
 
 async def test_a_superseded_proposal_is_closed_with_a_comment(

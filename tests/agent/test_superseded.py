@@ -7,6 +7,7 @@ from datetime import timedelta
 from kardinal.api import POLICY_GATE, names
 from tests.agent.orders import deploy, freeze, order, place, reached, start_agent, supersede
 from tests.agent.test_crashes import Death, start_mortal, until_dead
+from tests.support.names import DEV
 from tests.support.repository import APPLICATION, GitRepository
 from tests.support.world import World
 
@@ -27,7 +28,7 @@ async def test_what_was_only_prepared_is_dropped(world: World, repository: GitRe
     assert event["type"] == "Normal"
     await world.delete(POLICY_GATE, names.freeze_name(APPLICATION))
     await world.settle()
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
 
 
 async def test_what_has_landed_is_seen_through(world: World, repository: GitRepository) -> None:
@@ -46,7 +47,7 @@ async def test_what_landed_without_being_noted_is_seen_through(world: World, rep
     await place(world, order(repository))
     await until_dead(world, death)
     await world.stop(mortal)
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
     await supersede(world)
     await deploy(world)
     await start_agent(world)
@@ -63,4 +64,4 @@ async def test_what_was_about_to_land_and_did_not_is_dropped(world: World, repos
     await start_agent(world)
     status = await reached(world, "Failed")
     assert status["message"] == "superseded by a newer Bundle of my-app"
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []

@@ -22,10 +22,12 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import ResourceType
+from kardinal.api import NAMESPACE, ResourceType
 from kardinal.kube import Client, ConnectionFailed, JsonObject, load_connection
+from tests.support.names import TEAM
+from tests.support.objects import namespace
 
-__all__ = ["DEADLINE", "Local", "Process", "Shell", "phase", "shell", "state", "wait_for"]
+__all__ = ["DEADLINE", "IN_TEAM", "Local", "Process", "Shell", "make_namespace", "phase", "shell", "state", "wait_for"]
 
 DEADLINE = 100.0
 """Seconds of real time for anything to happen."""
@@ -35,6 +37,9 @@ _LOOK_AGAIN = 0.01
 
 _NOT_INHERITED = {"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "XDG_STATE_HOME"}
 """What would lead a program out of its shell."""
+
+IN_TEAM = ("--namespace", TEAM)
+"""For commands about the team's objects, which are not where `kardinal local up` points a person to."""
 
 log = logging.getLogger(__name__)
 
@@ -221,12 +226,17 @@ def _written_at(path: Path) -> int | None:
         return None
 
 
+async def make_namespace(client: Client) -> None:
+    """Let there be the namespace of the team, which a new installation does not have."""
+    await client.apply(NAMESPACE, namespace(TEAM), field_manager="test")
+
+
 async def wait_for(
     client: Client,
     resource: ResourceType,
     accepts: Callable[[JsonObject], bool],
     *names: str,
-    namespace: str = "default",
+    namespace: str = TEAM,
 ) -> None:
     """Return when a watch has shown each of the objects in a state that `accepts` says yes to."""
     missing: dict[str, JsonObject] = {name: {} for name in names}

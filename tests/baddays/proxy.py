@@ -21,6 +21,7 @@ from aiohttp import web
 from yarl import URL
 
 from kardinal.kube import load_connection
+from tests.support.names import TEAM
 
 __all__ = ["HoldingProxy", "holding_proxy"]
 
@@ -92,6 +93,6 @@ def _write_config(path: Path, server: str) -> None:
         "current-context": name,
         "clusters": [{"name": name, "cluster": {"server": server}}],
         "users": [{"name": name, "user": {}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": TEAM}}],
     }
     path.write_bytes(orjson.dumps(config))

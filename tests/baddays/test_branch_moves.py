@@ -11,7 +11,8 @@ from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.baddays.applications import application, applications, place
 from tests.baddays.committers import job
 from tests.baddays.installation import Install
-from tests.baddays.processes import Shell, state, wait_for
+from tests.baddays.processes import Shell, make_namespace, state, wait_for
+from tests.support.names import DEV
 from tests.support.objects import bundle
 from tests.support.repository import create_repository
 
@@ -25,17 +26,18 @@ ROUNDS = 2
 async def test_nothing_is_lost_while_somebody_else_commits_all_the_time(
     install: Install, shell: Shell, tmp_path: Path
 ) -> None:
-    repository = create_repository(tmp_path / "gitops.git", applications(NAMES, ["dev"]))
+    repository = create_repository(tmp_path / "gitops.git", applications(NAMES, [DEV]))
     local = install(deploys=False)
     await local.up()
     others = await job(shell, repository)
     async with local.client() as client:
+        await make_namespace(client)
         for name in NAMES:
-            await client.create(PIPELINE, application(repository, name, place(name, "dev")))
+            await client.create(PIPELINE, application(repository, name, place(name, DEV)))
         for tag in TAGS:
             for name in NAMES:
                 await client.create(BUNDLE, bundle(f"{name}-{tag}", tag=tag, pipeline=name))
-            await wait_for(client, PROMOTION_STEP, state("HealthChecking"), *(f"{name}-{tag}-dev" for name in NAMES))
+            await wait_for(client, PROMOTION_STEP, state("HealthChecking"), *(f"{name}-{tag}-{DEV}" for name in NAMES))
     theirs = await others.stop()
 
     log = repository.commits()
@@ -47,4 +49,4 @@ async def test_nothing_is_lost_while_somebody_else_commits_all_the_time(
     assert changes_of_hands > 2 * ROUNDS
     assert len(repository.git("ls-tree", "--name-only", "main:others").split()) == len(theirs)
     for name in NAMES:
-        assert f'newTag: "{TAGS[-1]}"' in repository.read(f"apps/{name}/environments/dev/kustomization.yaml")
+        assert f'newTag: "{TAGS[-1]}"' in repository.read(f"apps/{name}/environments/{DEV}/kustomization.yaml")

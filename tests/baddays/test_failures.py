@@ -10,6 +10,7 @@ import pytest
 
 from kardinal.api import BUNDLE, GRAPH, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal_controller.program import Controller
+from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import GitRepository
 from tests.support.reviewer import close_pull_request
@@ -18,6 +19,8 @@ from tests.support.world import World
 JsonObject = dict[str, Any]
 Reached = Callable[..., Awaitable[JsonObject]]
 Deployed = Callable[[str], Awaitable[None]]
+
+AFTER = of_run("after")
 
 
 def _condition(obj: JsonObject, type_: str) -> JsonObject:
@@ -29,16 +32,14 @@ def _condition(obj: JsonObject, type_: str) -> JsonObject:
 async def test_a_pull_request_closed_without_merge_fails_the_promotion(
     world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
 ) -> None:
-    await world.apply(
-        pipeline(repository, environments=[environment("prod", approval="pr-review"), "after"]), bundle("b")
-    )
-    step = await state("b", "prod", "WaitingForMerge")
+    await world.apply(pipeline(repository, environments=[environment(PROD, approval="pr-review"), AFTER]), bundle("b"))
+    step = await state("b", PROD, "WaitingForMerge")
     head = repository.head()
     await close_pull_request(world, repository, step["status"]["pullRequest"]["number"])
     failed = await phase("b", "Failed")
-    assert "without being merged" in (await state("b", "prod", "Failed"))["status"]["message"]
-    assert "prod" in _condition(failed, "Ready")["message"]
-    assert await world.find(PROMOTION_STEP, "b-after") is None
+    assert "without being merged" in (await state("b", PROD, "Failed"))["status"]["message"]
+    assert PROD in _condition(failed, "Ready")["message"]
+    assert await world.find(PROMOTION_STEP, f"b-{AFTER}") is None
     assert repository.head() == head
 
 
@@ -46,29 +47,29 @@ async def test_a_deployment_that_never_becomes_healthy_fails_after_its_timeout_a
     world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
 ) -> None:
     await world.apply(
-        pipeline(repository, environments=[environment("dev", health={"timeout": "3m"}), "staging"]),
+        pipeline(repository, environments=[environment(DEV, health={"timeout": "3m"}), STAGING]),
         bundle("b", tag="2-broken"),
     )
-    checking = await state("b", "dev", "HealthChecking")
+    checking = await state("b", DEV, "HealthChecking")
     began = world.clock.now()
     await phase("b", "Failed")
     assert timedelta(minutes=2) < world.clock.now() - began <= timedelta(minutes=3, seconds=5)
-    failed = await state("b", "dev", "Failed")
+    failed = await state("b", DEV, "Failed")
     assert failed["status"]["healthDeadline"] == checking["status"]["healthDeadline"]
     assert "3m" in failed["status"]["message"]
-    assert await world.find(PROMOTION_STEP, "b-staging") is None
-    assert repository.promotions("staging") == []
+    assert await world.find(PROMOTION_STEP, f"b-{STAGING}") is None
+    assert repository.promotions(STAGING) == []
 
 
 async def test_without_anything_that_deploys_the_step_says_what_it_waits_for(
     world: World, repository: GitRepository, controller_alone: Controller, state: Reached
 ) -> None:
     await world.apply(pipeline(repository), bundle("b"))
-    step = await state("b", "dev", "HealthChecking")
+    step = await state("b", DEV, "HealthChecking")
     await world.live(timedelta(minutes=5))
-    step = await world.get(PROMOTION_STEP, "b-dev")
+    step = await world.get(PROMOTION_STEP, f"b-{DEV}")
     assert step["status"]["state"] == "HealthChecking"
-    assert "dev/my-app" in step["status"]["message"]
+    assert f"{DEV}/my-app" in step["status"]["message"]
     assert "to exist" in step["status"]["message"]
 
 
@@ -78,13 +79,11 @@ MISTAKES: dict[str, tuple[JsonObject, JsonObject, str]] = {
         bundle("b", image="ghcr.io/acme/UPPER"),
         "spec.artifacts.images[0]",
     ),
-    "an environment that is not there": (pipeline("REPOSITORY"), bundle("b", intent={"target": "prdo"}), "prod"),
+    "an environment that is not there": (pipeline("REPOSITORY"), bundle("b", intent={"target": of_run("prdo")}), PROD),
     "environments in a circle": (
-        pipeline(
-            "REPOSITORY", environments=[environment("a", dependsOn=["c"]), "b", environment("c", dependsOn=["b"])]
-        ),
+        pipeline("REPOSITORY", environments=[environment(EU, dependsOn=[PROD]), US, environment(PROD, dependsOn=[US])]),
         bundle("b"),
-        "a -> ",
+        f"{EU} -> ",
     ),
 }
 
@@ -107,7 +106,7 @@ async def test_a_bundle_that_cannot_be_translated_says_so_and_touches_nothing(
 async def test_a_pipeline_that_cannot_be_translated_says_so_itself(
     world: World, repository: GitRepository, running: Controller
 ) -> None:
-    circle = [environment("a", dependsOn=["b"]), environment("b", dependsOn=["a"])]
+    circle = [environment(EU, dependsOn=[US]), environment(US, dependsOn=[EU])]
     await world.apply(pipeline(repository, environments=circle))
     stored = await world.wait_for(PIPELINE, "my-app", lambda obj: "conditions" in obj.get("status", {}))
     ready = _condition(stored, "Ready")
@@ -119,9 +118,9 @@ async def test_a_missing_overlay_fails_the_step_naming_the_path(
     world: World, repository: GitRepository, running: Controller, phase: Reached
 ) -> None:
     head = repository.head()
-    await world.apply(pipeline(repository, environments=[environment("dev", path="environments/nowhere")]), bundle("b"))
+    await world.apply(pipeline(repository, environments=[environment(DEV, path="environments/nowhere")]), bundle("b"))
     await phase("b", "Failed")
-    step = await world.get(PROMOTION_STEP, "b-dev")
+    step = await world.get(PROMOTION_STEP, f"b-{DEV}")
     assert "environments/nowhere" in step["status"]["message"]
     assert repository.head() == head
 
@@ -130,44 +129,44 @@ async def test_an_unreachable_repository_is_retried_with_its_error_in_sight(
     world: World, repository: GitRepository, running: Controller, state: Reached, phase: Reached
 ) -> None:
     hidden = repository.path.with_name("away.git")
-    await world.apply(pipeline(repository, environments=["dev"]))
+    await world.apply(pipeline(repository, environments=[DEV]))
     repository.path.rename(hidden)
     await world.apply(bundle("b"))
-    step = await world.wait_for(PROMOTION_STEP, "b-dev", lambda obj: "retry" in obj.get("status", {}))
+    step = await world.wait_for(PROMOTION_STEP, f"b-{DEV}", lambda obj: "retry" in obj.get("status", {}))
     assert str(repository.path) in step["status"]["retry"]["lastError"]
     assert step["status"]["state"] != "Failed"
     hidden.rename(repository.path)
     await phase("b", "Verified")
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1
 
 
 async def test_a_gate_whose_expression_is_broken_holds_prod_and_says_so(
     world: World, repository: GitRepository, controller_alone: Controller, deployed: Deployed, state: Reached
 ) -> None:
     await world.apply(
-        pipeline(repository, environments=["dev", "prod"]),
-        gate("broken", "bundle.version ==", namespace="platform-policies"),
+        pipeline(repository, environments=[DEV, PROD]),
+        gate("broken", "bundle.version ==", namespace=POLICIES),
         bundle("b"),
     )
-    await deployed("dev")
-    await state("b", "dev", "Verified")
-    instance = await world.wait_for(POLICY_GATE, "b-prod-broken", lambda obj: "reason" in obj.get("status", {}))
+    await deployed(DEV)
+    await state("b", DEV, "Verified")
+    instance = await world.wait_for(POLICY_GATE, f"b-{PROD}-broken", lambda obj: "reason" in obj.get("status", {}))
     await world.live(timedelta(hours=1))
-    instance = await world.get(POLICY_GATE, "b-prod-broken")
+    instance = await world.get(POLICY_GATE, f"b-{PROD}-broken")
     assert instance["status"]["ready"] is False
     assert "expression" in instance["status"]["reason"]
-    assert await world.find(PROMOTION_STEP, "b-prod") is None
-    assert repository.promotions("prod") == []
+    assert await world.find(PROMOTION_STEP, f"b-{PROD}") is None
+    assert repository.promotions(PROD) == []
 
 
 async def test_a_failed_bundle_does_not_hold_up_the_next_one(
     world: World, repository: GitRepository, running: Controller, phase: Reached
 ) -> None:
     await world.apply(
-        pipeline(repository, environments=[environment("dev", health={"timeout": "1m"})]), bundle("b", tag="2-broken")
+        pipeline(repository, environments=[environment(DEV, health={"timeout": "1m"})]), bundle("b", tag="2-broken")
     )
     await phase("b", "Failed")
     await world.apply(bundle("c", tag="3"))
     await phase("c", "Verified")
-    assert [commit.trailers["Kardinal-Bundle"] for commit in repository.promotions("dev")] == ["c", "b"]
+    assert [commit.trailers["Kardinal-Bundle"] for commit in repository.promotions(DEV)] == ["c", "b"]
     assert (await world.get(BUNDLE, "b"))["status"]["phase"] == "Failed"

@@ -12,8 +12,9 @@ import pytest
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client, JsonObject
 from tests.baddays.installation import Install, Installation
-from tests.baddays.processes import DEADLINE, Shell, phase, state, wait_for
+from tests.baddays.processes import DEADLINE, IN_TEAM, Shell, make_namespace, phase, state, wait_for
 from tests.baddays.proxy import HoldingProxy, holding_proxy
+from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
 
@@ -31,17 +32,20 @@ class Edge:
         self._kubeconfig = kubeconfig
 
     async def promote(self, repository: GitRepository, **fields: str) -> None:
-        dev = environment("dev", shard="edge", **fields)
+        dev = environment(DEV, shard="edge", **fields)
+        await make_namespace(self.client)
         await self.client.create(PIPELINE, pipeline(repository, environments=[dev]))
         await self.client.create(BUNDLE, bundle("b"))
 
     async def step(self) -> JsonObject:
-        found: JsonObject = (await self.client.get(PROMOTION_STEP, "b-dev", "default")).get("status", {})
+        found: JsonObject = (await self.client.get(PROMOTION_STEP, f"b-{DEV}", TEAM)).get("status", {})
         return found
 
     async def live_until_unnoted(self, effect: Callable[[], object]) -> None:
         """Run an agent until it writes the first status after `effect`; that write is lost with the agent."""
-        self._proxy.hold(lambda method, path: method == "PATCH" and path.endswith("/b-dev/status") and bool(effect()))
+        self._proxy.hold(
+            lambda method, path: method == "PATCH" and path.endswith(f"/b-{DEV}/status") and bool(effect())
+        )
         agent = await self._shell.agent("edge", kubeconfig=self._kubeconfig)
         async with asyncio.timeout(DEADLINE):
             await self._proxy.held.wait()
@@ -51,7 +55,7 @@ class Edge:
     async def live_until(self, wanted: str) -> None:
         """Run an agent until the promotion is in a state."""
         await self._shell.agent("edge", kubeconfig=self._kubeconfig)
-        await wait_for(self.client, PROMOTION_STEP, state(wanted), "b-dev")
+        await wait_for(self.client, PROMOTION_STEP, state(wanted), f"b-{DEV}")
 
 
 @pytest.fixture
@@ -67,13 +71,13 @@ async def edge(install: Install, shell: Shell, tmp_path: Path) -> AsyncIterator[
 @pytest.mark.timeout(180)
 async def test_a_push_that_was_never_noted_is_not_made_again(edge: Edge, repository: GitRepository) -> None:
     await edge.promote(repository)
-    await edge.live_until_unnoted(lambda: repository.promotions("dev"))
-    (pushed,) = repository.promotions("dev")
+    await edge.live_until_unnoted(lambda: repository.promotions(DEV))
+    (pushed,) = repository.promotions(DEV)
     assert "commit" not in await edge.step()
 
     repository.commit({"README": "somebody else goes on"})
     await edge.live_until("Verified")
-    assert repository.promotions("dev") == [pushed]
+    assert repository.promotions(DEV) == [pushed]
     assert (await edge.step())["commit"] == pushed.sha
 
 
@@ -89,8 +93,8 @@ async def test_a_pull_request_that_was_never_noted_is_not_opened_again(edge: Edg
 
     await edge.live_until("WaitingForMerge")
     assert opened() == refs
-    (pull_request,) = orjson.loads(await edge.local.kardinal("pr", "list", "--all", "-o", "json"))
+    (pull_request,) = orjson.loads(await edge.local.kardinal("pr", "list", "--all", "-o", "json", *IN_TEAM))
     assert (await edge.step())["pullRequest"]["number"] == pull_request["number"]
-    await edge.local.kardinal("pr", "merge", str(pull_request["number"]))
+    await edge.local.kardinal("pr", "merge", str(pull_request["number"]), *IN_TEAM)
     await wait_for(edge.client, BUNDLE, phase("Verified"), "b")
-    assert len(repository.promotions("dev")) == 1
+    assert len(repository.promotions(DEV)) == 1

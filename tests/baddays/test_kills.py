@@ -11,22 +11,23 @@ import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client, ConnectionFailed, JsonObject
-from tests.baddays.processes import Local, Process, Shell, phase, wait_for
+from tests.baddays.processes import IN_TEAM, Local, Process, Shell, make_namespace, phase, wait_for
+from tests.support.names import DEV, PROD, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
 
-BEFORE_PUSH = "dev Promoting: git-push Running"
-AFTER_PUSH = "dev HealthChecking: health-check Running"
-WAITING = "prod WaitingForMerge: wait-for-merge Running"
-MERGED = "prod HealthChecking: health-check Running"
-VERIFIED = "prod Verified: health-check Succeeded"
+BEFORE_PUSH = f"{DEV} Promoting: git-push Running"
+AFTER_PUSH = f"{DEV} HealthChecking: health-check Running"
+WAITING = f"{PROD} WaitingForMerge: wait-for-merge Running"
+MERGED = f"{PROD} HealthChecking: health-check Running"
+VERIFIED = f"{PROD} Verified: health-check Succeeded"
 STAYS = {BEFORE_PUSH, AFTER_PUSH, WAITING, MERGED, VERIFIED}
 """The first point of the walk, and those at which it rests: here nothing overtakes the kill."""
 
 WALK = STAYS | {
-    "dev Verified: health-check Succeeded",
-    "prod Promoting: git-push Running",
-    "prod Promoting: open-pr Running",
+    f"{DEV} Verified: health-check Succeeded",
+    f"{PROD} Promoting: git-push Running",
+    f"{PROD} Promoting: open-pr Running",
 }
 """Everything that is written down on the way."""
 
@@ -43,7 +44,7 @@ def _point(step: JsonObject) -> str | None:
 async def _points(client: Client) -> AsyncIterator[str]:
     """Where the promotions are and go, until the server is gone."""
     try:
-        async with client.watch(PROMOTION_STEP, "default", initial_events=True) as events:
+        async with client.watch(PROMOTION_STEP, TEAM, initial_events=True) as events:
             async for event in events:
                 if event.type != "BOOKMARK" and (point := _point(event.object)):
                     yield point
@@ -62,8 +63,9 @@ async def test_a_walk_is_finished_whenever_its_process_is_killed(
     killed: set[str] = set()
     merging: Process | None = None
     async with asyncio.timeout(200), local.client() as client:
-        prod = environment("prod", approval="pr-review")
-        await client.create(PIPELINE, pipeline(repository, environments=["dev", prod]))
+        prod = environment(PROD, approval="pr-review")
+        await make_namespace(client)
+        await client.create(PIPELINE, pipeline(repository, environments=[DEV, prod]))
         await client.create(BUNDLE, bundle("b"))
         while VERIFIED not in killed:
             alive = True
@@ -75,7 +77,7 @@ async def test_a_walk_is_finished_whenever_its_process_is_killed(
                     killed.add(point)
                     alive = False
                 elif alive and point == WAITING and merging is None:
-                    merging = await shell.start("kardinal", "pr", "merge", "1", kubeconfig=local.kubeconfig)
+                    merging = await shell.start("kardinal", "pr", "merge", "1", *IN_TEAM, kubeconfig=local.kubeconfig)
             await local.process.ended()
             await local.begin()
         await wait_for(client, BUNDLE, phase("Verified"), "b")
@@ -85,10 +87,10 @@ async def test_a_walk_is_finished_whenever_its_process_is_killed(
 
     assert killed >= STAYS
     assert seen >= WALK
-    for name in ("dev", "prod"):
+    for name in (DEV, PROD):
         (commit,) = repository.promotions(name)
         assert commit.trailers["Kardinal-Bundle"] == "b"
-        assert commit.trailers["Kardinal-Step"] == f"default/b-{name}"
+        assert commit.trailers["Kardinal-Step"] == f"{TEAM}/b-{name}"
     assert len(repository.commits()) == 3
-    (pull_request,) = orjson.loads(await local.kardinal("pr", "list", "--all", "-o", "json"))
-    assert (pull_request["number"], pull_request["environment"], pull_request["state"]) == (1, "prod", "merged")
+    (pull_request,) = orjson.loads(await local.kardinal("pr", "list", "--all", "-o", "json", *IN_TEAM))
+    assert (pull_request["number"], pull_request["environment"], pull_request["state"]) == (1, PROD, "merged")

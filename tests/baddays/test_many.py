@@ -12,7 +12,8 @@ from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from tests.baddays.applications import application, applications, place
 from tests.baddays.committers import person
 from tests.baddays.installation import Install
-from tests.baddays.processes import Shell, phase, state, wait_for
+from tests.baddays.processes import Shell, make_namespace, phase, state, wait_for
+from tests.support.names import DEV, PROD
 from tests.support.objects import bundle
 from tests.support.repository import create_repository
 
@@ -20,7 +21,7 @@ SHARDS = {shard: [f"{shard}{number}" for number in range(10)] for shard in ("a",
 NAMES = [name for names in SHARDS.values() for name in names]
 REVIEWED = ["a0", "a1", "b0", "b1"]
 """Whose prod waits for a person."""
-ENVIRONMENTS = ["dev", "prod"]
+ENVIRONMENTS = [DEV, PROD]
 
 
 @pytest.mark.timeout(180)
@@ -33,14 +34,15 @@ async def test_everything_lands_that_many_promote_push_and_merge_at_once(
     for shard in SHARDS:
         await shell.agent(shard, kubeconfig=local.kubeconfig_for("agent"))
     async with local.client() as client:
+        await make_namespace(client)
         for shard, names in SHARDS.items():
             for name in names:
                 prod = {"approval": "pr-review"} if name in REVIEWED else {}
-                environments = (place(name, "dev", shard=shard), place(name, "prod", shard=shard, **prod))
+                environments = (place(name, DEV, shard=shard), place(name, PROD, shard=shard, **prod))
                 await client.create(PIPELINE, application(repository, name, *environments))
         others = await person(shell, repository)
         await asyncio.gather(*(client.create(BUNDLE, bundle(name, pipeline=name)) for name in NAMES))
-        await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), *(f"{name}-prod" for name in REVIEWED))
+        await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), *(f"{name}-{PROD}" for name in REVIEWED))
         waiting = orjson.loads(await local.kardinal("pr", "list", "--repo", repository.url, "-o", "json"))
         assert sorted(entry["bundle"] for entry in waiting) == REVIEWED
         merge = ("pr", "merge", "--repo", repository.url)

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kardinal.api import POLICY_GATE, SECRET
 from kardinal_controller.program import Controller
+from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.reviewer import merge_pull_request
@@ -74,22 +75,24 @@ async def test_each_of_the_eleven_metrics_is_moved(
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "kardinal-webhook", "namespace": "default"},
+        "metadata": {"name": "kardinal-webhook", "namespace": TEAM},
         "stringData": {"token": "token", "hmacKey": "key"},
     }
     await world.client.create(SECRET, secret)
     await world.apply(
         pipeline(
             repository,
-            environments=[environment("dev", health={"timeout": "1m"}), environment("prod", approval="pr-review")],
+            environments=[environment(DEV, health={"timeout": "1m"}), environment(PROD, approval="pr-review")],
         ),
-        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
+        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace=POLICIES),
     )
     await world.settle()
     before = await _scrape(running)
-    name = await _post(running, {"pipeline": "my-app", "artifacts": {"images": [{"reference": f"{IMAGE}:1.1.0"}]}})
-    await world.wait_for(POLICY_GATE, f"{name}-prod-soak", lambda obj: obj.get("status", {}).get("ready") is False)
-    step = await state(name, "prod", "WaitingForMerge")
+    name = await _post(
+        running, {"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": [{"reference": f"{IMAGE}:1.1.0"}]}}
+    )
+    await world.wait_for(POLICY_GATE, f"{name}-{PROD}-soak", lambda obj: obj.get("status", {}).get("ready") is False)
+    step = await state(name, PROD, "WaitingForMerge")
     await merge_pull_request(world, repository, step["status"]["pullRequest"]["number"])
     await phase(name, "Verified")
     await world.apply(bundle("broken", tag="2-broken"))

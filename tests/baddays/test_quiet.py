@@ -10,6 +10,7 @@ from typing import Any
 from kardinal.api import POLICY_GATE
 from kardinal.localplane.audit import WRITES, LoggedRequest
 from kardinal_controller.program import Controller
+from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import GitRepository
 from tests.support.world import World
@@ -60,8 +61,8 @@ async def test_an_hour_after_the_walk_nothing_is_written_or_fetched(
 ) -> None:
     operations = _git_operations(controller_alone)
     with _writes(world) as written:
-        await world.apply(pipeline(repository, environments=["dev"]), bundle("b"))
-        await deployed("dev")
+        await world.apply(pipeline(repository, environments=[DEV]), bundle("b"))
+        await deployed(DEV)
         await phase("b", "Verified")
         await world.settle()
     assert any("bundles.kardinal.io/status b" in line for line in written)
@@ -81,14 +82,14 @@ async def test_an_hour_before_a_closed_gate_nothing_is_written_or_fetched(
     state: Reached,
 ) -> None:
     await world.apply(
-        pipeline(repository, environments=["dev", "prod"]),
-        gate("never", "environment.name == 'elsewhere'", namespace="platform-policies"),
-        gate("long-soak", "bundle.upstreamSoakMinutes >= 600", namespace="platform-policies"),
+        pipeline(repository, environments=[DEV, PROD]),
+        gate("never", "environment.name == 'elsewhere'", namespace=POLICIES),
+        gate("long-soak", "bundle.upstreamSoakMinutes >= 600", namespace=POLICIES),
         bundle("b"),
     )
-    await deployed("dev")
-    await state("b", "dev", "Verified")
-    await world.wait_for(POLICY_GATE, "b-prod-never", lambda obj: "lastEvaluatedAt" in obj.get("status", {}))
+    await deployed(DEV)
+    await state("b", DEV, "Verified")
+    await world.wait_for(POLICY_GATE, f"b-{PROD}-never", lambda obj: "lastEvaluatedAt" in obj.get("status", {}))
     await _rest(world)
     operations = _git_operations(controller_alone)
     with _writes(world) as written:
@@ -105,26 +106,26 @@ async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs
     state: Reached,
 ) -> None:
     await world.apply(
-        pipeline(repository, environments=["dev", "prod"]),
-        gate("always", "true", namespace="platform-policies", recheckInterval="5m"),
-        gate("never", "false", namespace="platform-policies"),
+        pipeline(repository, environments=[DEV, PROD]),
+        gate("always", "true", namespace=POLICIES, recheckInterval="5m"),
+        gate("never", "false", namespace=POLICIES),
         bundle("b"),
     )
-    await deployed("dev")
-    await state("b", "dev", "Verified")
-    await world.wait_for(POLICY_GATE, "b-prod-always", lambda obj: obj.get("status", {}).get("ready") is True)
+    await deployed(DEV)
+    await state("b", DEV, "Verified")
+    await world.wait_for(POLICY_GATE, f"b-{PROD}-always", lambda obj: obj.get("status", {}).get("ready") is True)
     await _rest(world)
     with _writes(world) as written:
         await world.live(timedelta(hours=1))
-    assert set(written) == {f"{world.user('controller')}: patch policygates.kardinal.io/status b-prod-always"}
+    assert set(written) == {f"{world.user('controller')}: patch policygates.kardinal.io/status b-{PROD}-always"}
     assert 11 <= len(written) <= 12
 
 
 async def test_an_hour_of_waiting_for_a_merge_writes_nothing(
     world: World, repository: GitRepository, controller_alone: Controller, state: Reached
 ) -> None:
-    await world.apply(pipeline(repository, environments=[environment("prod", approval="pr-review")]), bundle("b"))
-    await state("b", "prod", "WaitingForMerge")
+    await world.apply(pipeline(repository, environments=[environment(PROD, approval="pr-review")]), bundle("b"))
+    await state("b", PROD, "WaitingForMerge")
     await _rest(world)
     with _writes(world) as written:
         await world.live(timedelta(minutes=10))

@@ -14,6 +14,7 @@ import pytest
 
 from kardinal.api import PROMOTION_STEP
 from kardinal_controller.program import Controller
+from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent
 from tests.support.repository import GitRepository
@@ -36,18 +37,18 @@ async def test_a_bundle_walks_through_every_environment_once_and_in_order(
     await world.apply(
         pipeline(
             repository,
-            environments=["dev", environment("staging", shard="edge"), environment("prod", approval="pr-review")],
+            environments=[DEV, environment(STAGING, shard="edge"), environment(PROD, approval="pr-review")],
         ),
-        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
+        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace=POLICIES),
         bundle("b"),
     )
-    await state("b", "staging", "Verified")
+    await state("b", STAGING, "Verified")
     verified = world.clock.now()
-    step = await state("b", "prod", "WaitingForMerge")
+    step = await state("b", PROD, "WaitingForMerge")
     assert world.clock.now() - verified >= SOAK
     await merge_pull_request(world, repository, step["status"]["pullRequest"]["number"])
     await phase("b", "Verified")
 
     promoted = [commit.trailers["Kardinal-Environment"] for commit in repository.commits() if commit.trailers]
-    assert promoted == ["prod", "staging", "dev"]
+    assert promoted == [PROD, STAGING, DEV]
     assert {one["status"]["state"] for one in await world.objects(PROMOTION_STEP)} == {"Verified"}

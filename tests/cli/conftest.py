@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tests.support.names import TEAM
 from tests.support.world import World
 
 KARDINAL = Path(sys.executable).parent / "kardinal"
@@ -62,4 +64,14 @@ class Cli:
 def cli(world: World) -> Cli:
     home = world.directory / "home"
     home.mkdir()
-    return Cli(world.server.kubeconfig, home)
+    kubeconfig = home / "kubeconfig"
+    kubeconfig.write_text(_in_namespace(TEAM, world.server.kubeconfig.read_text()))
+    return Cli(kubeconfig, home)
+
+
+def _in_namespace(namespace: str, kubeconfig: str) -> str:
+    """What `kubectl config set-context --current --namespace` makes of a kubeconfig."""
+    document = yaml.safe_load(kubeconfig)
+    for entry in document["contexts"]:
+        entry["context"]["namespace"] = namespace
+    return yaml.safe_dump(document)

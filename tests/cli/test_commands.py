@@ -10,6 +10,7 @@ import yaml
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
 from kardinal.kube import PatchType
 from tests.cli.conftest import Cli
+from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.world import World
 
@@ -19,14 +20,14 @@ REPOSITORY = "https://git.example.com/acme/gitops.git"
 async def test_create_bundle_makes_one_that_carries_what_was_given(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY))
     printed = await cli(
-        *("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3", "--target", "staging"),
+        *("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3", "--target", STAGING),
         *("--label", "hotfix=true", "--author", "dana", "--commit", "abc123def456"),
     )
     (created,) = await world.objects(BUNDLE)
     assert printed == f"bundle.kardinal.io/{created['metadata']['name']} created\n"
     assert created["metadata"]["labels"] == {"kardinal.io/pipeline": "my-app", "hotfix": "true"}
     assert created["metadata"]["annotations"]["kardinal.io/source"] == "cli"
-    assert created["spec"]["intent"]["target"] == "staging"
+    assert created["spec"]["intent"]["target"] == STAGING
     assert created["spec"]["provenance"] == {"author": "dana", "commitSHA": "abc123def456"}
 
 
@@ -46,14 +47,12 @@ async def test_get_pipelines_shows_what_is_verified_where(cli: Cli, world: World
     status = {
         "phase": "Promoting",
         "pipeline": "my-app",
-        "environments": {"dev": {"state": "Verified", "verifiedAt": "2026-04-07T10:00:00Z"}},
+        "environments": {DEV: {"state": "Verified", "verifiedAt": "2026-04-07T10:00:00Z"}},
     }
-    await world.client.patch(
-        BUNDLE, "my-app-1", "default", {"status": status}, kind=PatchType.MERGE, subresource="status"
-    )
+    await world.client.patch(BUNDLE, "my-app-1", TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status")
     table = await cli("get", "pipelines")
-    assert "dev=1.1.0" in table
-    assert "staging=-" in table
+    assert f"{DEV}=1.1.0" in table
+    assert f"{STAGING}=-" in table
 
 
 async def test_pause_creates_a_freeze_gate_and_resume_deletes_it(cli: Cli, world: World) -> None:
@@ -70,33 +69,33 @@ async def test_pause_creates_a_freeze_gate_and_resume_deletes_it(cli: Cli, world
 
 
 async def test_promote_moves_the_target_forward(cli: Cli, world: World) -> None:
-    await world.apply(pipeline(REPOSITORY), bundle("my-app-1", intent={"target": "dev"}))
-    assert "goes on to staging" in await cli("promote", "my-app", "--env", "staging")
-    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == "staging"
-    assert "already on its way to staging" in await cli("promote", "my-app", "--env", "staging")
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1", intent={"target": DEV}))
+    assert f"goes on to {STAGING}" in await cli("promote", "my-app", "--env", STAGING)
+    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == STAGING
+    assert f"already on its way to {STAGING}" in await cli("promote", "my-app", "--env", STAGING)
 
 
 async def test_promote_does_not_move_a_target_back_or_aside(cli: Cli, world: World) -> None:
-    fan_out: list[Any] = ["staging", environment("eu", dependsOn=["staging"]), environment("us", dependsOn=["staging"])]
-    await world.apply(pipeline(REPOSITORY, environments=fan_out), bundle("my-app-1", intent={"target": "eu"}))
-    for name in ("staging", "us"):
+    fan_out: list[Any] = [STAGING, environment(EU, dependsOn=[STAGING]), environment(US, dependsOn=[STAGING])]
+    await world.apply(pipeline(REPOSITORY, environments=fan_out), bundle("my-app-1", intent={"target": EU}))
+    for name in (STAGING, US):
         done = await cli.attempt("promote", "my-app", "--env", name)
         assert done.code == 1
         assert f"{name} does not come after it" in done.err
-    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == "eu"
+    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == EU
 
 
 async def test_init_makes_a_pipeline_and_names_the_gates_it_will_meet(cli: Cli, world: World) -> None:
-    await world.apply(gate("no-weekend-deploys", "!schedule.isWeekend", namespace="platform-policies"))
+    await world.apply(gate("no-weekend-deploys", "!schedule.isWeekend", namespace=POLICIES))
     config = world.directory / "home" / "kardinal.yaml"
     config.write_text(
         "app: shop\nimage: ghcr.io/acme/shop\ngit: {url: https://git.example.com/acme/gitops, secret: git}\n"
-        "environments: [dev, prod]\nprodApproval: pr-review\n"
+        f"environments: [{DEV}, {PROD}]\nprodApproval: pr-review\n"
     )
     preview = yaml.safe_load(await cli("init", "-o", "yaml"))
     assert await world.objects(PIPELINE) == []
-    printed = await cli("init")
-    assert printed.startswith('Pipeline "shop" created (2 environments: dev, prod)\n')
+    printed = await cli("init", "--policy-namespace", POLICIES)
+    assert printed.startswith(f'Pipeline "shop" created (2 environments: {DEV}, {PROD})\n')
     assert "1 org PolicyGates will be injected: no-weekend-deploys" in printed
     assert "kardinal create bundle shop --image ghcr.io/acme/shop:$TAG" in printed
     created = await world.get(PIPELINE, "shop")
@@ -107,8 +106,8 @@ async def test_init_makes_a_pipeline_and_names_the_gates_it_will_meet(cli: Cli, 
 
 async def test_explain_before_anything_began_says_what_it_waits_for(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1", tag="1.1.0"))
-    printed = await cli("explain", "my-app", "--env", "prod")
-    assert "PROMOTION: my-app / prod" in printed
+    printed = await cli("explain", "my-app", "--env", PROD)
+    assert f"PROMOTION: my-app / {PROD}" in printed
     assert "Bundle: my-app-1 (1.1.0)" in printed
     assert "RESULT: WAITING" in printed
 

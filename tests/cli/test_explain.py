@@ -7,6 +7,7 @@ import json
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from tests.cli.conftest import KARDINAL, Cli
+from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import GitRepository
@@ -18,13 +19,13 @@ async def _held_before_prod(world: World, repository: GitRepository) -> None:
     await start_controller(world)
     await start_simulator(world)
     await world.apply(
-        pipeline(repository, environments=["staging", environment("prod", approval="pr-review")]),
-        gate("staging-soak", "bundle.upstreamSoakMinutes >= 2", namespace="platform-policies"),
-        gate("any-day", "environment.name == 'prod'"),
+        pipeline(repository, environments=[STAGING, environment(PROD, approval="pr-review")]),
+        gate(f"{STAGING}-soak", "bundle.upstreamSoakMinutes >= 2", namespace=POLICIES),
+        gate("any-day", f"environment.name == '{PROD}'"),
         bundle("my-app-1", tag="1.29.0"),
     )
     await world.wait_for(
-        POLICY_GATE, "my-app-1-prod-staging-soak", lambda obj: obj.get("status", {}).get("ready") is False
+        POLICY_GATE, f"my-app-1-{PROD}-{STAGING}-soak", lambda obj: obj.get("status", {}).get("ready") is False
     )
     await world.settle()
 
@@ -33,45 +34,48 @@ async def test_explain_shows_each_gate_with_what_it_saw_and_when_it_opens(
     cli: Cli, world: World, repository: GitRepository
 ) -> None:
     await _held_before_prod(world, repository)
-    lines = (await cli("explain", "my-app", "--env", "prod")).splitlines()
-    assert lines[:2] == ["PROMOTION: my-app / prod", "  Bundle: my-app-1 (1.29.0)"]
-    (soak,) = [line for line in lines if "staging-soak  [org]" in line]
+    lines = (await cli("explain", "my-app", "--env", PROD)).splitlines()
+    assert lines[:2] == [f"PROMOTION: my-app / {PROD}", "  Bundle: my-app-1 (1.29.0)"]
+    (soak,) = [line for line in lines if f"{STAGING}-soak  [org]" in line]
     assert "FAIL" in soak
     assert "bundle.upstreamSoakMinutes = 0 (threshold: >= 2)" in soak
     assert "ETA: ~" in lines[lines.index(soak) + 1]
     (other,) = [line for line in lines if "any-day" in line]
     assert "[team]" in other
     assert "PASS" in other
-    assert lines[-1] == "RESULT: BLOCKED by staging-soak"
+    assert lines[-1] == f"RESULT: BLOCKED by {STAGING}-soak"
 
 
 async def test_explain_is_there_for_programs_too(cli: Cli, world: World, repository: GitRepository) -> None:
     await _held_before_prod(world, repository)
-    answer = json.loads(await cli("explain", "my-app", "--env", "prod", "-o", "json"))
-    assert answer["result"] == "BLOCKED by staging-soak"
-    assert {entry["name"]: entry["result"] for entry in answer["gates"]} == {"staging-soak": "FAIL", "any-day": "PASS"}
+    answer = json.loads(await cli("explain", "my-app", "--env", PROD, "-o", "json"))
+    assert answer["result"] == f"BLOCKED by {STAGING}-soak"
+    assert {entry["name"]: entry["result"] for entry in answer["gates"]} == {
+        f"{STAGING}-soak": "FAIL",
+        "any-day": "PASS",
+    }
 
 
 async def test_get_steps_shows_steps_and_gates_in_order(cli: Cli, world: World, repository: GitRepository) -> None:
     await _held_before_prod(world, repository)
     rows = [line.split() for line in (await cli("get", "steps", "my-app")).splitlines()]
     assert rows[0] == ["ENVIRONMENT", "NODE", "STATE", "MESSAGE"]
-    assert rows[1][:3] == ["staging", "step", "Verified"]
-    assert {row[2] for row in rows[2:4]} == {"staging-soak", "any-day"}
-    assert rows[4][:2] == ["prod", "step"]
+    assert rows[1][:3] == [STAGING, "step", "Verified"]
+    assert {row[2] for row in rows[2:4]} == {f"{STAGING}-soak", "any-day"}
+    assert rows[4][:2] == [PROD, "step"]
 
 
 async def test_explain_says_that_a_pipeline_is_paused(cli: Cli, world: World, repository: GitRepository) -> None:
     await _held_before_prod(world, repository)
     await cli("pause", "my-app")
     await world.settle()
-    assert (await cli("explain", "my-app", "--env", "prod")).splitlines()[-1].startswith("RESULT: PAUSED")
+    assert (await cli("explain", "my-app", "--env", PROD)).splitlines()[-1].startswith("RESULT: PAUSED")
 
 
 async def test_watch_prints_again_when_the_answer_changes(cli: Cli, world: World, repository: GitRepository) -> None:
     await _held_before_prod(world, repository)
     process = await asyncio.create_subprocess_exec(
-        *(KARDINAL, "explain", "my-app", "--env", "prod", "--watch"),
+        *(KARDINAL, "explain", "my-app", "--env", PROD, "--watch"),
         env=cli.environment,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -79,9 +83,9 @@ async def test_watch_prints_again_when_the_answer_changes(cli: Cli, world: World
     )
     assert process.stdout is not None
     try:
-        await _read_until(process.stdout, "RESULT: BLOCKED by staging-soak")
+        await _read_until(process.stdout, f"RESULT: BLOCKED by {STAGING}-soak")
         await world.wait_for(
-            PROMOTION_STEP, "my-app-1-prod", lambda obj: obj.get("status", {}).get("state") == "WaitingForMerge"
+            PROMOTION_STEP, f"my-app-1-{PROD}", lambda obj: obj.get("status", {}).get("state") == "WaitingForMerge"
         )
         await _read_until(process.stdout, "RESULT: WaitingForMerge")
     finally:
@@ -100,6 +104,6 @@ async def test_a_verified_bundle_is_explained_by_its_evidence(
 ) -> None:
     await start_controller(world)
     await start_simulator(world)
-    await world.apply(pipeline(repository, environments=["dev"]), bundle("my-app-1"))
+    await world.apply(pipeline(repository, environments=[DEV]), bundle("my-app-1"))
     await world.wait_for(BUNDLE, "my-app-1", lambda obj: obj.get("status", {}).get("phase") == "Verified")
-    assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", "dev")
+    assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", DEV)

@@ -8,6 +8,7 @@ import pytest
 
 from kardinal.localplane import LocalPlane
 from tests.cli.conftest import Cli
+from tests.support.names import DEV, PROD, STAGING
 from tests.support.objects import bundle, pipeline
 from tests.support.world import World
 
@@ -41,11 +42,11 @@ async def test_a_wrong_call_ends_with_2_and_shows_the_usage(world: World, cli: C
         (["get", "bundles", "my-ap"], ["no Pipeline my-ap", "There are: my-app"]),
         (
             ["create", "bundle", "my-app", "--image", "a:1", "--target", "qa"],
-            ["no environment qa", "dev, staging, prod"],
+            ["no environment qa", f"{DEV}, {STAGING}, {PROD}"],
         ),
         (["create", "bundle", "my-app", "--image", "UP:1"], ["UP"]),
-        (["explain", "my-app", "--env", "qa"], ["no environment qa", "dev, staging, prod"]),
-        (["explain", "my-app", "--env", "dev", "--bundle", "other"], ["no Bundle other", "kardinal get bundles"]),
+        (["explain", "my-app", "--env", "qa"], ["no environment qa", f"{DEV}, {STAGING}, {PROD}"]),
+        (["explain", "my-app", "--env", DEV, "--bundle", "other"], ["no Bundle other", "kardinal get bundles"]),
         (["promote", "my-app", "--env", "qa"], ["no environment qa"]),
         (["init"], ["there is no file kardinal.yaml", "app: my-app"]),
         (["pr", "list"], ["no Pipeline of provider local", "--repo"]),
@@ -66,7 +67,7 @@ async def test_a_failure_names_its_cause_and_the_remedy(
 
 async def test_a_typo_in_the_init_file_is_answered_with_the_nearest_field(world: World, cli: Cli) -> None:
     config = world.directory / "home" / "kardinal.yaml"
-    config.write_text("app: shop\nimage: x\ngit: {ulr: https://git.example.com/x}\nenviroments: [dev]\n")
+    config.write_text(f"app: shop\nimage: x\ngit: {{ulr: https://git.example.com/x}}\nenviroments: [{DEV}]\n")
     done = await cli.attempt("init")
     assert done.code == 1
     assert "enviroments: unknown field; did you mean environments?" in done.err

@@ -6,8 +6,6 @@ real server: on the local plane that is the whole point, on a real server it tel
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,12 +22,12 @@ from tests.contract.scope import Scope
 from tests.contract.tape import Tape
 from tests.contract.wire import Api
 from tests.support.kubectl import Kubectl
+from tests.support.names import RUN
 from tests.support.store import Etcd
 from tests.support.target import Target
 
 HISTORY_BYTES = 32 * 1024 * 1024
 MEBIBYTE = 1024 * 1024
-RUN = hashlib.sha256(os.urandom(8)).hexdigest()[:5]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from kardinal.cli.rights import RIGHTS
 from kardinal.localplane import LoggedRequest
 from kardinal_controller.program import Controller
 from tests.support.identities import rights
+from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.permissions import ROLES, Permission, granted_to, needed_by
 from tests.support.programs import start_agent, start_controller, start_simulator
@@ -87,12 +88,12 @@ def test_a_laptop_allows_what_a_cluster_does(role: str) -> None:
 async def walk(world: World, repository: GitRepository) -> None:
     """Three Bundles on a Pipeline that uses what there is."""
     controller = await start_controller(world)
-    await start_agent(world, shard="prod")
+    await start_agent(world, shard=PROD)
     await start_simulator(world)
     await world.apply(
         webhook_secret(),
-        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace="platform-policies"),
-        gate("no-hotfix", "!has(bundle.labels.hotfix)", applies_to="staging"),
+        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace=POLICIES),
+        gate("no-hotfix", "!has(bundle.labels.hotfix)", applies_to=STAGING),
         gate("broken", "bundle.", applies_to="nowhere"),
         unavailable("MetricCheck", METRIC_CHECK),
         unavailable(
@@ -100,7 +101,7 @@ async def walk(world: World, repository: GitRepository) -> None:
         ),
         pipeline(
             repository,
-            environments=["dev", "staging", environment("prod", approval="pr-review", shard="prod")],
+            environments=[DEV, STAGING, environment(PROD, approval="pr-review", shard=PROD)],
             historyLimit=1,
         ),
     )
@@ -113,8 +114,8 @@ async def walk(world: World, repository: GitRepository) -> None:
     await review(world, repository, "third")
     await world.until(lambda: is_gone(world, first))
     # Somebody deletes what the Graph holds: it comes back.
-    await world.delete(PROMOTION_STEP, "third-dev")
-    await world.until(lambda: world.find(PROMOTION_STEP, "third-dev"))
+    await world.delete(PROMOTION_STEP, f"third-{DEV}")
+    await world.until(lambda: world.find(PROMOTION_STEP, f"third-{DEV}"))
     await world.delete(GRAPH, "third")
     await world.settle()
 
@@ -128,7 +129,7 @@ async def review(world: World, repository: GitRepository, name: str) -> None:
 
 
 async def waits_for_merge(world: World, name: str) -> None:
-    await world.wait_for(PROMOTION_STEP, f"{name}-prod", lambda step: state_of(step) == "WaitingForMerge")
+    await world.wait_for(PROMOTION_STEP, f"{name}-{PROD}", lambda step: state_of(step) == "WaitingForMerge")
 
 
 async def has_phase(world: World, name: str, phase: str) -> bool:
@@ -147,7 +148,7 @@ def state_of(step: dict[str, Any]) -> str | None:
 
 def unavailable(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     """A kind that is served and not executed yet; its status says so."""
-    metadata = {"name": kind.lower(), "namespace": "default"}
+    metadata = {"name": kind.lower(), "namespace": TEAM}
     return {"apiVersion": "kardinal.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
@@ -155,7 +156,7 @@ def webhook_secret() -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "kardinal-webhook", "namespace": "default"},
+        "metadata": {"name": "kardinal-webhook", "namespace": TEAM},
         "stringData": {"token": "token", "hmacKey": "key"},
     }
 
@@ -163,7 +164,7 @@ def webhook_secret() -> dict[str, Any]:
 async def post_bundle(controller: Controller, tag: str) -> str:
     """What CI does after a build; returns the Bundle's name."""
     images = [{"name": "app", "reference": f"{IMAGE}:{tag}"}]
-    body = orjson.dumps({"pipeline": "my-app", "artifacts": {"images": images}})
+    body = orjson.dumps({"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": images}})
     headers = {
         "Authorization": "Bearer token",
         "X-Kardinal-Signature-256": "sha256=" + hmac.new(b"key", body, hashlib.sha256).hexdigest(),

@@ -13,16 +13,17 @@ from kardinal.api import PROMOTION_STEP
 from tests.baddays.installation import Install
 from tests.baddays.processes import state, wait_for
 from tests.support.kubectl import Kubectl, kubectl_versions
+from tests.support.names import DEV, PROD, STAGING
 from tests.support.repository import GitRepository
 
 NEWEST = list(kubectl_versions() or ["none found"])[-1]
 """How each version deals with the API server is tested where that lives; the walk is the same with all of them."""
 
-ENVIRONMENTS = ["dev", "staging", "prod"]
+ENVIRONMENTS = [DEV, STAGING, PROD]
 IN_SHOP = ("-n", "shop")
 READY = ("wait", "--for=condition=Ready", "bundle/my-app-2", *IN_SHOP)
 
-MANIFESTS = """
+MANIFESTS = f"""
 apiVersion: v1
 kind: Namespace
 metadata:
@@ -35,15 +36,15 @@ metadata:
   namespace: shop
 spec:
   git:
-    url: {repository}
+    url: {{repository}}
     provider: local
   environments:
-    - name: dev
-      path: environments/dev
-    - name: staging
-      path: environments/staging
-    - name: prod
-      path: environments/prod
+    - name: {DEV}
+      path: environments/{DEV}
+    - name: {STAGING}
+      path: environments/{STAGING}
+    - name: {PROD}
+      path: environments/{PROD}
       approval: pr-review
 ---
 apiVersion: kardinal.io/v1alpha1
@@ -52,7 +53,7 @@ metadata:
   name: short-soak
   namespace: shop
   labels:
-    kardinal.io/applies-to: prod
+    kardinal.io/applies-to: {PROD}
 spec:
   expression: bundle.upstreamSoakMinutes >= 0.02
 ---
@@ -82,13 +83,13 @@ async def test_a_bundle_is_ready_when_and_only_when_every_environment_is_verifie
     run = kubectl(local.kubeconfig)
     await run("apply", "-f", "-", stdin=MANIFESTS.format(repository=repository.url))
     async with local.client() as client:
-        await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), "my-app-2-prod", namespace="shop")
+        await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), f"my-app-2-{PROD}", namespace="shop")
 
     # All but prod are there, and prod waits for a person.
     too_early = await run.attempt(*READY, "--timeout=1s")
     assert too_early.code == 1
     assert "timed out" in too_early.err
-    assert repository.promotions("prod") == []
+    assert repository.promotions(PROD) == []
 
     waiting = asyncio.create_task(run(*READY, "--timeout=25s"))
     await local.kardinal("pr", "merge", "1", *IN_SHOP)
@@ -109,5 +110,5 @@ async def test_a_bundle_is_ready_when_and_only_when_every_environment_is_verifie
     for kind in ("pipeline", "promotionstep", "policygate"):
         assert f"{kind}.kardinal.io/my-app" in everything
     described = await run("describe", "bundle", "my-app-2", *IN_SHOP)
-    assert "Verified in dev, staging, prod" in described
+    assert f"Verified in {DEV}, {STAGING}, {PROD}" in described
     assert "kardinal-controller" in described

@@ -10,6 +10,7 @@ import pytest
 
 from kardinal.api import PIPELINE
 from tests.baddays.processes import Local, Shell
+from tests.support.names import DEV
 from tests.support.objects import pipeline
 from tests.support.repository import GitRepository
 
@@ -46,14 +47,14 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     assert server in status
 
     async with local.client() as client:
-        await client.create(PIPELINE, pipeline(repository))
+        await client.create(PIPELINE, pipeline(repository, namespace="default"))
     await local.kill()
     assert "nothing runs" in await shell.run("kardinal", "local", "status", "--dir", directory, code=1)
 
     await local.up()
     assert f"API server   {server}" in local.process.lines
     async with local.client() as client:
-        assert (await client.get(PIPELINE, "my-app", "default"))["spec"]["environments"][0]["name"] == "dev"
+        assert (await client.get(PIPELINE, "my-app", "default"))["spec"]["environments"][0]["name"] == DEV
     local.process.send(signal.SIGINT)
     await _ended_cleanly(local)
 

@@ -27,8 +27,9 @@ from kardinal_controller.graph.outcome import Apply, Failure, Outcome, Situation
 from kardinal_controller.graph.prune import teardown_wave
 from kardinal_controller.graph.selection import Selection
 from kardinal_controller.graph.walk import walk
+from tests.support.names import TEAM
 
-NAMESPACE = "default"
+NAMESPACE = TEAM
 START = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 KINDS = {
     (resource.api_version, resource.kind): resource

@@ -9,6 +9,7 @@ from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject
 from kardinal.runtime import Clock, Manager
 from kardinal_controller.graph import graph_controller
+from tests.support.names import TEAM
 from tests.support.world import World
 
 IDENTITY = "simulator"
@@ -39,7 +40,7 @@ async def start_engine(world: World) -> GraphEngine:
 
 def graph(*nodes: JsonObject, name: str = "g", owner: JsonObject | None = None) -> JsonObject:
     """A Graph as a person writes it, or as the translator does on behalf of `owner`."""
-    metadata: JsonObject = {"name": name, "namespace": "default"}
+    metadata: JsonObject = {"name": name, "namespace": TEAM}
     if owner is not None:
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
         names = {field: owner["metadata"][field] for field in ("name", "uid")}
@@ -88,12 +89,12 @@ async def condition(world: World, type_: str, name: str = "g") -> tuple[str, str
 
 async def set_status(world: World, resource: Any, name: str, **fields: Any) -> None:
     """Write status as the controller of that kind would."""
-    await world.client.patch(resource, name, "default", {"status": fields}, subresource="status")
+    await world.client.patch(resource, name, TEAM, {"status": fields}, subresource="status")
 
 
 def existing(name: str, data: JsonObject | None = None, **labels: str) -> JsonObject:
     """A ConfigMap that is nobody's node."""
-    metadata = {"name": name, "namespace": "default", "labels": labels}
+    metadata = {"name": name, "namespace": TEAM, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {}}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.kube import JsonObject
 from tests.graph.cluster import NAMESPACE, Cluster, Engine
+from tests.support.names import of_run
 
 
 def step(name: str, *, upstream: str | None = None, gates: tuple[str, ...] = ()) -> JsonObject:
@@ -79,6 +80,7 @@ def promotion_nodes() -> list[JsonObject]:
     """dev, then prod behind a gate, with every field the CRDs ask for."""
     nodes = [BUNDLE_NODE, step("dev"), gate("soak", upstream="dev"), step("prod", upstream="dev", gates=("soak",))]
     for node in (nodes[1], nodes[3]):
-        environment = node["template"]["spec"]["environment"]
-        node["template"]["spec"] |= {"pipeline": "demo", "path": f"environments/{environment}", "git": GIT}
+        environment = of_run(node["id"])
+        fields = {"environment": environment, "path": f"environments/{environment}"}
+        node["template"]["spec"] |= {"pipeline": "demo", "git": GIT, **fields}
     return [*nodes, FREEZE_NODE]

@@ -9,6 +9,7 @@ from kardinal_controller.graph import FINALIZER
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, graph, set_status, start_engine, states, text
 from tests.graph.promotions import promotion_nodes
+from tests.support.names import TEAM
 from tests.support.objects import bundle
 from tests.support.world import World
 
@@ -117,7 +118,7 @@ async def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_ch
     assert (await condition(world, "Ready"))[:2] == ("False", "NotCompiled")
     assert (await world.get(GRAPH, "g"))["status"]["observedGeneration"] == 2
     assert await world.find(CONFIG_MAP, "d") is None
-    await world.client.patch(CONFIG_MAP, "a", "default", {"data": {"x": "changed"}})
+    await world.client.patch(CONFIG_MAP, "a", TEAM, {"data": {"x": "changed"}})
     await world.settle()
     assert await text(world, "a") == "x=1"
     assert [event["type"] for event in await world.events("ExpressionError")] == ["Warning"]
@@ -171,7 +172,7 @@ async def test_a_nested_graph_is_an_object_like_others(world: World) -> None:
     assert await text(world, "b") == "x=a-1"
     await world.delete(GRAPH, "outer")
     await world.settle()
-    assert await world.objects(GRAPH, "default") == []
+    assert await world.objects(GRAPH, TEAM) == []
     assert await world.find(CONFIG_MAP, "b") is None
 
 
@@ -191,7 +192,7 @@ async def test_a_lost_revision_is_stored_again_and_old_ones_are_not_kept_for_eve
     for number in range(8):
         await world.apply(graph(config("a", {"x": str(number)})))
         await world.settle()
-    names = sorted(revision["metadata"]["name"] for revision in await world.objects(GRAPH_REVISION, "default"))
+    names = sorted(revision["metadata"]["name"] for revision in await world.objects(GRAPH_REVISION, TEAM))
     assert names == [f"g-g{number:05}" for number in range(3, 9)]
     await world.delete(GRAPH_REVISION, "g-g00008")
     await world.settle()

@@ -8,6 +8,7 @@ from kardinal.api import BUNDLE, CONFIG_MAP, GRAPH, GRAPH_REVISION, POLICY_GATE,
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, existing, graph, set_status, start_engine, states, text
 from tests.graph.promotions import promotion_nodes, step
+from tests.support.names import TEAM
 from tests.support.objects import bundle
 from tests.support.world import World
 
@@ -17,7 +18,7 @@ async def test_what_others_change_of_ours_is_corrected_and_what_they_add_is_left
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
     await world.settle()
-    await world.client.patch(CONFIG_MAP, "a", "default", {"data": {"x": "changed", "theirs": "kept"}})
+    await world.client.patch(CONFIG_MAP, "a", TEAM, {"data": {"x": "changed", "theirs": "kept"}})
     await world.settle()
     assert await text(world, "a") == "theirs=kept,x=1"
 
@@ -28,7 +29,7 @@ async def test_two_programs_that_disagree_do_not_write_without_end(world: World)
     await world.settle()
     writes = Writes(world)
     for _ in range(5):
-        await world.client.patch(CONFIG_MAP, "a", "default", {"data": {"x": "other"}})
+        await world.client.patch(CONFIG_MAP, "a", TEAM, {"data": {"x": "other"}})
         await world.settle()
     assert (await writes.take()).count("patch configmaps/a") == 1
     assert (await condition(world, "Ready"))[1] == "Conflict"
@@ -51,9 +52,7 @@ async def test_a_deleted_object_is_made_again(world: World) -> None:
 
 async def test_a_field_of_another_manager_is_a_conflict_that_stops_nobody_else(world: World) -> None:
     """A69"""
-    await world.apply(
-        {**config("x")["template"], "metadata": {"name": "a", "namespace": "default"}, "data": {"x": "0"}}
-    )
+    await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"x": "0"}})
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"}), config("b"), config("c", {"x": "${a.metadata.name}"})))
     assert await states(world) == {"a": "Conflict", "b": "Ready", "c": "Blocked"}
@@ -88,11 +87,11 @@ async def test_a_removed_node_goes_after_what_followed_it(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"}), config("c")))
     await world.settle()
-    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": ["test/hold"]}})
+    await world.client.patch(CONFIG_MAP, "b", TEAM, {"metadata": {"finalizers": ["test/hold"]}})
     await world.apply(graph(config("c")))
     await world.settle()
     assert await world.find(CONFIG_MAP, "a") is not None
-    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": None}})
+    await world.client.patch(CONFIG_MAP, "b", TEAM, {"metadata": {"finalizers": None}})
     await world.settle()
     assert await world.find(CONFIG_MAP, "b") is None
     assert await world.find(CONFIG_MAP, "a") is None
@@ -104,15 +103,15 @@ async def test_a_deleted_graph_takes_its_objects_along_in_reverse_order(world: W
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"})))
     await world.settle()
-    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": ["test/hold"]}})
+    await world.client.patch(CONFIG_MAP, "b", TEAM, {"metadata": {"finalizers": ["test/hold"]}})
     await world.delete(GRAPH, "g")
     assert await condition(world, "Ready") == (
         "Unknown",
         "Terminating",
-        "waiting for ConfigMap default/b to be deleted",
+        f"waiting for ConfigMap {TEAM}/b to be deleted",
     )
     assert await world.find(CONFIG_MAP, "a") is not None
-    await world.client.patch(CONFIG_MAP, "b", "default", {"metadata": {"finalizers": None}})
+    await world.client.patch(CONFIG_MAP, "b", TEAM, {"metadata": {"finalizers": None}})
     await world.settle()
     assert [await world.find(CONFIG_MAP, name) for name in ("a", "b")] == [None, None]
     assert await world.find(GRAPH, "g") is None
@@ -130,13 +129,11 @@ async def test_a_deleted_bundle_takes_its_graph_and_all_its_objects_along(world:
     await world.delete(BUNDLE, "b1")
     await world.settle()
     for resource in (GRAPH, PROMOTION_STEP, POLICY_GATE):
-        assert await world.objects(resource, "default") == []
+        assert await world.objects(resource, TEAM) == []
 
 
 async def test_an_object_that_was_there_before_outlives_the_graph(world: World) -> None:
-    await world.apply(
-        {**config("x")["template"], "metadata": {"name": "a", "namespace": "default"}, "data": {"k": "v"}}
-    )
+    await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"k": "v"}})
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
     await world.settle()
@@ -175,7 +172,7 @@ async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "selector": {"app": "x"},
-            "metadata": {"namespace": "default"},
+            "metadata": {"namespace": TEAM},
         },
     }
     await world.apply(graph(watch, config("b", {"names": "${w.map(i, i.metadata.name).join('-')}"})))
@@ -183,12 +180,12 @@ async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
     assert await text(world, "b") == "names="
     labelled = {
         **config("one")["template"],
-        "metadata": {"name": "one", "namespace": "default", "labels": {"app": "x"}},
+        "metadata": {"name": "one", "namespace": TEAM, "labels": {"app": "x"}},
     }
     await world.apply(labelled)
     await world.settle()
     assert await text(world, "b") == "names=one"
-    await world.client.patch(CONFIG_MAP, "one", "default", {"metadata": {"labels": {"app": "y"}}})
+    await world.client.patch(CONFIG_MAP, "one", TEAM, {"metadata": {"labels": {"app": "y"}}})
     await world.settle()
     assert await text(world, "b") == "names="
 

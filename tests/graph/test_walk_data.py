@@ -14,7 +14,7 @@ def test_a_template_is_created_in_the_namespace_of_the_graph_with_its_marks(clus
     assert Engine(cluster, config("a", {"k": "v"})).states() == {"a": "Ready"}
     obj = cluster.find(CONFIG_MAP, "a")
     assert obj is not None
-    assert obj["metadata"]["labels"].keys() == {GRAPH_LABEL, "a.g.default.internal.kro.run/type"}
+    assert obj["metadata"]["labels"].keys() == {GRAPH_LABEL, f"a.g.{NAMESPACE}.internal.kro.run/type"}
     assert TEMPLATE_HASH in obj["metadata"]["annotations"]
     assert obj["metadata"]["ownerReferences"] == [
         {"apiVersion": "experimental.kro.run/v1alpha1", "kind": "Graph", "name": "g", "uid": "graph-uid"}

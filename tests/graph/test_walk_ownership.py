@@ -10,7 +10,7 @@ from kardinal.api import BUNDLE, CONFIG_MAP
 from kardinal.kube import JsonObject
 from kardinal_controller.graph.identity import ADOPTED
 from kardinal_controller.graph.outcome import Apply, Failure
-from tests.graph.cluster import START, Cluster, Engine, config, data, key_of, status
+from tests.graph.cluster import NAMESPACE, START, Cluster, Engine, config, data, key_of, status
 from tests.graph.promotions import until_prod
 
 
@@ -182,8 +182,8 @@ def test_renaming_a_node_keeps_its_object(cluster: Cluster) -> None:
     assert engine.writes() == ["apply thing"]
     metadata = cluster.objects[key_of(CONFIG_MAP, "thing")]["metadata"]
     assert metadata["uid"] == uid
-    assert "z.g.default.internal.kro.run/type" in metadata["labels"]
-    assert "a.g.default.internal.kro.run/type" not in metadata["labels"]
+    assert f"z.g.{NAMESPACE}.internal.kro.run/type" in metadata["labels"]
+    assert f"a.g.{NAMESPACE}.internal.kro.run/type" not in metadata["labels"]
 
 
 def test_renaming_a_node_behind_a_closed_gate_keeps_its_object_too(cluster: Cluster) -> None:

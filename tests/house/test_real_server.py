@@ -10,6 +10,7 @@ import pytest
 from kardinal.api import BUNDLE, CONFIG_MAP, DEPLOYMENT, NAMESPACE
 from kardinal.kube import PatchType
 from tests.support.administrator import Administrator
+from tests.support.names import POLICIES, TEAM
 from tests.support.objects import bundle, namespace
 from tests.support.real import RealServer
 from tests.support.store import Etcd, Stored
@@ -26,14 +27,14 @@ async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_s
     await world.apply(namespace("other"), held)
     await world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}})
     labels = {"metadata": {"labels": {"touched": "yes"}}}
-    await world.client.patch(NAMESPACE, "platform-policies", None, labels, kind=PatchType.MERGE)
+    await world.client.patch(NAMESPACE, POLICIES, None, labels, kind=PatchType.MERGE)
     await world.delete(BUNDLE, "held")
     assert world.audit.writes > 0
 
     real_server.reset()
 
     assert {obj["metadata"]["name"] for obj in await world.objects(NAMESPACE)} == before
-    assert "touched" not in (await world.get(NAMESPACE, "platform-policies"))["metadata"]["labels"]
+    assert "touched" not in (await world.get(NAMESPACE, POLICIES))["metadata"]["labels"]
     assert await world.objects(BUNDLE) == await world.objects(CONFIG_MAP, "other") == []
     assert world.audit.writes == 0
 
@@ -64,7 +65,7 @@ async def test_a_world_rests_when_its_pods_run_or_never_will(world: World) -> No
             {
                 "apiVersion": "apps/v1",
                 "kind": "Deployment",
-                "metadata": {"name": name, "namespace": "default"},
+                "metadata": {"name": name, "namespace": TEAM},
                 "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template},
             }
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support.names import PROD
 from tests.support.repository import Commit, GitRepository, create_repository, sample_files
 
 
 def test_the_sample_has_an_overlay_per_environment(repository: GitRepository) -> None:
     assert repository.branches() == ["main"]
-    assert 'newTag: "1.0.0"' in repository.read("environments/prod/kustomization.yaml")
+    assert 'newTag: "1.0.0"' in repository.read(f"environments/{PROD}/kustomization.yaml")
     assert repository.url.startswith("file:///")
 
 

@@ -12,6 +12,7 @@ from kardinal.git import GitRunner
 from kardinal.kube import Client, NotFound
 from kardinal.runtime import Key, Manager, Result, Watch
 from tests.support import settle
+from tests.support.names import TEAM
 from tests.support.objects import pipeline
 from tests.support.world import World
 
@@ -50,7 +51,7 @@ class Marker:
 
 
 def config_map(name: str) -> dict[str, object]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": TEAM}}
 
 
 async def start_marker(world: World) -> Marker:
@@ -72,7 +73,7 @@ async def test_rest_means_that_every_informer_holds_what_the_server_holds(world:
     await world.settle()
 
     [informer] = marker.manager.informers
-    assert len(informer.list("default")) == 20
+    assert len(informer.list(TEAM)) == 20
     assert marker.manager.idle
 
 
@@ -117,7 +118,7 @@ async def test_a_condition_that_never_holds_says_so_when_nothing_is_left_to_happ
     with pytest.raises(pytest.fail.Exception) as failure:
         await world.wait_for(CONFIG_MAP, "never", bool)
     assert "nothing is left to happen" in str(failure.value)
-    assert "ConfigMap default/never: <class 'bool'>" in str(failure.value)
+    assert f"ConfigMap {TEAM}/never: <class 'bool'>" in str(failure.value)
 
 
 async def test_a_condition_gets_no_more_virtual_time_than_it_was_given(world: World) -> None:

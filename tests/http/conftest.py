@@ -17,6 +17,7 @@ from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Manager
 from kardinal_controller.http import ApiServer
+from tests.support.names import TEAM
 from tests.support.objects import pipeline
 from tests.support.world import World
 
@@ -69,7 +70,7 @@ async def api(world: World) -> AsyncIterator[Api]:
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "kardinal-webhook", "namespace": "default"},
+        "metadata": {"name": "kardinal-webhook", "namespace": TEAM},
         "stringData": {"token": TOKEN, "hmacKey": KEY},
     }
     await world.client.create(SECRET, secret)

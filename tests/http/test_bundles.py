@@ -10,9 +10,11 @@ import pytest
 
 from kardinal.api import BUNDLE
 from tests.http.conftest import Api
+from tests.support.names import DEV, POLICIES, PROD, TEAM, of_run
 from tests.support.world import World
 
 BODY: dict[str, Any] = {
+    "namespace": TEAM,
     "pipeline": "my-app",
     "artifacts": {"images": [{"name": "my-app", "reference": "ghcr.io/acme/my-app:1.2.3"}]},
     "provenance": {"commitSHA": "abc123def456", "author": "dana"},
@@ -23,7 +25,7 @@ BODY: dict[str, Any] = {
 async def test_a_signed_post_creates_a_bundle(api: Api, world: World) -> None:
     answer = await api.post(BODY)
     assert answer.status == 201
-    assert answer.body["namespace"] == "default"
+    assert answer.body["namespace"] == TEAM
     bundle = await world.get(BUNDLE, answer.body["name"])
     assert bundle["metadata"]["labels"] == {"kardinal.io/pipeline": "my-app", "hotfix": "true"}
     assert bundle["metadata"]["annotations"]["kardinal.io/source"] == "webhook"
@@ -53,9 +55,9 @@ async def test_who_cannot_prove_who_they_are_gets_401_and_nothing_is_written(
 
 
 async def test_a_namespace_without_a_secret_accepts_nobody(api: Api) -> None:
-    answer = await api.post({**BODY, "namespace": "platform-policies"}, token="", key="")
+    answer = await api.post({**BODY, "namespace": POLICIES}, token="", key="")
     assert answer.status == 401
-    answer = await api.post({**BODY, "namespace": "platform-policies"})
+    answer = await api.post({**BODY, "namespace": POLICIES})
     assert answer.status == 401
     assert "kardinal-webhook" in answer.body["detail"]
 
@@ -76,8 +78,8 @@ async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(ap
         ({"artifacts": {"images": []}}, "artifacts.images", "at least one"),
         ({"artifacts": {"images": [{"reference": "acme/UPPER:1"}]}}, "artifacts.images[0]", "UPPER"),
         ({"artifacts": {"images": [{"reference": "acme/app"}]}}, "artifacts.images[0]", "add a tag or a digest"),
-        ({"intent": {"target": "prd"}}, "intent.target", "did you mean 'prod'"),
-        ({"intent": {"skip": ["dve"]}}, "intent.skip[0]", "did you mean 'dev'"),
+        ({"intent": {"target": of_run("prd")}}, "intent.target", f"did you mean '{PROD}'"),
+        ({"intent": {"skip": [of_run("dve")]}}, "intent.skip[0]", f"did you mean '{DEV}'"),
         ({"type": "chart"}, "type", "image"),
         ({"labels": {"a": "not a label!"}}, "labels.a", "pattern"),
     ],

@@ -11,12 +11,12 @@ from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.kube import JsonObject, PatchType
 from kardinal_controller.program import Controller
 from tests.promotion.hands import Hands
+from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
 REPOSITORY = "file:///repo"
-ORG = "platform-policies"
 
 
 def ready(obj: JsonObject) -> bool:
@@ -44,44 +44,44 @@ async def begin(world: World, *gates: JsonObject, **fields: Any) -> None:
 async def test_a_gate_is_made_after_its_upstream_and_opens_by_itself_when_the_soak_is_over(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    soak = gate("soak", "bundle.upstreamSoakMinutes >= 30", namespace=ORG, recheckInterval="1h")
+    soak = gate("soak", "bundle.upstreamSoakMinutes >= 30", namespace=POLICIES, recheckInterval="1h")
     await begin(world, soak)
-    await hands.verify("app-1-dev")
+    await hands.verify(f"app-1-{DEV}")
     await world.settle()
-    assert await world.find(POLICY_GATE, "app-1-prod-soak") is None
+    assert await world.find(POLICY_GATE, f"app-1-{PROD}-soak") is None
     await world.live(timedelta(minutes=10))
-    await hands.verify("app-1-staging")
-    waiting = await world.wait_for(POLICY_GATE, "app-1-prod-soak", closed)
+    await hands.verify(f"app-1-{STAGING}")
+    waiting = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", closed)
     assert waiting["status"]["reason"] == "bundle.upstreamSoakMinutes = 0 (threshold: >= 30)"
     assert waiting["status"]["nextTransitionAt"] == "2026-03-03T10:40:00Z"
     before = writes(world)
     await world.live(timedelta(minutes=30) - timedelta(milliseconds=1))
-    assert not await exists(world, "app-1-prod")
+    assert not await exists(world, f"app-1-{PROD}")
     assert writes(world) == before
     await world.live(timedelta(milliseconds=1))
-    opened = await world.get(POLICY_GATE, "app-1-prod-soak")
+    opened = await world.get(POLICY_GATE, f"app-1-{PROD}-soak")
     assert ready(opened)
     assert opened["status"]["lastEvaluatedAt"] == "2026-03-03T10:40:00Z"
-    assert await exists(world, "app-1-prod")
-    assert (await world.get(PROMOTION_STEP, "app-1-prod"))["spec"]["requiredGates"] == ["app-1-prod-soak"]
+    assert await exists(world, f"app-1-{PROD}")
+    assert (await world.get(PROMOTION_STEP, f"app-1-{PROD}"))["spec"]["requiredGates"] == [f"app-1-{PROD}-soak"]
 
 
 async def test_an_open_gate_is_renewed_only_until_its_step_exists(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    always = gate("always", "true", namespace=ORG, recheckInterval="5m")
-    later = gate("later", "schedule.hour >= 11", namespace=ORG, recheckInterval="5m")
+    always = gate("always", "true", namespace=POLICIES, recheckInterval="5m")
+    later = gate("later", "schedule.hour >= 11", namespace=POLICIES, recheckInterval="5m")
     await begin(world, always, later)
-    await hands.verify("app-1-dev", "app-1-staging")
-    await world.wait_for(POLICY_GATE, "app-1-prod-always", ready)
-    await world.wait_for(POLICY_GATE, "app-1-prod-later", closed)
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await world.wait_for(POLICY_GATE, f"app-1-{PROD}-always", ready)
+    await world.wait_for(POLICY_GATE, f"app-1-{PROD}-later", closed)
     before = writes(world)
     await world.live(timedelta(minutes=59))
     # One renewal every five minutes for the open gate, none for the closed one.
     assert writes(world) - before == 11
-    assert not await exists(world, "app-1-prod")
+    assert not await exists(world, f"app-1-{PROD}")
     await world.live(timedelta(minutes=1))
-    assert await exists(world, "app-1-prod")
+    assert await exists(world, f"app-1-{PROD}")
     settled = writes(world)
     await world.live(timedelta(hours=3))
     assert writes(world) == settled
@@ -91,86 +91,84 @@ async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
     world: World, controller: Controller, hands: Hands
 ) -> None:
     await begin(world, gate("hours", "schedule.hour < 12", recheckInterval="1h"))
-    await hands.verify("app-1-dev", "app-1-staging")
-    await hands.step("app-1-prod", state="WaitingForMerge")
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await hands.step(f"app-1-{PROD}", state="WaitingForMerge")
     await world.live(timedelta(hours=2))
-    shut = await world.get(POLICY_GATE, "app-1-prod-hours")
+    shut = await world.get(POLICY_GATE, f"app-1-{PROD}-hours")
     assert shut["status"]["ready"] is False
     assert shut["status"]["lastEvaluatedAt"] == "2026-03-03T12:00:00Z"
     assert shut["status"]["reason"] == "schedule.hour = 12 (threshold: < 12)"
 
 
 async def test_a_stale_answer_opens_nothing_until_somebody_has_looked_again(world: World, hands: Hands) -> None:
-    always = gate("always", "true", namespace=ORG, recheckInterval="1m")
-    blocking = gate("label", 'bundle.labels.go == "yes"', namespace=ORG, recheckInterval="1m")
+    always = gate("always", "true", namespace=POLICIES, recheckInterval="1m")
+    blocking = gate("label", 'bundle.labels.go == "yes"', namespace=POLICIES, recheckInterval="1m")
     first = await start_controller(world, standalone=False)
     await begin(world, always, blocking, labels={"go": "no"})
-    await hands.verify("app-1-dev", "app-1-staging")
-    await world.wait_for(POLICY_GATE, "app-1-prod-always", ready)
-    await world.wait_for(POLICY_GATE, "app-1-prod-label", closed)
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await world.wait_for(POLICY_GATE, f"app-1-{PROD}-always", ready)
+    await world.wait_for(POLICY_GATE, f"app-1-{PROD}-label", closed)
     await world.settle()
     await world.stop(first)
     world.clock.skip(timedelta(hours=1))
     await start_controller(world, standalone=False)
-    await world.client.patch(BUNDLE, "app-1", "default", {"metadata": {"labels": {"go": "yes"}}}, kind=PatchType.MERGE)
-    await world.wait_for(PROMOTION_STEP, "app-1-prod", lambda _: True, within=timedelta(seconds=1))
-    renewed = await world.get(POLICY_GATE, "app-1-prod-always")
+    await world.client.patch(BUNDLE, "app-1", TEAM, {"metadata": {"labels": {"go": "yes"}}}, kind=PatchType.MERGE)
+    await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True, within=timedelta(seconds=1))
+    renewed = await world.get(POLICY_GATE, f"app-1-{PROD}-always")
     assert renewed["status"]["lastEvaluatedAt"].startswith("2026-03-03T11:00:00")
 
 
 async def test_a_broken_gate_is_closed_and_says_why_and_its_author_hears_of_it(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    await begin(world, gate("broken", "schedule.isWeekend &&", namespace=ORG))
-    await hands.verify("app-1-dev", "app-1-staging")
-    shut = await world.wait_for(POLICY_GATE, "app-1-prod-broken", closed)
+    await begin(world, gate("broken", "schedule.isWeekend &&", namespace=POLICIES))
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-broken", closed)
     assert "the expression is not valid CEL" in shut["status"]["reason"]
     await world.live(timedelta(minutes=50))
-    assert not await exists(world, "app-1-prod")
-    template = await world.get(POLICY_GATE, "broken", ORG)
+    assert not await exists(world, f"app-1-{PROD}")
+    template = await world.get(POLICY_GATE, "broken", POLICIES)
     assert template["status"]["conditions"][0]["reason"] == "InvalidExpression"
     events = await world.events("InvalidExpression")
     assert [(event["type"], event["regarding"]["name"]) for event in events] == [("Warning", "broken")]
 
 
 async def test_a_soak_gate_on_a_first_environment_fails_closed(world: World, controller: Controller) -> None:
-    await begin(world, gate("soak", "bundle.upstreamSoakMinutes >= 0", applies_to="dev"))
-    shut = await world.wait_for(POLICY_GATE, "app-1-dev-soak", closed)
-    assert shut["status"]["reason"] == "dev has no upstream"
+    await begin(world, gate("soak", "bundle.upstreamSoakMinutes >= 0", applies_to=DEV))
+    shut = await world.wait_for(POLICY_GATE, f"app-1-{DEV}-soak", closed)
+    assert shut["status"]["reason"] == f"{DEV} has no upstream"
 
 
 async def test_the_soak_after_several_environments_counts_from_the_last(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    way = pipeline(
-        REPOSITORY, environments=["eu", environment("us", dependsOn=[]), environment("prod", dependsOn=["eu", "us"])]
-    )
+    way = pipeline(REPOSITORY, environments=[EU, environment(US, dependsOn=[]), environment(PROD, dependsOn=[EU, US])])
     await world.apply(way, gate("soak", "bundle.upstreamSoakMinutes >= 10"), bundle("app-1"))
-    await hands.verify("app-1-eu")
+    await hands.verify(f"app-1-{EU}")
     await world.live(timedelta(minutes=5))
-    await hands.verify("app-1-us")
-    shut = await world.wait_for(POLICY_GATE, "app-1-prod-soak", closed)
+    await hands.verify(f"app-1-{US}")
+    shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", closed)
     assert shut["status"]["nextTransitionAt"] == "2026-03-03T10:15:00Z"
 
 
 async def test_a_gate_may_compare_with_what_was_there_before(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=["dev"]), bundle("app-1", tag="1.0.0"))
-    await hands.verify("app-1-dev")
+    await world.apply(pipeline(REPOSITORY, environments=[DEV]), bundle("app-1", tag="1.0.0"))
+    await hands.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"]["phase"] == "Verified")
     await world.live(timedelta(seconds=1))
-    await world.apply(gate("new", "bundle.version != previousBundle.version", applies_to="dev"))
+    await world.apply(gate("new", "bundle.version != previousBundle.version", applies_to=DEV))
     await world.settle()
     await world.apply(bundle("app-2", tag="1.1.0"))
-    opened = await world.wait_for(POLICY_GATE, "app-2-dev-new", ready)
+    opened = await world.wait_for(POLICY_GATE, f"app-2-{DEV}-new", ready)
     assert opened["status"]["reason"] == "bundle.version = 1.1.0, previousBundle.version = 1.0.0"
     await world.live(timedelta(seconds=1))
     await world.apply(bundle("app-3", tag="1.0.0"))
-    shut = await world.wait_for(POLICY_GATE, "app-3-dev-new", closed)
+    shut = await world.wait_for(POLICY_GATE, f"app-3-{DEV}-new", closed)
     assert shut["status"]["reason"] == "bundle.version = 1.0.0, previousBundle.version = 1.0.0"
-    await hands.verify("app-2-dev")
-    await world.wait_for(POLICY_GATE, "app-3-dev-new", ready)
+    await hands.verify(f"app-2-{DEV}")
+    await world.wait_for(POLICY_GATE, f"app-3-{DEV}-new", ready)
 
 
 async def test_an_instance_made_by_hand_stays_closed(world: World, controller: Controller) -> None:
@@ -193,7 +191,7 @@ async def test_a_freeze_is_never_open(world: World, controller: Controller) -> N
     ("made", "reason"),
     [
         (gate("g", "!schedule.isWeekend"), "Valid"),
-        (gate("g", "true", applies_to="prd"), "Ineffective"),
+        (gate("g", "true", applies_to=of_run("prd")), "Ineffective"),
         (gate("g", "metrics.errors < 1"), "InvalidExpression"),
         (gate("g", "true", labels={"kardinal.io/scope": "org"}), "Ineffective"),
     ],
@@ -213,7 +211,7 @@ async def test_a_template_says_once_whether_it_is_valid(
 
 
 async def test_a_warning_goes_when_a_pipeline_gets_the_environment(world: World, controller: Controller) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=["dev"]), gate("g", "true", applies_to="prod"))
+    await world.apply(pipeline(REPOSITORY, environments=[DEV]), gate("g", "true", applies_to=PROD))
 
     def says(reason: str) -> Any:
         return lambda obj: reason in [entry["reason"] for entry in obj.get("status", {}).get("conditions", ())]
@@ -224,9 +222,9 @@ async def test_a_warning_goes_when_a_pipeline_gets_the_environment(world: World,
 
 
 async def test_evaluations_and_blockades_are_counted(world: World, controller: Controller, hands: Hands) -> None:
-    await begin(world, gate("no", "false", applies_to="dev"), gate("yes", "true", applies_to="dev"))
-    await world.wait_for(POLICY_GATE, "app-1-dev-no", closed)
-    await world.wait_for(POLICY_GATE, "app-1-dev-yes", ready)
+    await begin(world, gate("no", "false", applies_to=DEV), gate("yes", "true", applies_to=DEV))
+    await world.wait_for(POLICY_GATE, f"app-1-{DEV}-no", closed)
+    await world.wait_for(POLICY_GATE, f"app-1-{DEV}-yes", ready)
     await world.settle()
     value = controller.manager.metrics.get_sample_value
     assert value("kardinal_policy_gates_blocked_total", {"gate": "no"}) == 1

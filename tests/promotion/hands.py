@@ -7,6 +7,7 @@ import pytest
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject, PatchType
 from kardinal_controller.program import Controller
+from tests.support.names import TEAM
 from tests.support.objects import pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
@@ -24,7 +25,7 @@ class Hands:
         """Wait for a PromotionStep and give it a status."""
         await self._world.wait_for(PROMOTION_STEP, name, lambda _: True)
         return await self._world.client.patch(
-            PROMOTION_STEP, name, "default", {"status": status}, kind=PatchType.MERGE, subresource="status"
+            PROMOTION_STEP, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status"
         )
 
     async def verify(self, *names: str) -> None:

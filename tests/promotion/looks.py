@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kardinal.api import BUNDLE, ResourceType
+from kardinal.api import BUNDLE, ResourceType, names
 from kardinal.kube import JsonObject, PatchType
+from tests.support.names import TEAM
 from tests.support.world import World
 
-__all__ = ["REPOSITORY", "condition", "gone", "patch", "phase", "reason", "states"]
+__all__ = ["REPOSITORY", "condition", "gone", "node_of", "patch", "phase", "reason", "states"]
 
 REPOSITORY = "file:///repo"
 
@@ -31,8 +32,14 @@ def states(obj: JsonObject) -> dict[str, str]:
     return {name: entry["state"] for name, entry in obj["status"].get("environments", {}).items()}
 
 
+def node_of(environment: str, gate: str | None = None) -> str:
+    """The id of the node that a step of an environment is, or a gate before it."""
+    key = (environment,) if gate is None else (TEAM, gate, environment)
+    return names.node_ids([environment], [(TEAM, gate, environment)] if gate else [])[key]
+
+
 async def patch(world: World, name: str, body: JsonObject) -> None:
-    await world.client.patch(BUNDLE, name, "default", body, kind=PatchType.MERGE)
+    await world.client.patch(BUNDLE, name, TEAM, body, kind=PatchType.MERGE)
 
 
 async def gone(world: World, resource: ResourceType, name: str) -> bool:

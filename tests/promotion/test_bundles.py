@@ -13,7 +13,8 @@ from kardinal.api.names import label_value
 from kardinal.kube import JsonObject
 from kardinal_controller.program import Controller
 from tests.promotion.hands import Hands
-from tests.promotion.looks import REPOSITORY, condition, gone, patch, phase, states
+from tests.promotion.looks import REPOSITORY, condition, gone, node_of, patch, phase, states
+from tests.support.names import DEV, PROD, STAGING
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
@@ -26,13 +27,13 @@ async def test_a_bundle_gets_a_graph_and_says_how_far_it_has_come(
     started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     assert started["status"]["pipeline"] == "my-app"
     assert started["status"]["graphRef"] == "app-1"
-    assert states(started) == {"dev": "Pending", "staging": "Pending", "prod": "Pending"}
+    assert states(started) == {DEV: "Pending", STAGING: "Pending", PROD: "Pending"}
     ready = condition(started)
     assert ready is not None
     assert (ready["status"], ready["message"]) == ("False", "0 of 3 environments are Verified")
-    await hands.verify("app-1-dev", "app-1-staging", "app-1-prod")
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
     ended = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    assert states(ended) == {"dev": "Verified", "staging": "Verified", "prod": "Verified"}
+    assert states(ended) == {DEV: "Verified", STAGING: "Verified", PROD: "Verified"}
     ready = condition(ended)
     assert ready is not None
     assert (ready["status"], ready["reason"], ready["observedGeneration"]) == ("True", "Verified", 1)
@@ -40,7 +41,7 @@ async def test_a_bundle_gets_a_graph_and_says_how_far_it_has_come(
 
 
 async def test_evidence_is_copied_and_outlives_the_step(world: World, running: Controller, hands: Hands) -> None:
-    await world.apply(bundle("app-1", intent={"target": "dev"}))
+    await world.apply(bundle("app-1", intent={"target": DEV}))
     evidence = {
         "approvedBy": ["alice"],
         "gateDuration": "1m",
@@ -49,7 +50,7 @@ async def test_evidence_is_copied_and_outlives_the_step(world: World, running: C
     }
     now = "2026-03-03T10:00:00Z"
     await hands.step(
-        "app-1-dev",
+        f"app-1-{DEV}",
         state="Verified",
         verifiedAt=now,
         promotedAt=now,
@@ -59,11 +60,11 @@ async def test_evidence_is_copied_and_outlives_the_step(world: World, running: C
     )
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.delete(GRAPH, "app-1")
-    await world.until(lambda: gone(world, PROMOTION_STEP, "app-1-dev"))
+    await world.until(lambda: gone(world, PROMOTION_STEP, f"app-1-{DEV}"))
     await world.settle()
     kept = (await world.get(BUNDLE, "app-1"))["status"]
     assert kept["phase"] == "Verified"
-    assert kept["environments"]["dev"] == {
+    assert kept["environments"][DEV] == {
         "state": "Verified",
         "promotedAt": now,
         "verifiedAt": now,
@@ -78,24 +79,24 @@ async def test_a_failed_step_fails_the_bundle_and_nothing_starts_behind_it(
     world: World, running: Controller, hands: Hands
 ) -> None:
     await world.apply(bundle("app-1"))
-    await hands.verify("app-1-dev")
-    await hands.step("app-1-staging", state="Failed", message="pull request 7 was closed without merge")
+    await hands.verify(f"app-1-{DEV}")
+    await hands.step(f"app-1-{STAGING}", state="Failed", message="pull request 7 was closed without merge")
     failed = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     ready = condition(failed)
     assert ready is not None
-    assert (ready["reason"], ready["message"]) == ("StepFailed", "staging: pull request 7 was closed without merge")
+    assert (ready["reason"], ready["message"]) == ("StepFailed", f"{STAGING}: pull request 7 was closed without merge")
     await world.live(timedelta(hours=1))
-    assert await world.find(PROMOTION_STEP, "app-1-prod") is None
-    assert states(await world.get(BUNDLE, "app-1")) == {"dev": "Verified", "staging": "Failed", "prod": "Pending"}
+    assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None
+    assert states(await world.get(BUNDLE, "app-1")) == {DEV: "Verified", STAGING: "Failed", PROD: "Pending"}
 
 
 async def test_ready_turns_true_only_with_the_last_environment_also_after_the_target_moved(
     world: World, running: Controller, hands: Hands
 ) -> None:
-    await world.apply(bundle("app-1", intent={"target": "dev"}))
-    await hands.verify("app-1-dev")
+    await world.apply(bundle("app-1", intent={"target": DEV}))
+    await hands.verify(f"app-1-{DEV}")
     first = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    assert states(first) == {"dev": "Verified"}
+    assert states(first) == {DEV: "Verified"}
     seen: list[tuple[str, int, int]] = []
 
     def noting(accepts: Callable[[JsonObject], bool]) -> Callable[[JsonObject], bool]:
@@ -106,37 +107,37 @@ async def test_ready_turns_true_only_with_the_last_environment_also_after_the_ta
 
         return accepted
 
-    await patch(world, "app-1", {"spec": {"intent": {"target": "staging"}}})
+    await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
     moved = await world.wait_for(BUNDLE, "app-1", noting(phase("Promoting")))
-    assert states(moved) == {"dev": "Verified", "staging": "Pending"}
-    await hands.verify("app-1-staging")
+    assert states(moved) == {DEV: "Verified", STAGING: "Pending"}
+    await hands.verify(f"app-1-{STAGING}")
     second = await world.wait_for(BUNDLE, "app-1", noting(phase("Verified")))
-    assert states(second) == {"dev": "Verified", "staging": "Verified"}
+    assert states(second) == {DEV: "Verified", STAGING: "Verified"}
     # What `kubectl wait` takes for true: a True of the present generation.
     assert [entry for entry in seen if entry[0] == "True" and entry[1] == entry[2]] == [("True", 2, 2)]
-    assert await world.find(PROMOTION_STEP, "app-1-prod") is None
+    assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None
 
 
 async def test_moving_the_target_keeps_the_nodes_that_stand_word_for_word(
     world: World, running: Controller, hands: Hands
 ) -> None:
-    await world.apply(bundle("app-1", intent={"target": "dev"}))
+    await world.apply(bundle("app-1", intent={"target": DEV}))
     before = (await world.wait_for(GRAPH, "app-1", lambda _: True))["spec"]["nodes"]
-    today = pipeline(REPOSITORY, environments=[environment("dev", path="elsewhere"), "staging", "prod"])
+    today = pipeline(REPOSITORY, environments=[environment(DEV, path="elsewhere"), STAGING, PROD])
     await world.apply(today)
     await world.settle()
     assert (await world.get(GRAPH, "app-1"))["spec"]["nodes"] == before
-    await patch(world, "app-1", {"spec": {"intent": {"target": "staging"}}})
+    await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
     after = await world.wait_for(GRAPH, "app-1", lambda graph: graph["metadata"]["generation"] == 2)
     assert after["spec"]["nodes"][:-1] == before
-    assert after["spec"]["nodes"][-1]["id"] == "staging"
+    assert after["spec"]["nodes"][-1]["id"] == node_of(STAGING)
 
 
 async def test_deleting_a_bundle_takes_its_graph_and_steps_along(world: World, running: Controller) -> None:
     await world.apply(bundle("app-1"))
-    await world.wait_for(PROMOTION_STEP, "app-1-dev", lambda _: True)
+    await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda _: True)
     await world.delete(BUNDLE, "app-1")
-    await world.until(lambda: gone(world, PROMOTION_STEP, "app-1-dev"))
+    await world.until(lambda: gone(world, PROMOTION_STEP, f"app-1-{DEV}"))
     await world.until(lambda: gone(world, GRAPH, "app-1"))
 
 
@@ -145,9 +146,9 @@ async def test_quick_steps_are_written_together(world: World, running: Controlle
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     await world.settle()
     before = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
-    await hands.step("app-1-dev", state="Promoting")
-    await hands.step("app-1-dev", state="HealthChecking")
-    await hands.verify("app-1-dev", "app-1-staging", "app-1-prod")
+    await hands.step(f"app-1-{DEV}", state="Promoting")
+    await hands.step(f"app-1-{DEV}", state="HealthChecking")
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.live(timedelta(minutes=1))
     after = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
@@ -156,17 +157,17 @@ async def test_quick_steps_are_written_together(world: World, running: Controlle
 
 async def test_progress_is_written_within_a_second(world: World, running: Controller, hands: Hands) -> None:
     await world.apply(bundle("app-1"))
-    await hands.step("app-1-dev", state="HealthChecking")
+    await hands.step(f"app-1-{DEV}", state="HealthChecking")
     await world.settle()
     await world.live(timedelta(seconds=1))
-    assert states(await world.get(BUNDLE, "app-1"))["dev"] == "HealthChecking"
+    assert states(await world.get(BUNDLE, "app-1"))[DEV] == "HealthChecking"
 
 
 async def test_each_turn_is_told_once_and_an_idle_hour_writes_nothing(
     world: World, running: Controller, hands: Hands
 ) -> None:
-    await world.apply(bundle("app-1", intent={"target": "dev"}))
-    await hands.verify("app-1-dev")
+    await world.apply(bundle("app-1", intent={"target": DEV}))
+    await hands.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.live(timedelta(minutes=1))
     events = [event for event in await world.events() if event["regarding"]["kind"] == "Bundle"]
@@ -182,12 +183,12 @@ async def test_each_turn_is_told_once_and_an_idle_hour_writes_nothing(
 async def test_a_controller_that_restarts_goes_on_where_the_other_stopped(world: World, hands: Hands) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("app-1"))
     first = await start_controller(world, standalone=False)
-    await hands.verify("app-1-dev")
+    await hands.verify(f"app-1-{DEV}")
     await world.settle()
     await world.stop(first)
     writes = world.audit.count(verbs=["create"], resource="graphs.experimental.kro.run")
     await start_controller(world, standalone=False)
-    await hands.verify("app-1-staging", "app-1-prod")
+    await hands.verify(f"app-1-{STAGING}", f"app-1-{PROD}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     assert world.audit.count(verbs=["create"], resource="graphs.experimental.kro.run") == writes
 
@@ -210,7 +211,7 @@ async def test_a_pipeline_with_a_name_too_long_for_a_label_is_found(world: World
     await world.apply(pipeline(REPOSITORY, name=name), bundle("app-1", pipeline=label_value(name)))
     started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     assert started["status"]["pipeline"] == name
-    step = await world.wait_for(PROMOTION_STEP, "app-1-dev", lambda _: True)
+    step = await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda _: True)
     assert step["spec"]["pipeline"] == name
 
 

@@ -10,10 +10,10 @@ from kardinal.runtime import Manager
 from kardinal_controller.caches import Caches
 from kardinal_controller.promotion import GraphKeeper
 from kardinal_controller.promotion.repository import Features
+from tests.promotion.looks import node_of
+from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.world import World
-
-ORGANISATION = "platform-policies"
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def keeper(world: World) -> GraphKeeper:
         world.client,
         clock=world.clock,
         features=Features(allow_local_repositories=True),
-        policy_namespaces=(ORGANISATION,),
+        policy_namespaces=(POLICIES,),
     )
 
 
@@ -34,22 +34,29 @@ def nodes(graph: JsonObject) -> list[str]:
 
 async def test_a_new_bundle_is_held_by_a_gate_of_a_moment_ago(world: World, keeper: GraphKeeper) -> None:
     way, what, *_ = await world.apply(
-        pipeline("file:///repo", environments=["dev", "prod"]),
+        pipeline("file:///repo", environments=[DEV, PROD]),
         bundle("b"),
-        gate("soak", "false", namespace=ORGANISATION),
+        gate("soak", "false", namespace=POLICIES),
         gate("team", "false"),
-        gate("b-prod-old", "false", labels={"kardinal.io/bundle": "old"}),
+        gate(f"b-{PROD}-old", "false", labels={"kardinal.io/bundle": "old"}),
     )
     graph = await keeper.create(Pipeline.model_validate(way), Bundle.model_validate(what))
-    assert nodes(graph) == ["bundle", "freeze", "dev", "soak0prod", "team0prod", "prod"]
+    assert nodes(graph) == [
+        "bundle",
+        "freeze",
+        node_of(DEV),
+        node_of(PROD, "soak"),
+        node_of(PROD, "team"),
+        node_of(PROD),
+    ]
 
 
 async def test_a_target_that_moves_on_meets_a_gate_of_a_moment_ago(world: World, keeper: GraphKeeper) -> None:
     way, what = await world.apply(
-        pipeline("file:///repo", environments=["dev", "prod"]), bundle("b", intent={"target": "dev"})
+        pipeline("file:///repo", environments=[DEV, PROD]), bundle("b", intent={"target": DEV})
     )
     graph = await keeper.create(Pipeline.model_validate(way), Bundle.model_validate(what))
-    assert nodes(graph) == ["bundle", "freeze", "dev"]
-    _, what = await world.apply(gate("soak", "false", namespace=ORGANISATION), bundle("b"))
+    assert nodes(graph) == ["bundle", "freeze", node_of(DEV)]
+    _, what = await world.apply(gate("soak", "false", namespace=POLICIES), bundle("b"))
     graph = await keeper.extend(graph, Pipeline.model_validate(way), Bundle.model_validate(what))
-    assert nodes(graph) == ["bundle", "freeze", "dev", "soak0prod", "prod"]
+    assert nodes(graph) == ["bundle", "freeze", node_of(DEV), node_of(PROD, "soak"), node_of(PROD)]

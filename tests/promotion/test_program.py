@@ -15,6 +15,7 @@ import pytest
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal_controller.program import ControllerOptions
 from tests.promotion.looks import phase, states
+from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import GitRepository
@@ -26,14 +27,14 @@ START = "from kardinal_controller.main import main; main()"
 async def test_a_bundle_walks_through_all_environments_by_real_commits(world: World, repository: GitRepository) -> None:
     await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
-    await world.apply(pipeline(repository, provider="git"), gate("always", "true", namespace="platform-policies"))
+    await world.apply(pipeline(repository, provider="git"), gate("always", "true", namespace=POLICIES))
     await world.settle()
     before = world.audit.count(verbs=["create", "patch", "update", "delete"], user=world.user("controller"))
     await world.apply(bundle("app-1"))
     done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.settle()
-    assert states(done) == {"dev": "Verified", "staging": "Verified", "prod": "Verified"}
-    for name in ("dev", "staging", "prod"):
+    assert states(done) == {DEV: "Verified", STAGING: "Verified", PROD: "Verified"}
+    for name in (DEV, STAGING, PROD):
         assert len(repository.promotions(name)) == 1
         assert done["status"]["environments"][name]["commit"] == repository.promotions(name)[0].sha
     after = world.audit.count(verbs=["create", "patch", "update", "delete"], user=world.user("controller"))
@@ -46,10 +47,10 @@ async def test_the_control_plane_leaves_promotions_to_agents_where_it_is_told_to
 ) -> None:
     controller = await start_controller(world, standalone=False)
     assert controller.runner is None
-    await world.apply(pipeline(repository, provider="git", environments=["dev"]), bundle("app-1"))
-    await world.wait_for(PROMOTION_STEP, "app-1-dev", lambda _: True)
+    await world.apply(pipeline(repository, provider="git", environments=[DEV]), bundle("app-1"))
+    await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda _: True)
     await world.live(timedelta(minutes=5))
-    assert repository.promotions("dev") == []
+    assert repository.promotions(DEV) == []
     await start_simulator(world, delay=timedelta(0))
     await start_agent(world)
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
@@ -60,11 +61,11 @@ async def test_a_sharded_environment_is_never_promoted_by_the_control_plane(
 ) -> None:
     await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
-    way = pipeline(repository, provider="git", environments=["dev", environment("prod", shard="eu")])
+    way = pipeline(repository, provider="git", environments=[DEV, environment(PROD, shard="eu")])
     await world.apply(way, bundle("app-1"))
-    await world.wait_for(PROMOTION_STEP, "app-1-prod", lambda _: True)
+    await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True)
     await world.live(timedelta(minutes=5))
-    assert (len(repository.promotions("dev")), repository.promotions("prod")) == (1, [])
+    assert (len(repository.promotions(DEV)), repository.promotions(PROD)) == (1, [])
     await start_agent(world, shard="eu")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
 
@@ -74,19 +75,19 @@ async def test_a_superseded_bundle_lets_go_of_its_graph_when_the_agent_has_aband
 ) -> None:
     await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
-    await world.apply(pipeline(repository, environments=["dev", environment("prod", approval="pr-review")]))
+    await world.apply(pipeline(repository, environments=[DEV, environment(PROD, approval="pr-review")]))
     await world.apply(bundle("app-1", tag="1.1.0"))
     await world.wait_for(
-        PROMOTION_STEP, "app-1-prod", lambda step: step.get("status", {}).get("state") == "WaitingForMerge"
+        PROMOTION_STEP, f"app-1-{PROD}", lambda step: step.get("status", {}).get("state") == "WaitingForMerge"
     )
     await world.live(timedelta(seconds=2))
     await world.apply(bundle("app-2", tag="1.2.0"))
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
-    await world.until(lambda: _gone(world, "app-1-prod"))
+    await world.until(lambda: _gone(world, f"app-1-{PROD}"))
     ended = await world.get(BUNDLE, "app-1")
-    assert states(ended) == {"dev": "Verified", "prod": "Failed"}
+    assert states(ended) == {DEV: "Verified", PROD: "Failed"}
     assert ended["status"]["phase"] == "Superseded"
-    assert repository.promotions("prod") == []
+    assert repository.promotions(PROD) == []
 
 
 async def _gone(world: World, name: str) -> bool:

@@ -8,6 +8,7 @@ from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
 from kardinal_controller.program import Controller
 from tests.promotion.hands import Hands
 from tests.promotion.looks import REPOSITORY, condition, gone, phase, states
+from tests.support.names import DEV, EU, PROD, STAGING, TEAM, US
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
@@ -17,8 +18,8 @@ async def test_a_newer_bundle_supersedes_one_on_its_way_and_its_graph_goes_when_
     world: World, running: Controller, hands: Hands
 ) -> None:
     await world.apply(bundle("app-1"))
-    await hands.verify("app-1-dev")
-    await hands.step("app-1-staging", state="HealthChecking", commit="abc", promotedAt="2026-03-03T10:00:00Z")
+    await hands.verify(f"app-1-{DEV}")
+    await hands.step(f"app-1-{STAGING}", state="HealthChecking", commit="abc", promotedAt="2026-03-03T10:00:00Z")
     await world.apply(bundle("app-2"))
     old = await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
     ready = condition(old)
@@ -26,18 +27,18 @@ async def test_a_newer_bundle_supersedes_one_on_its_way_and_its_graph_goes_when_
     assert (ready["status"], ready["message"]) == ("False", "Bundle app-2 is newer")
     await world.live(timedelta(minutes=5))
     assert await world.find(GRAPH, "app-1") is not None
-    await hands.verify("app-1-staging")
+    await hands.verify(f"app-1-{STAGING}")
     # The engine may already have started what the agent then abandons.
     await world.live(timedelta(seconds=2))
-    if await world.find(PROMOTION_STEP, "app-1-prod") is not None:
-        await hands.step("app-1-prod", state="Failed", message="superseded")
+    if await world.find(PROMOTION_STEP, f"app-1-{PROD}") is not None:
+        await hands.step(f"app-1-{PROD}", state="Failed", message="superseded")
     await world.until(lambda: gone(world, GRAPH, "app-1"))
     await world.live(timedelta(seconds=2))
     ended = await world.get(BUNDLE, "app-1")
     assert ended["status"]["phase"] == "Superseded"
-    assert states(ended)["staging"] == "Verified"
+    assert states(ended)[STAGING] == "Verified"
     assert (await world.get(BUNDLE, "app-2"))["status"]["phase"] == "Promoting"
-    assert [step["metadata"]["name"] for step in await world.objects(PROMOTION_STEP)] == ["app-2-dev"]
+    assert [step["metadata"]["name"] for step in await world.objects(PROMOTION_STEP)] == [f"app-2-{DEV}"]
 
 
 async def test_a_pinned_bundle_is_not_superseded(world: World, running: Controller) -> None:
@@ -55,8 +56,8 @@ async def test_bundles_of_other_pipelines_and_finished_ones_are_left_alone(
     world: World, running: Controller, hands: Hands
 ) -> None:
     await world.apply(pipeline(REPOSITORY, name="other"), bundle("other-1", pipeline="other"))
-    await world.apply(bundle("app-1", intent={"target": "dev"}))
-    await hands.verify("app-1-dev")
+    await world.apply(bundle("app-1", intent={"target": DEV}))
+    await hands.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
@@ -89,7 +90,7 @@ async def test_of_a_backlog_only_the_newest_is_promoted(world: World) -> None:
 
 async def test_a_failed_bundle_is_kept_as_it_ended(world: World, running: Controller, hands: Hands) -> None:
     await world.apply(bundle("app-1"))
-    await hands.step("app-1-dev", state="Failed", message="broken")
+    await hands.step(f"app-1-{DEV}", state="Failed", message="broken")
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
@@ -101,9 +102,9 @@ async def test_a_failed_bundle_is_kept_as_it_ended(world: World, running: Contro
 async def test_a_failed_bundle_that_still_moves_elsewhere_is_superseded(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=["eu", environment("us", dependsOn=[])]), bundle("app-1"))
-    await hands.step("app-1-eu", state="Failed", message="broken")
-    await hands.step("app-1-us", state="WaitingForMerge")
+    await world.apply(pipeline(REPOSITORY, environments=[EU, environment(US, dependsOn=[])]), bundle("app-1"))
+    await hands.step(f"app-1-{EU}", state="Failed", message="broken")
+    await hands.step(f"app-1-{US}", state="WaitingForMerge")
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
@@ -112,14 +113,14 @@ async def test_a_failed_bundle_that_still_moves_elsewhere_is_superseded(
 async def test_the_history_limit_deletes_the_oldest_finished_bundles(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=["dev"], historyLimit=2))
+    await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=2))
     for number in range(1, 5):
         await world.apply(bundle(f"app-{number}"))
         if number == 3:
-            await hands.step("app-3-dev", state="Failed", message="broken")
+            await hands.step(f"app-3-{DEV}", state="Failed", message="broken")
             await world.wait_for(BUNDLE, "app-3", phase("Failed"))
         else:
-            await hands.verify(f"app-{number}-dev")
+            await hands.verify(f"app-{number}-{DEV}")
             await world.wait_for(BUNDLE, f"app-{number}", phase("Verified"))
         await world.live(timedelta(seconds=2))
     await world.apply(bundle("app-5"))
@@ -130,14 +131,14 @@ async def test_the_history_limit_deletes_the_oldest_finished_bundles(
 
 
 async def test_what_an_environment_runs_is_never_collected(world: World, controller: Controller, hands: Hands) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=["dev"], historyLimit=1))
+    await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=1))
     await world.apply(bundle("app-1"))
-    await hands.verify("app-1-dev")
+    await hands.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     for number in (2, 3):
         await world.live(timedelta(seconds=2))
         await world.apply(bundle(f"app-{number}"))
-        await hands.step(f"app-{number}-dev", state="Failed", message="broken")
+        await hands.step(f"app-{number}-{DEV}", state="Failed", message="broken")
         await world.wait_for(BUNDLE, f"app-{number}", phase("Failed"))
     await world.settle()
     assert sorted(obj["metadata"]["name"] for obj in await world.objects(BUNDLE)) == ["app-1", "app-3"]
@@ -161,8 +162,8 @@ async def test_a_superseded_bundle_does_not_rise_again_when_its_successor_is_del
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
     await world.delete(BUNDLE, "app-2")
-    await world.client.patch(BUNDLE, "app-1", "default", {"spec": {"intent": {"target": "dev"}}})
-    await world.apply(pipeline(REPOSITORY, environments=["dev"]))
+    await world.client.patch(BUNDLE, "app-1", TEAM, {"spec": {"intent": {"target": DEV}}})
+    await world.apply(pipeline(REPOSITORY, environments=[DEV]))
     await world.live(timedelta(minutes=1))
     assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Superseded"
     assert await world.find(GRAPH, "app-1") is None

@@ -29,32 +29,39 @@ __all__ = [
 
 MORNING = datetime(2026, 3, 3, 10, tzinfo=UTC)
 """A Tuesday."""
+ENVIRONMENTS = ("dev", "staging", "prod")
+NAMESPACE = "default"
+POLICIES = "platform-policies"
 
 
 def pipeline(
     *environments: str | JsonObject, provider: str = "local", url: str = "file:///repo", **spec: Any
 ) -> Pipeline:
     return Pipeline.model_validate(
-        objects.pipeline(url, environments=environments or ("dev", "staging", "prod"), provider=provider, **spec)
+        objects.pipeline(url, environments=environments or ENVIRONMENTS, provider=provider, namespace=NAMESPACE, **spec)
     )
 
 
 def bundle(name: str = "app-1", *, labels: dict[str, str] | None = None, **spec: Any) -> Bundle:
-    made = objects.bundle(name, labels=labels, **spec)
+    made = objects.bundle(name, labels=labels, namespace=NAMESPACE, **spec)
     made["metadata"]["uid"] = f"uid-of-{name}"
     return Bundle.model_validate(made)
 
 
 def org_gate(name: str, expression: str = "true", **fields: Any) -> PolicyGate:
-    return PolicyGate.model_validate(objects.gate(name, expression, namespace="platform-policies", **fields))
+    return _gate(name, expression, **{"namespace": POLICIES} | fields)
 
 
 def team_gate(name: str, expression: str = "true", **fields: Any) -> PolicyGate:
-    return PolicyGate.model_validate(objects.gate(name, expression, **fields))
+    return _gate(name, expression, **{"namespace": NAMESPACE} | fields)
+
+
+def _gate(name: str, expression: str, *, applies_to: str | None = "prod", **fields: Any) -> PolicyGate:
+    return PolicyGate.model_validate(objects.gate(name, expression, applies_to=applies_to, **fields))
 
 
 def gates(found: Sequence[PolicyGate], pipeline: str = "my-app") -> tuple[GateTemplate, ...]:
-    return collect(found, pipeline=pipeline, namespace="default", policy_namespaces=("platform-policies",))
+    return collect(found, pipeline=pipeline, namespace=NAMESPACE, policy_namespaces=(POLICIES,))
 
 
 def translated(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kardinal.api import names
+from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 
 __all__ = ["bundle", "environment", "gate", "namespace", "pipeline"]
@@ -27,15 +28,16 @@ def pipeline(
     repository: GitRepository | str,
     *,
     name: str = APPLICATION,
-    environments: Sequence[str | JsonObject] = ("dev", "staging", "prod"),
+    environments: Sequence[str | JsonObject] = (DEV, STAGING, PROD),
     provider: str = "local",
+    namespace: str = TEAM,
     **spec: Any,
 ) -> JsonObject:
     """A Pipeline on `repository`; an environment is a name or what `environment` returns."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Pipeline",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "git": {"url": repository if isinstance(repository, str) else repository.url, "provider": provider},
             "environments": [environment(entry) if isinstance(entry, str) else entry for entry in environments],
@@ -51,6 +53,7 @@ def bundle(
     image: str = IMAGE,
     pipeline: str = APPLICATION,
     labels: dict[str, str] | None = None,
+    namespace: str = TEAM,
     **spec: Any,
 ) -> JsonObject:
     """A Bundle of one image."""
@@ -59,7 +62,7 @@ def bundle(
         "kind": "Bundle",
         "metadata": {
             "name": name,
-            "namespace": "default",
+            "namespace": namespace,
             "labels": {names.LABEL_PIPELINE: pipeline, **(labels or {})},
         },
         "spec": {"type": "image", "artifacts": {"images": [{"name": "app", "reference": f"{image}:{tag}"}]}, **spec},
@@ -70,12 +73,12 @@ def gate(
     name: str,
     expression: str,
     *,
-    applies_to: str | None = "prod",
-    namespace: str = "default",
+    applies_to: str | None = PROD,
+    namespace: str = TEAM,
     labels: dict[str, str] | None = None,
     **spec: Any,
 ) -> JsonObject:
-    """A PolicyGate template; in namespace `platform-policies` it is one of the organisation."""
+    """A PolicyGate template; in the namespace `POLICIES` it is one of the organisation."""
     where = {names.LABEL_APPLIES_TO: applies_to} if applies_to else {}
     return {
         "apiVersion": API_VERSION,

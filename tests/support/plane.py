@@ -20,6 +20,7 @@ from kardinal.kube import Client, JsonObject, load_connection
 from kardinal.localplane import Authority, LocalPlane
 from tests.support.clock import VirtualClock
 from tests.support.identities import RESOURCES, rights
+from tests.support.names import POLICIES, TEAM
 from tests.support.objects import namespace
 
 DEFINITIONS = Path(__file__).parents[2] / "crds"
@@ -68,7 +69,7 @@ async def _prepare(directory: Path, *, authority: Authority, definitions: list[J
     async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-test") as client:
         await asyncio.gather(
             *(client.create(CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions),
-            client.create(NAMESPACE, namespace("platform-policies")),
+            *(client.create(NAMESPACE, namespace(name)) for name in (TEAM, POLICIES)),
         )
         for document in rights():
             await client.apply(RESOURCES[document["kind"]], document, field_manager="kardinal-test", force=True)

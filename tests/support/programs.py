@@ -14,6 +14,7 @@ from kardinal.localplane.simulator.gitops import GitOps
 from kardinal.runtime import Clock, Manager
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_controller.program import Controller, ControllerOptions
+from tests.support.names import POLICIES
 from tests.support.permissions import hold_to_permissions
 from tests.support.world import World
 
@@ -24,7 +25,7 @@ async def start_controller(world: World, **options: Any) -> Controller:
     """A controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
     hold_to_permissions(world, "controller")
     settings: dict[str, Any] = {
-        "policy_namespaces": ("platform-policies",),
+        "policy_namespaces": (POLICIES,),
         "allow_local_repositories": True,
         "git_cache_dir": world.new_directory("controller-git"),
         "api_address": "127.0.0.1:0",

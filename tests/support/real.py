@@ -26,6 +26,7 @@ from kardinal.kube.selectors import matches
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
+from tests.support.names import POLICIES, TEAM
 from tests.support.objects import namespace
 from tests.support.requests import FollowedLog
 from tests.support.rollouts import WORKLOADS, Rollouts, end_all, hear_of_everything
@@ -66,7 +67,7 @@ class RealServer:
         self._directory = directory
         self._administrator = Administrator(kubeconfig)
         self._store = Etcd(kubeconfig.with_name("store-url").read_text())
-        for document in (*rights(), namespace("platform-policies")):
+        for document in (*rights(), namespace(TEAM), namespace(POLICIES)):
             self._administrator.apply(RESOURCES[document["kind"]], document)
         for identity in ACCOUNTS:
             self.kubeconfig_for(identity).write_text(self._kubeconfig_of(identity))

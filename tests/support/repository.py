@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.names import DEV, PROD, STAGING
+
 __all__ = ["APPLICATION", "IMAGE", "Commit", "GitRepository", "create_repository", "sample_files"]
 
 APPLICATION = "my-app"
@@ -169,5 +171,5 @@ def sample_files(environments: Sequence[str], *, application: str = APPLICATION)
 
 @pytest.fixture
 def repository(tmp_path: Path) -> GitRepository:
-    """A GitOps repository with the environments dev, staging and prod."""
-    return create_repository(tmp_path / "gitops.git", sample_files(["dev", "staging", "prod"]))
+    """A GitOps repository with the three environments of this run."""
+    return create_repository(tmp_path / "gitops.git", sample_files([DEV, STAGING, PROD]))

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from hack.kube.launcher import control_plane
+from tests.support.names import RUN
 
 __all__ = ["Target"]
 
@@ -53,6 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
             "--target=kubeconfig writes to and deletes from the cluster that KUBECONFIG names: "
             f"set KUBECONFIG, and {_ACKNOWLEDGED}=1 to say that this is what you want"
         )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return f"names of this run end in -{RUN}" if config.getoption("target").real else None
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Manager
 from tests.support import settle
 from tests.support.clock import VirtualClock
+from tests.support.names import TEAM
 from tests.support.real import RealServer
 from tests.support.server import ApiServer, PlaneServer
 from tests.support.settle import REAL_SECONDS
@@ -98,10 +99,10 @@ class World:
             applied.append(await self.client.apply(resource, obj, field_manager="test", force=True))
         return applied
 
-    async def get(self, resource: ResourceType, name: str, namespace: str = "default") -> JsonObject:
+    async def get(self, resource: ResourceType, name: str, namespace: str = TEAM) -> JsonObject:
         return await self.client.get(resource, name, namespace if resource.namespaced else None)
 
-    async def find(self, resource: ResourceType, name: str, namespace: str = "default") -> JsonObject | None:
+    async def find(self, resource: ResourceType, name: str, namespace: str = TEAM) -> JsonObject | None:
         """The object, or None when there is none."""
         try:
             return await self.get(resource, name, namespace)
@@ -113,7 +114,7 @@ class World:
     ) -> list[JsonObject]:
         return (await self.client.list(resource, namespace, labels=labels)).items
 
-    async def delete(self, resource: ResourceType, name: str, namespace: str = "default") -> None:
+    async def delete(self, resource: ResourceType, name: str, namespace: str = TEAM) -> None:
         await self.client.delete(resource, name, namespace if resource.namespaced else None)
 
     async def events(self, reason: str | None = None) -> list[JsonObject]:
@@ -142,7 +143,7 @@ class World:
         name: str,
         accepts: Callable[[JsonObject], bool],
         *,
-        namespace: str = "default",
+        namespace: str = TEAM,
         within: timedelta = timedelta(hours=1),
     ) -> JsonObject:
         """Live until the object exists and `accepts` says yes; returns it."""
@@ -319,7 +320,7 @@ def real_server(
 def api_server(
     request: pytest.FixtureRequest, real_server: RealServer | None, clock: VirtualClock
 ) -> Iterator[ApiServer]:
-    """An API server with the CRDs and the namespaces default and platform-policies, as new."""
+    """An API server with the CRDs and the namespaces of the team and of the policies, as new."""
     if real_server is None:
         yield PlaneServer(request.getfixturevalue("prepared_plane"), clock)
         return
