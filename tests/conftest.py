@@ -1,4 +1,4 @@
-"""What holds for every test: nothing leaks, nothing blocks the event loop, and time stands still unless moved."""
+"""What holds for every test: nothing leaks, and nothing blocks the event loop."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import hypothesis
 import pytest
 import structlog
 
-from tests.support.clock import VirtualClock
-
 pytest_plugins = [
     "pytester",
+    "tests.support.target",
+    "tests.support.clock",  # after the plugin it imports
     "tests.support.blocking",
     "tests.support.kubectl",
     "tests.support.leaks",
     "tests.support.repository",
     "tests.support.plane",  # after the plugin it imports
     "tests.support.smart_server",
-    "tests.support.target",
     "tests.support.selection",  # after the plugin it imports
     "tests.support.world",
     "tests.contract.report",
@@ -54,9 +53,3 @@ def plain_logs() -> None:
             structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
         ]
     )
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    """The time of this test: a Tuesday morning, until the test advances it."""
-    return VirtualClock()

@@ -9,12 +9,12 @@ import pytest
 
 from kardinal.git import GitRunner, Repositories
 from kardinal.scm import PullRequests, local_pull_requests
-from tests.support.clock import VirtualClock
+from tests.support.clock import WorldClock
 from tests.support.repository import GitRepository
 
 
 @pytest.fixture
-async def reviewer(repository: GitRepository, clock: VirtualClock, tmp_path: Path) -> AsyncIterator[PullRequests]:
+async def reviewer(repository: GitRepository, clock: WorldClock, tmp_path: Path) -> AsyncIterator[PullRequests]:
     """The pull requests of the repository, as `kardinal pr` sees them."""
     runner = GitRunner(workers=1)
     repositories = Repositories(tmp_path / "reviewer", runner=runner, clock=clock, allow_local=True)

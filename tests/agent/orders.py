@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from kardinal.api import BUNDLE, DEPLOYMENT, NAMESPACE, POLICY_GATE, PROMOTION_STEP, names
@@ -22,7 +22,6 @@ __all__ = [
     "gate_instance",
     "open_gate",
     "order",
-    "ordered",
     "place",
     "reached",
     "start_agent",
@@ -78,12 +77,6 @@ async def place(
     (made,) = await world.apply(bundle(name, tag=tag, image=image))
     await world.apply(*orders)
     return made
-
-
-async def ordered(world: World, made: JsonObject) -> None:
-    """Create an order, and let it be then: a server may have a clock of its own, from which an order's age counts."""
-    (stored,) = await world.apply(made)
-    world.clock.turn_to(datetime.fromisoformat(stored["metadata"]["creationTimestamp"]))
 
 
 def gate_instance(name: str, *, gate: str = "soak", environment: str = DEV, scope: str = "org") -> JsonObject:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+import pytest
 
 from kardinal.api import names
-from tests.agent.orders import BUNDLE_NAME, deploy, order, ordered, place, reached, start_agent, state
+from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository
@@ -72,7 +74,7 @@ async def test_a_verified_promotion_is_left_alone(world: World, repository: GitR
     await world.settle()
     requests, fetches = world.audit.count(user=world.user("agent")), agent.repositories.fetches
     await deploy(world, available=False)
-    await world.live(timedelta(hours=1))
+    await world.idle(timedelta(hours=1))
     assert (await state(world))["state"] == "Verified"
     assert agent.repositories.fetches == fetches
     assert world.audit.count(verbs=WRITES, user=world.user("agent")) == 4
@@ -106,25 +108,23 @@ async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_
 ) -> None:
     agent = await start_agent(world)
     await deploy(world, available=False)
-    await place(world, order(repository, health={"timeout": "5m"}))
+    await place(world, order(repository, health={"timeout": "4s"}))
     deadline = (await reached(world, "HealthChecking"))["healthDeadline"]
-    await world.live(timedelta(minutes=3))
+    await world.live(timedelta(seconds=2))
     await world.stop(agent)
     await start_agent(world)
-    await world.live(timedelta(seconds=119))
-    status = await state(world)
-    assert (status["state"], status["healthDeadline"]) == ("HealthChecking", deadline)
-    await world.live(timedelta(seconds=1))
-    status = await state(world)
-    assert status["state"] == "Failed"
+    status = await reached(world, "Failed", within=timedelta(seconds=2))
+    assert status["healthDeadline"] == deadline
+    assert world.clock.now() >= datetime.fromisoformat(deadline)
     assert status["message"] == (
-        f"health-check: not healthy within 5m: waits for Deployment {DEV}/my-app: 0 of 2 replicas are available"
+        f"health-check: not healthy within 4s: waits for Deployment {DEV}/my-app: 0 of 2 replicas are available"
     )
     assert status["conditions"][0]["reason"] == "HealthTimeout"
     (event,) = await world.events("HealthTimeout")
     assert event["type"] == "Warning"
 
 
+@pytest.mark.virtual_time("nothing is told before, and something then")
 async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
     world: World, repository: GitRepository
 ) -> None:
@@ -144,9 +144,9 @@ async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
 async def test_a_promotion_waits_for_every_upstream_environment(world: World, repository: GitRepository) -> None:
     await deploy(world)
     await world.apply(bundle(BUNDLE_NAME))
-    await ordered(world, order(repository, upstreamVerified="Verified,HealthChecking"))
+    await world.apply(order(repository, upstreamVerified="Verified,HealthChecking"))
     await start_agent(world)
-    await world.live(timedelta(seconds=5))
+    await world.idle(timedelta(seconds=5))
     status = await state(world)
     assert (status["state"], status["message"]) == ("Pending", "waits until every upstream environment is Verified")
     assert repository.promotions(DEV) == []
@@ -179,7 +179,7 @@ async def test_a_sharded_order_is_executed_by_its_shard_alone(world: World, repo
     await deploy(world)
     label = {names.LABEL_SHARD: "east"}
     await place(world, order(repository, shard="east", labels=label))
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     assert await state(world) == {}
     assert repository.promotions(DEV) == []
     await start_agent(world, shard="east")

@@ -6,7 +6,8 @@ noted it, or after, so that it was noted and the process knows of nothing. Whate
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -26,7 +27,9 @@ class Death:
     def __init__(self, writes: int, *, noted: bool) -> None:
         self._left = writes
         self._noted = noted
+        self._end: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.happened = False
+        self.over: asyncio.Task[None] | None = None
 
     def strike(self, client: Client) -> Client:
         patch = client.patch
@@ -38,6 +41,9 @@ class Death:
                 self.happened = True
                 if self._noted:
                     await patch(*arguments, **options)
+                assert self._end is not None
+                # At once: what is dead tries nothing again.
+                self.over = asyncio.create_task(self._end())
                 raise ConnectionFailed("the process died here")
             self._left -= 1
             return await patch(*arguments, **options)
@@ -45,25 +51,31 @@ class Death:
         setattr(client, "patch", mortal)  # noqa: B010 - a method of this one client
         return client
 
+    def ends(self, end: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Say how the process is ended."""
+        self._end = end
 
-async def start_mortal(world: World, death: Death) -> Agent:
+
+async def start_mortal(world: World, death: Death) -> None:
     options = AgentOptions(git_cache_dir=world.new_directory("agent-git"), allow_local_repositories=True)
-    return await world.run(lambda client: Agent(options, death.strike(client), clock=world.clock), identity="agent")
+    mortal = await world.run(lambda client: Agent(options, death.strike(client), clock=world.clock), identity="agent")
+    death.ends(lambda: world.stop(mortal))
 
 
 async def until_dead(world: World, death: Death) -> None:
-    await world.until(lambda: death.happened)
+    await world.until(lambda: death.over is not None)
+    assert death.over is not None
+    await death.over
 
 
 @pytest.mark.parametrize("noted", [False, True], ids=["unnoted", "noted"])
 @pytest.mark.parametrize("writes", range(3))
 async def test_a_push_is_made_once(world: World, repository: GitRepository, writes: int, noted: bool) -> None:
     death = Death(writes, noted=noted)
-    mortal = await start_mortal(world, death)
+    await start_mortal(world, death)
     await deploy(world)
     await place(world, order(repository))
     await until_dead(world, death)
-    await world.stop(mortal)
     repository.commit({"README": "somebody else goes on"})
 
     await start_agent(world)
@@ -78,11 +90,10 @@ async def test_a_pull_request_is_opened_and_merged_once(
     world: World, repository: GitRepository, reviewer: PullRequests, writes: int, noted: bool
 ) -> None:
     death = Death(writes, noted=noted)
-    mortal = await start_mortal(world, death)
+    await start_mortal(world, death)
     await deploy(world)
     await place(world, order(repository, pr=True))
     await until_dead(world, death)
-    await world.stop(mortal)
     repository.commit({"README": "somebody else goes on"})
 
     await start_agent(world)
@@ -109,12 +120,11 @@ async def test_what_a_person_decided_while_nobody_watched_is_found(
     world: World, repository: GitRepository, reviewer: PullRequests, act: Act, ends: str
 ) -> None:
     death = Death(2, noted=False)
-    mortal = await start_mortal(world, death)
+    await start_mortal(world, death)
     await deploy(world)
     await place(world, order(repository, approval="pr-review"))
     await until_dead(world, death)
     assert "pullRequest" not in await state(world)
-    await world.stop(mortal)
     await act(reviewer)
 
     await start_agent(world)

@@ -10,12 +10,14 @@ import pytest
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.kube import JsonObject
-from tests.agent.orders import BUNDLE_NAME, deploy, order, ordered, place, reached, start_agent, state
+from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.support.clock import VirtualClock
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository, create_repository, sample_files
 from tests.support.world import World
 
+STEP = f"{BUNDLE_NAME}-{DEV}"
 WRITES = ("create", "update", "patch", "delete")
 
 
@@ -52,6 +54,7 @@ async def test_a_repository_that_is_not_there_is_tried_again_and_the_error_stand
     assert "retry" not in status
 
 
+@pytest.mark.virtual_time("an hour of attempts")
 async def test_attempts_come_ever_more_rarely_whatever_wakes_the_promotion(world: World, tmp_path: Path) -> None:
     await start_agent(world)
     await place(world, order(f"file://{tmp_path}/missing.git"))
@@ -70,11 +73,16 @@ async def test_attempts_come_ever_more_rarely_whatever_wakes_the_promotion(world
     assert (await state(world))["retry"] == now
 
 
+def _attempts(step: JsonObject) -> int | None:
+    attempts: int | None = step.get("status", {}).get("retry", {}).get("attempts")
+    return attempts
+
+
 async def test_a_wait_survives_a_restart(world: World, tmp_path: Path) -> None:
     agent = await start_agent(world)
     await place(world, order(f"file://{tmp_path}/missing.git"))
-    await world.live(timedelta(minutes=1))
-    before = (await state(world))["retry"]
+    step = await world.wait_for(PROMOTION_STEP, STEP, lambda step: _attempts(step) == 3)
+    before = step["status"]["retry"]
     await world.stop(agent)
     await start_agent(world)
     await world.settle()
@@ -168,7 +176,7 @@ async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: Worl
 
 async def test_an_order_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
     await deploy(world)
-    await ordered(world, order(repository))
+    await world.apply(order(repository))
     await start_agent(world)
     await world.live(timedelta(seconds=1))
     assert await state(world) == {}
@@ -179,20 +187,24 @@ async def test_an_order_without_its_bundle_waits_for_it(world: World, repository
     await reached(world, "Verified", within=timedelta(0))
 
 
-async def test_an_order_is_told_of_by_an_agent_whose_clock_is_behind(world: World, repository: GitRepository) -> None:
-    await ordered(world, order(repository))
-    world.clock.turn_to(world.clock.now() - timedelta(hours=1))
+@pytest.mark.virtual_time("turns the clock back")
+async def test_an_order_is_told_of_by_an_agent_whose_clock_is_behind(
+    world: World, repository: GitRepository, clock: VirtualClock
+) -> None:
+    await world.apply(order(repository))
+    clock.turn_to(clock.now() - timedelta(hours=1))
     await start_agent(world)
     await reached(world, "Pending", within=timedelta(seconds=3))
 
 
-async def test_a_deleted_order_is_forgotten(world: World, repository: GitRepository) -> None:
+@pytest.mark.virtual_time("looks at the timers")
+async def test_a_deleted_order_is_forgotten(world: World, repository: GitRepository, clock: VirtualClock) -> None:
     agent = await start_agent(world)
     await place(world, order(repository, approval="pr-review"))
     await reached(world, "WaitingForMerge")
-    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
+    await world.delete(PROMOTION_STEP, STEP)
     await world.settle()
-    watching = [timer for timer in world.clock.timers if timer.deadline < world.clock.monotonic() + 60]
+    watching = [timer for timer in clock.timers if timer.deadline < clock.monotonic() + 60]
     assert watching == []
     assert agent.manager.idle
 

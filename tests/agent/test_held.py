@@ -71,7 +71,7 @@ async def test_what_holds_costs_nothing_while_it_holds(world: World, repository:
     await until_held(world)
     await world.settle()
     requests = world.audit.writes
-    await world.live(timedelta(hours=2))
+    await world.idle(timedelta(hours=2))
     assert world.audit.writes == requests
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal.api import BUNDLE, PROMOTION_STEP, format_time
 from kardinal.api.names import branch_name
 from kardinal.kube import JsonObject, PatchType
 from kardinal.scm import PullRequests
@@ -64,7 +64,8 @@ async def test_the_body_tells_what_the_cluster_knows(
     await world.apply(gate_instance(GATE))
     await open_gate(world, GATE)
     await world.apply(bundle(BUNDLE_NAME))
-    staging = {"state": "Verified", "verifiedAt": "2026-03-03T09:15:00Z"}
+    verified = world.clock.now() - timedelta(minutes=45)
+    staging = {"state": "Verified", "verifiedAt": format_time(verified)}
     known = {"status": {"environments": {STAGING: staging}}}
     await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, known, kind=PatchType.MERGE, subresource="status")
     await world.apply(reviewed(repository, requiredGates=[GATE]))
@@ -73,7 +74,7 @@ async def test_the_body_tells_what_the_cluster_knows(
     assert found.title == f"Promote my-app 1.1.0 to {DEV}"
     assert "| soak | org | PASS | soaked 45m of 30m |" in found.body
     assert f"| Image | {IMAGE}:1.1.0 |" in found.body
-    assert f"| {STAGING} | 45m ago (2026-03-03 09:15 UTC) | 45m |" in found.body
+    assert f"| {STAGING} | 45m ago ({verified:%Y-%m-%d %H:%M} UTC) | 45m |" in found.body
     assert f"- {IMAGE}: 1.0.0 to 1.1.0 in environments/{DEV}/kustomization.yaml" in found.body
 
 
@@ -95,7 +96,7 @@ async def test_nothing_is_written_while_a_review_takes_its_time(world: World, re
     await reached(world, "WaitingForMerge")
     await world.settle()
     requests = sum(world.audit.counts.values())
-    await world.live(timedelta(seconds=30))
+    await world.idle(timedelta(seconds=30))
     assert sum(world.audit.counts.values()) == requests
 
 

@@ -43,10 +43,9 @@ async def test_what_has_landed_is_seen_through(world: World, repository: GitRepo
 
 async def test_what_landed_without_being_noted_is_seen_through(world: World, repository: GitRepository) -> None:
     death = Death(1, noted=False)
-    mortal = await start_mortal(world, death)
+    await start_mortal(world, death)
     await place(world, order(repository))
     await until_dead(world, death)
-    await world.stop(mortal)
     assert len(repository.promotions(DEV)) == 1
     await supersede(world)
     await deploy(world)
@@ -56,10 +55,9 @@ async def test_what_landed_without_being_noted_is_seen_through(world: World, rep
 
 async def test_what_was_about_to_land_and_did_not_is_dropped(world: World, repository: GitRepository) -> None:
     death = Death(0, noted=True)
-    mortal = await start_mortal(world, death)
+    await start_mortal(world, death)
     await place(world, order(repository))
     await until_dead(world, death)
-    await world.stop(mortal)
     await supersede(world)
     await start_agent(world)
     status = await reached(world, "Failed")

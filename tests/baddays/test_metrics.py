@@ -82,9 +82,9 @@ async def test_each_of_the_eleven_metrics_is_moved(
     await world.apply(
         pipeline(
             repository,
-            environments=[environment(DEV, health={"timeout": "1m"}), environment(PROD, approval="pr-review")],
+            environments=[environment(DEV, health={"timeout": "3s"}), environment(PROD, approval="pr-review")],
         ),
-        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace=POLICIES),
+        gate("soak", "bundle.upstreamSoakMinutes >= 0.03", namespace=POLICIES),
     )
     await world.settle()
     before = await _scrape(running)

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from kardinal.api import POLICY_GATE
 from kardinal.localplane.audit import WRITES, LoggedRequest
 from kardinal_controller.program import Controller
@@ -39,7 +41,7 @@ def _writes(world: World) -> Iterator[list[str]]:
 
 async def _rest(world: World) -> None:
     """Let what was put off, so that one write may stand for several, be written."""
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
 
 
 def _git_operations(controller: Controller) -> float:
@@ -69,7 +71,7 @@ async def test_an_hour_after_the_walk_nothing_is_written_or_fetched(
     assert _git_operations(controller_alone) > operations
     operations = _git_operations(controller_alone)
     with _writes(world) as written:
-        await world.live(timedelta(hours=1))
+        await world.idle(timedelta(hours=1))
     assert written == []
     assert _git_operations(controller_alone) == operations
 
@@ -93,11 +95,12 @@ async def test_an_hour_before_a_closed_gate_nothing_is_written_or_fetched(
     await _rest(world)
     operations = _git_operations(controller_alone)
     with _writes(world) as written:
-        await world.live(timedelta(hours=1))
+        await world.idle(timedelta(hours=1))
     assert written == []
     assert _git_operations(controller_alone) == operations
 
 
+@pytest.mark.virtual_time("counts what an hour takes")
 async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs(
     world: World,
     repository: GitRepository,
@@ -116,7 +119,7 @@ async def test_an_open_gate_before_a_closed_one_writes_only_what_freshness_needs
     await world.wait_for(POLICY_GATE, f"b-{PROD}-always", lambda obj: obj.get("status", {}).get("ready") is True)
     await _rest(world)
     with _writes(world) as written:
-        await world.live(timedelta(hours=1))
+        await world.idle(timedelta(hours=1))
     assert set(written) == {f"{world.user('controller')}: patch policygates.kardinal.io/status b-{PROD}-always"}
     assert 11 <= len(written) <= 12
 
@@ -128,5 +131,5 @@ async def test_an_hour_of_waiting_for_a_merge_writes_nothing(
     await state("b", PROD, "WaitingForMerge")
     await _rest(world)
     with _writes(world) as written:
-        await world.live(timedelta(minutes=10))
+        await world.idle(timedelta(minutes=10))
     assert written == []

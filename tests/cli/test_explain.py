@@ -14,13 +14,13 @@ from tests.support.repository import GitRepository
 from tests.support.world import World
 
 
-async def _held_before_prod(world: World, repository: GitRepository) -> None:
+async def _held_before_prod(world: World, repository: GitRepository, *, minutes: float = 2) -> None:
     """A Bundle that soaks in staging, with a team gate of its own open."""
     await start_controller(world)
     await start_simulator(world)
     await world.apply(
         pipeline(repository, environments=[STAGING, environment(PROD, approval="pr-review")]),
-        gate(f"{STAGING}-soak", "bundle.upstreamSoakMinutes >= 2", namespace=POLICIES),
+        gate(f"{STAGING}-soak", f"bundle.upstreamSoakMinutes >= {minutes}", namespace=POLICIES),
         gate("any-day", f"environment.name == '{PROD}'"),
         bundle("my-app-1", tag="1.29.0"),
     )
@@ -73,7 +73,7 @@ async def test_explain_says_that_a_pipeline_is_paused(cli: Cli, world: World, re
 
 
 async def test_watch_prints_again_when_the_answer_changes(cli: Cli, world: World, repository: GitRepository) -> None:
-    await _held_before_prod(world, repository)
+    await _held_before_prod(world, repository, minutes=0.1)
     process = await asyncio.create_subprocess_exec(
         *(KARDINAL, "explain", "my-app", "--env", PROD, "--watch"),
         env=cli.environment,

@@ -92,7 +92,7 @@ async def walk(world: World, repository: GitRepository) -> None:
     await start_simulator(world)
     await world.apply(
         webhook_secret(),
-        gate("soak", "bundle.upstreamSoakMinutes >= 1", namespace=POLICIES),
+        gate("soak", "bundle.upstreamSoakMinutes >= 0.03", namespace=POLICIES),
         gate("no-hotfix", "!has(bundle.labels.hotfix)", applies_to=STAGING),
         gate("broken", "bundle.", applies_to="nowhere"),
         unavailable("MetricCheck", METRIC_CHECK),

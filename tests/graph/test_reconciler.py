@@ -38,7 +38,7 @@ async def test_a_promotion_walks_with_one_write_for_each_thing_that_happens(worl
     await set_status(world, PROMOTION_STEP, "b1-prod", state="Verified")
     assert await writes.take() == ["patch graphs/status/g"]
     assert set((await states(world)).values()) == {"Ready"}
-    await world.live(timedelta(hours=1))
+    await world.idle(timedelta(hours=1))
     assert await writes.take() == []
 
 
@@ -95,10 +95,10 @@ async def test_what_time_alone_decides_happens_by_the_engines_own_timer(world: W
     await world.settle()
     await set_status(world, PROMOTION_STEP, "b1-dev", state="Verified")
     await world.settle()
-    stamp = format_time(world.clock.now() + timedelta(minutes=3))
+    stamp = format_time(world.clock.now() + timedelta(seconds=2))
     await set_status(world, POLICY_GATE, "b1-soak", ready=True, lastEvaluatedAt=stamp)
     assert (await states(world))["late"] == "Excluded"
-    await world.live(timedelta(minutes=4))
+    await world.live(timedelta(seconds=3))
     assert (await states(world))["late"] == "Ready"
 
 

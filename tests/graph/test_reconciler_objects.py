@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kardinal.api import BUNDLE, CONFIG_MAP, GRAPH, GRAPH_REVISION, POLICY_GATE, PROMOTION_STEP
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, existing, graph, set_status, start_engine, states, text
@@ -23,6 +25,7 @@ async def test_what_others_change_of_ours_is_corrected_and_what_they_add_is_left
     assert await text(world, "a") == "theirs=kept,x=1"
 
 
+@pytest.mark.virtual_time("what is put off is not written before")
 async def test_two_programs_that_disagree_do_not_write_without_end(world: World) -> None:
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
@@ -75,7 +78,7 @@ async def test_what_the_server_refuses_is_the_error_of_its_node(world: World) ->
     assert await states(world) == {"dev": "Error", "b": "Blocked", "c": "Ready"}
     assert (await condition(world, "Ready"))[1] == "Error"
     assert (await writes.take()).count("patch promotionsteps/b1-dev") == 1
-    await world.live(timedelta(hours=2))
+    await world.idle(timedelta(hours=2))
     assert await writes.take() == []
     wrong["template"]["spec"] = promotion_nodes()[1]["template"]["spec"] | {"bundleRef": "b1"}
     await world.apply(graph(wrong, follower, config("c")))

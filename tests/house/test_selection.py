@@ -1,4 +1,4 @@
-"""Few of the end-to-end tests may need the local plane itself, or the real API server would prove little."""
+"""Few end-to-end tests may need the local plane itself, or a clock that is moved: a real server proves the rest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ FEW = 100
 MARKED = """
     import pytest
 
-    @pytest.mark.local_only({reason})
-    def test_something() -> None:
+    @pytest.mark.{mark}({reason})
+    def test_something(api_server: object) -> None:
         pass
+
+    @pytest.fixture
+    def api_server() -> object:
+        return object()
 """
 
 
@@ -23,17 +27,28 @@ def run(pytester: pytest.Pytester, source: str) -> pytest.RunResult:
     return pytester.runpytest("-p", "tests.support.target", "-p", "tests.support.selection")
 
 
-def test_at_most_a_tenth_of_the_end_to_end_tests_needs_the_local_plane(request: pytest.FixtureRequest) -> None:
+def test_at_most_a_tenth_of_the_end_to_end_tests_needs_the_local_plane_and_another_moves_time(
+    request: pytest.FixtureRequest,
+) -> None:
     shares = shares_of(request.session.items)
-    # Of a few tests that somebody chose, the share says nothing.
+    # Of a few tests that somebody chose, the shares say nothing.
     assert shares.end_to_end < FEW or shares.local_only * 10 <= shares.end_to_end
+    assert shares.end_to_end < FEW or shares.virtual_time * 10 <= shares.end_to_end
 
 
-def test_a_mark_without_a_reason_is_refused(pytester: pytest.Pytester) -> None:
-    result = run(pytester, MARKED.format(reason=""))
-    result.stderr.fnmatch_lines(["*test_something: local_only needs a reason"])
+@pytest.mark.parametrize("mark", ["local_only", "virtual_time"])
+def test_a_mark_without_a_reason_is_refused(pytester: pytest.Pytester, mark: str) -> None:
+    result = run(pytester, MARKED.format(mark=mark, reason=""))
+    result.stderr.fnmatch_lines([f"*test_something: {mark} needs a reason"])
 
 
-def test_what_is_local_only_is_counted(pytester: pytest.Pytester) -> None:
-    result = run(pytester, MARKED.format(reason="'its directory'"))
-    result.stdout.fnmatch_lines(["local_only: 1 of 1 end-to-end tests (100.0%) need the local plane itself"])
+@pytest.mark.parametrize(
+    ("mark", "lines"),
+    [
+        ("local_only", ["local_only: 1 of 1 * (100.0%) need *", "virtual_time: 0 of 1 * (0.0%) move *"]),
+        ("virtual_time", ["local_only: 0 of 1 * (0.0%) need *", "virtual_time: 1 of 1 * (100.0%) move *"]),
+    ],
+)
+def test_what_is_marked_is_counted(pytester: pytest.Pytester, mark: str, lines: list[str]) -> None:
+    result = run(pytester, MARKED.format(mark=mark, reason="'its directory'"))
+    result.stdout.fnmatch_lines(lines)

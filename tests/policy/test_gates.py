@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_time
 from kardinal.kube import JsonObject, PatchType
 from kardinal_controller.program import Controller
 from tests.promotion.hands import Hands
+from tests.support.clock import VirtualClock
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller
@@ -44,28 +45,27 @@ async def begin(world: World, *gates: JsonObject, **fields: Any) -> None:
 async def test_a_gate_is_made_after_its_upstream_and_opens_by_itself_when_the_soak_is_over(
     world: World, controller: Controller, hands: Hands
 ) -> None:
-    soak = gate("soak", "bundle.upstreamSoakMinutes >= 30", namespace=POLICIES, recheckInterval="1h")
+    soak = gate("soak", "bundle.upstreamSoakMinutes >= 0.05", namespace=POLICIES, recheckInterval="1h")
     await begin(world, soak)
     await hands.verify(f"app-1-{DEV}")
     await world.settle()
     assert await world.find(POLICY_GATE, f"app-1-{PROD}-soak") is None
-    await world.live(timedelta(minutes=10))
-    await hands.verify(f"app-1-{STAGING}")
+    await world.live(timedelta(seconds=1))
+    verified = await hands.verify(f"app-1-{STAGING}")
     waiting = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", closed)
-    assert waiting["status"]["reason"] == "bundle.upstreamSoakMinutes = 0 (threshold: >= 30)"
-    assert waiting["status"]["nextTransitionAt"] == "2026-03-03T10:40:00Z"
-    before = writes(world)
-    await world.live(timedelta(minutes=30) - timedelta(milliseconds=1))
+    assert waiting["status"]["reason"] == "bundle.upstreamSoakMinutes = 0 (threshold: >= 0.05)"
+    due = verified + timedelta(seconds=3)
+    assert waiting["status"]["nextTransitionAt"] == format_time(due)
     assert not await exists(world, f"app-1-{PROD}")
-    assert writes(world) == before
-    await world.live(timedelta(milliseconds=1))
-    opened = await world.get(POLICY_GATE, f"app-1-{PROD}-soak")
-    assert ready(opened)
-    assert opened["status"]["lastEvaluatedAt"] == "2026-03-03T10:40:00Z"
+    before = writes(world)
+    opened = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", ready, within=timedelta(seconds=3))
+    assert datetime.fromisoformat(opened["status"]["lastEvaluatedAt"]) >= due
+    assert writes(world) == before + 1
     assert await exists(world, f"app-1-{PROD}")
     assert (await world.get(PROMOTION_STEP, f"app-1-{PROD}"))["spec"]["requiredGates"] == [f"app-1-{PROD}-soak"]
 
 
+@pytest.mark.virtual_time("counts what an hour takes")
 async def test_an_open_gate_is_renewed_only_until_its_step_exists(
     world: World, controller: Controller, hands: Hands
 ) -> None:
@@ -87,6 +87,7 @@ async def test_an_open_gate_is_renewed_only_until_its_step_exists(
     assert writes(world) == settled
 
 
+@pytest.mark.virtual_time("waits for noon")
 async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
     world: World, controller: Controller, hands: Hands
 ) -> None:
@@ -100,7 +101,10 @@ async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
     assert shut["status"]["reason"] == "schedule.hour = 12 (threshold: < 12)"
 
 
-async def test_a_stale_answer_opens_nothing_until_somebody_has_looked_again(world: World, hands: Hands) -> None:
+@pytest.mark.virtual_time("an hour without a controller")
+async def test_a_stale_answer_opens_nothing_until_somebody_has_looked_again(
+    world: World, hands: Hands, clock: VirtualClock
+) -> None:
     always = gate("always", "true", namespace=POLICIES, recheckInterval="1m")
     blocking = gate("label", 'bundle.labels.go == "yes"', namespace=POLICIES, recheckInterval="1m")
     first = await start_controller(world, standalone=False)
@@ -110,7 +114,7 @@ async def test_a_stale_answer_opens_nothing_until_somebody_has_looked_again(worl
     await world.wait_for(POLICY_GATE, f"app-1-{PROD}-label", closed)
     await world.settle()
     await world.stop(first)
-    world.clock.skip(timedelta(hours=1))
+    clock.skip(timedelta(hours=1))
     await start_controller(world, standalone=False)
     await world.client.patch(BUNDLE, "app-1", TEAM, {"metadata": {"labels": {"go": "yes"}}}, kind=PatchType.MERGE)
     await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True, within=timedelta(seconds=1))
@@ -125,7 +129,7 @@ async def test_a_broken_gate_is_closed_and_says_why_and_its_author_hears_of_it(
     await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
     shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-broken", closed)
     assert "the expression is not valid CEL" in shut["status"]["reason"]
-    await world.live(timedelta(minutes=50))
+    await world.idle(timedelta(minutes=50))
     assert not await exists(world, f"app-1-{PROD}")
     template = await world.get(POLICY_GATE, "broken", POLICIES)
     assert template["status"]["conditions"][0]["reason"] == "InvalidExpression"
@@ -145,10 +149,10 @@ async def test_the_soak_after_several_environments_counts_from_the_last(
     way = pipeline(REPOSITORY, environments=[EU, environment(US, dependsOn=[]), environment(PROD, dependsOn=[EU, US])])
     await world.apply(way, gate("soak", "bundle.upstreamSoakMinutes >= 10"), bundle("app-1"))
     await hands.verify(f"app-1-{EU}")
-    await world.live(timedelta(minutes=5))
-    await hands.verify(f"app-1-{US}")
+    await world.live(timedelta(seconds=2))
+    verified = await hands.verify(f"app-1-{US}")
     shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", closed)
-    assert shut["status"]["nextTransitionAt"] == "2026-03-03T10:15:00Z"
+    assert shut["status"]["nextTransitionAt"] == format_time(verified + timedelta(minutes=10))
 
 
 async def test_a_gate_may_compare_with_what_was_there_before(
@@ -176,7 +180,7 @@ async def test_an_instance_made_by_hand_stays_closed(world: World, controller: C
     shut = await world.wait_for(POLICY_GATE, "mine", closed)
     assert "spec.origin is missing" in shut["status"]["reason"]
     before = writes(world)
-    await world.live(timedelta(hours=1))
+    await world.idle(timedelta(hours=1))
     assert writes(world) == before
 
 
@@ -206,7 +210,7 @@ async def test_a_template_says_once_whether_it_is_valid(
     assert "ready" not in status
     assert len(await world.events(reason)) == (reason != "Valid")
     before = world.audit.writes
-    await world.live(timedelta(hours=1))
+    await world.idle(timedelta(hours=1))
     assert world.audit.writes == before
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
-from kardinal.api import PROMOTION_STEP
+from kardinal.api import PROMOTION_STEP, format_time
 from kardinal.kube import JsonObject, PatchType
 from kardinal_controller.program import Controller
 from tests.support.names import TEAM
@@ -28,11 +30,13 @@ class Hands:
             PROMOTION_STEP, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status"
         )
 
-    async def verify(self, *names: str) -> None:
-        """Let steps be Verified now, one after the other."""
-        now = self._world.clock.now().isoformat().replace("+00:00", "Z")
+    async def verify(self, *names: str) -> datetime:
+        """Let steps be Verified now, one after the other; returns when that was."""
+        moment = self._world.clock.now()
+        now = format_time(moment)
         for name in names:
             await self.step(name, state="Verified", verifiedAt=now, promotedAt=now, commit="c0ffee" + "0" * 34)
+        return moment
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ async def test_a_failed_step_fails_the_bundle_and_nothing_starts_behind_it(
     ready = condition(failed)
     assert ready is not None
     assert (ready["reason"], ready["message"]) == ("StepFailed", f"{STAGING}: pull request 7 was closed without merge")
-    await world.live(timedelta(hours=1))
+    await world.idle(timedelta(hours=1))
     assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None
     assert states(await world.get(BUNDLE, "app-1")) == {DEV: "Verified", STAGING: "Failed", PROD: "Pending"}
 
@@ -141,6 +141,7 @@ async def test_deleting_a_bundle_takes_its_graph_and_steps_along(world: World, r
     await world.until(lambda: gone(world, GRAPH, "app-1"))
 
 
+@pytest.mark.virtual_time("what is written within a second is one write")
 async def test_quick_steps_are_written_together(world: World, running: Controller, hands: Hands) -> None:
     await world.apply(bundle("app-1"))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
@@ -150,7 +151,7 @@ async def test_quick_steps_are_written_together(world: World, running: Controlle
     await hands.step(f"app-1-{DEV}", state="HealthChecking")
     await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     after = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
     assert after - before == 1
 
@@ -169,14 +170,14 @@ async def test_each_turn_is_told_once_and_an_idle_hour_writes_nothing(
     await world.apply(bundle("app-1", intent={"target": DEV}))
     await hands.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     events = [event for event in await world.events() if event["regarding"]["kind"] == "Bundle"]
     assert sorted((event["reason"], event["type"]) for event in events) == [
         ("Promoting", "Normal"),
         ("Verified", "Normal"),
     ]
     writes = world.audit.writes
-    await world.live(timedelta(hours=1))
+    await world.idle(timedelta(hours=1))
     assert world.audit.writes == writes
 
 
@@ -224,7 +225,7 @@ async def test_an_error_of_the_api_server_is_tried_again_and_never_a_failed_bund
     spec["required"] = ["something-nobody-writes"]
     await world.client.apply(CUSTOM_RESOURCE_DEFINITION, refusing, field_manager="test", force=True)
     await world.apply(bundle("app-1"))
-    await world.live(timedelta(minutes=2))
+    await world.idle(timedelta(minutes=2))
     assert "phase" not in (await world.get(BUNDLE, "app-1")).get("status", {})
     await world.client.apply(CUSTOM_RESOURCE_DEFINITION, graphs, field_manager="test", force=True)
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))

@@ -185,7 +185,7 @@ async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(
     await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
     waiting = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     assert condition(waiting, "InvalidSpec")["reason"] == "PipelineNotFound"  # type: ignore[index]
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Failed"
     await world.apply(pipeline(REPOSITORY))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))

@@ -49,7 +49,7 @@ async def test_the_control_plane_leaves_promotions_to_agents_where_it_is_told_to
     assert controller.runner is None
     await world.apply(pipeline(repository, provider="git", environments=[DEV]), bundle("app-1"))
     await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda _: True)
-    await world.live(timedelta(minutes=5))
+    await world.idle(timedelta(minutes=5))
     assert repository.promotions(DEV) == []
     await start_simulator(world, delay=timedelta(0))
     await start_agent(world)
@@ -64,7 +64,7 @@ async def test_a_sharded_environment_is_never_promoted_by_the_control_plane(
     way = pipeline(repository, provider="git", environments=[DEV, environment(PROD, shard="eu")])
     await world.apply(way, bundle("app-1"))
     await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True)
-    await world.live(timedelta(minutes=5))
+    await world.idle(timedelta(minutes=5))
     assert (len(repository.promotions(DEV)), repository.promotions(PROD)) == (1, [])
     await start_agent(world, shard="eu")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))

@@ -25,7 +25,7 @@ async def test_a_newer_bundle_supersedes_one_on_its_way_and_its_graph_goes_when_
     ready = condition(old)
     assert ready is not None
     assert (ready["status"], ready["message"]) == ("False", "Bundle app-2 is newer")
-    await world.live(timedelta(minutes=5))
+    await world.idle(timedelta(minutes=5))
     assert await world.find(GRAPH, "app-1") is not None
     await hands.verify(f"app-1-{STAGING}")
     # The engine may already have started what the agent then abandons.
@@ -94,7 +94,7 @@ async def test_a_failed_bundle_is_kept_as_it_ended(world: World, running: Contro
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Failed"
     assert await world.find(GRAPH, "app-1") is not None
 
@@ -164,7 +164,7 @@ async def test_a_superseded_bundle_does_not_rise_again_when_its_successor_is_del
     await world.delete(BUNDLE, "app-2")
     await world.client.patch(BUNDLE, "app-1", TEAM, {"spec": {"intent": {"target": DEV}}})
     await world.apply(pipeline(REPOSITORY, environments=[DEV]))
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Superseded"
     assert await world.find(GRAPH, "app-1") is None
 

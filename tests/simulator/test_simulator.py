@@ -87,7 +87,7 @@ async def test_a_rollout_costs_two_writes_of_status_and_then_there_are_no_more(
     await start_simulator(world)
     await world.apply(pipeline(repository, environments=[DEV]))
     await world.wait_for(DEPLOYMENT, "my-app", _is_available, namespace=DEV)
-    await world.live(timedelta(minutes=1))
+    await world.idle(timedelta(minutes=1))
     mine = {"resource": "deployments.apps", "user": world.user("simulator")}
     deployed = 1
     assert world.audit.count(verbs={"patch"}, **mine) == deployed + (0 if world.server.runs_workloads else 2)

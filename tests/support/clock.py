@@ -1,8 +1,11 @@
-"""Time that moves only when a test says so.
+"""Time that moves only when a test says so, and time as it passes.
 
 A test of an hour must not take an hour, and must not depend on how busy the machine is. `VirtualClock` keeps its timers
 in a heap and fires them when the test advances it; between two advances no time passes at all. The trap: network and
 threads live in real time, so a test that talks to a server must let it come to rest before it advances (see `settle`).
+
+Beside a real server, which nobody's hands move, programs run on `RealClock`: what they stamp and what the server stamps
+is then the same time. A test that lives with either asks both for the same: `go_on`.
 """
 
 from __future__ import annotations
@@ -13,9 +16,19 @@ import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["VirtualClock", "VirtualTimer"]
+import pytest
+
+from kardinal.runtime.clock import SystemClock
+from tests.support.target import Target
+
+__all__ = ["RealClock", "VirtualClock", "VirtualTimer", "WorldClock"]
 
 TUESDAY_MORNING = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
+
+_MOMENT_SECONDS = 0.01
+_PATIENCE = timedelta(seconds=40)
+_IN_VAIN = timedelta(seconds=2)
+"""Longer than anything is put off that is written soon."""
 
 _BREATHS = 25
 """Turns of the event loop given to callbacks between two timers of `advance`; tasks without I/O need a handful."""
@@ -108,6 +121,23 @@ class VirtualClock:
         """Move the hands without firing anything: what a process misses while it is not running."""
         self._elapsed += _seconds(duration)
 
+    def patience(self, within: timedelta) -> timedelta:
+        """How long a test waits for what should happen `within` some time: no longer than that."""
+        return within
+
+    async def go_on(self, until: float) -> bool:
+        """Move to the next timer; False when none is due by then."""
+        deadline = self.next_deadline
+        return deadline is not None and deadline <= until and self.advance_to_next_timer()
+
+    def at_most(self, duration: timedelta) -> timedelta:
+        """How much of `duration` a test can let pass in vain: all of it."""
+        return duration
+
+    def pending(self) -> list[str]:
+        """The next timers, a line each."""
+        return [f"in {timer.deadline - self._elapsed:.1f} s: {timer}" for timer in self.timers[:10]]
+
     async def advance(self, duration: timedelta | float) -> None:
         """Let `duration` pass, timer by timer, giving tasks that do no I/O their turns in between."""
         target = self._elapsed + _seconds(duration)
@@ -118,6 +148,31 @@ class VirtualClock:
         self._elapsed = target
 
 
+class RealClock(SystemClock):
+    """The clock of the machine, for a test that waits."""
+
+    def patience(self, within: timedelta) -> timedelta:
+        """How long a test waits for what should happen `within` some time: a busy machine takes longer for a second,
+        and nobody has an hour.
+        """
+        return _PATIENCE
+
+    async def go_on(self, until: float) -> bool:
+        """Let a moment pass; False when the time is over."""
+        await asyncio.sleep(_MOMENT_SECONDS)
+        return self.monotonic() <= until
+
+    def at_most(self, duration: timedelta) -> timedelta:
+        """How much of `duration` a test can let pass in vain."""
+        return min(duration, _IN_VAIN)
+
+    def pending(self) -> list[str]:
+        return ["as time passes"]
+
+
+WorldClock = VirtualClock | RealClock
+
+
 def _seconds(duration: timedelta | float) -> float:
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
@@ -125,3 +180,11 @@ def _seconds(duration: timedelta | float) -> float:
 async def _breathe() -> None:
     for _ in range(_BREATHS):
         await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock(request: pytest.FixtureRequest, target: Target) -> WorldClock:
+    """The time of this test: a Tuesday morning, until the test advances it; beside a real server, what time it is."""
+    if target is Target.ASSETS and request.node.get_closest_marker("virtual_time") is None:
+        return RealClock()
+    return VirtualClock()

@@ -7,9 +7,14 @@ asked here may be asked twice.
 from __future__ import annotations
 
 import http.client
+import time
 from collections.abc import Mapping
+from http import HTTPStatus
 
 __all__ = ["exchange"]
+
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.02
 
 
 def exchange(
@@ -20,10 +25,16 @@ def exchange(
     headers: Mapping[str, str],
 ) -> bytes:
     """The body of the answer, which must be a success."""
-    try:
-        status, content = _ask(connection, method, path, body, headers)
-    except ConnectionError:
-        status, content = _ask(connection, method, path, body, headers)
+    give_up = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            status, content = _ask(connection, method, path, body, headers)
+        except ConnectionError:
+            status, content = _ask(connection, method, path, body, headers)
+        if status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > give_up:
+            break
+        # What a server says of a kind whose definition has just changed, until it has read its objects anew.
+        time.sleep(_PAUSE_SECONDS)
     if status >= 300:
         raise RuntimeError(f"{method} {path}: {status} {content.decode()}")
     return content

@@ -1,9 +1,10 @@
 """Which tests run on a real API server: everything that asks one, but for what only the local plane has.
 
 A test that takes the fixture `api_server` or `install`, by whatever way, runs on either. One that is about the local
-plane as a program (its directory, its processes, its own commands) says so with the mark `local_only` and a reason;
-there must stay few of them among the tests that run programs, so they are counted, and `tests/house` holds them to a
-tenth.
+plane as a program (its directory, its processes, its own commands) says so with the mark `local_only` and a reason. One
+that is about the logic of time (hours, and what happens at which instant) says so with `virtual_time`: beside a real
+server, where programs otherwise live in real time, it keeps a clock that it can move. Of both there must stay few, so
+they are counted, and `tests/house` holds each to a tenth.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tests.support.target import Target
 __all__ = ["Shares", "shares_of"]
 
 _CONTRACT = "tests/contract/"
+_LOCAL_ONLY = "local_only"
+_VIRTUAL_TIME = "virtual_time"
 
 _REAL_SECONDS = 180
 """For a test on a real server, which shares a busy machine with six programs; the first test waits for their start."""
@@ -29,20 +32,23 @@ _EITHER = frozenset({"api_server", "install"})
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many tests run programs on an API server, and how many of them need the local plane for it."""
+    """How many tests run programs on an API server, and how many of them need the local plane or move the time."""
 
     end_to_end: int
     local_only: int
+    virtual_time: int
 
 
 def shares_of(items: Iterable[pytest.Item]) -> Shares:
     chosen = [item for item in items if not _is_contract(item)]
     local = sum(_is_local(item) for item in chosen)
-    return Shares(sum(_runs_anywhere(item) for item in chosen) + local, local)
+    anywhere = [item for item in chosen if _runs_anywhere(item)]
+    return Shares(len(anywhere) + local, local, sum(_is_marked(item, _VIRTUAL_TIME) for item in anywhere))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "local_only(reason): needs the local plane itself, for this reason")
+    config.addinivalue_line("markers", f"{_LOCAL_ONLY}(reason): needs the local plane itself, for this reason")
+    config.addinivalue_line("markers", f"{_VIRTUAL_TIME}(reason): moves its clock on a real server, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -68,9 +74,13 @@ def _runs_anywhere(item: pytest.Item) -> bool:
 
 
 def _is_local(item: pytest.Item) -> bool:
-    mark = item.get_closest_marker("local_only")
+    return _is_marked(item, _LOCAL_ONLY)
+
+
+def _is_marked(item: pytest.Item, name: str) -> bool:
+    mark = item.get_closest_marker(name)
     if mark is not None and not mark.args:
-        raise pytest.UsageError(f"{item.nodeid}: local_only needs a reason")
+        raise pytest.UsageError(f"{item.nodeid}: {name} needs a reason")
     return mark is not None
 
 
@@ -94,13 +104,15 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    shares = config.stash.get(_SHARES, Shares(0, 0))
-    if shares.end_to_end:
-        share = shares.local_only / shares.end_to_end
-        terminalreporter.write_line(
-            f"local_only: {shares.local_only} of {shares.end_to_end} end-to-end tests ({share:.1%}) "
-            "need the local plane itself"
-        )
+    shares = config.stash.get(_SHARES, Shares(0, 0, 0))
+    if not shares.end_to_end:
+        return
+    for mark, count, what in (
+        (_LOCAL_ONLY, shares.local_only, "need the local plane itself"),
+        (_VIRTUAL_TIME, shares.virtual_time, "move their clock on a real server, too"),
+    ):
+        share = count / shares.end_to_end
+        terminalreporter.write_line(f"{mark}: {count} of {shares.end_to_end} end-to-end tests ({share:.1%}) {what}")
 
 
 _SHARES = pytest.StashKey[Shares]()

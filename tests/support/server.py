@@ -14,7 +14,7 @@ from kardinal.api import ResourceType
 from kardinal.localplane import LocalPlane
 from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Informer
-from tests.support.clock import VirtualClock
+from tests.support.clock import WorldClock
 from tests.support.identities import ACCOUNTS, SYSTEM_NAMESPACE
 
 __all__ = ["ApiServer", "PlaneServer"]
@@ -66,7 +66,7 @@ class PlaneServer:
 
     runs_workloads = False
 
-    def __init__(self, plane: LocalPlane, clock: VirtualClock) -> None:
+    def __init__(self, plane: LocalPlane, clock: WorldClock) -> None:
         self._plane = plane
         self._clock = clock
 

@@ -1,9 +1,10 @@
 """Letting a world come to rest, and moving its time only then.
 
-Controllers, API server, Git and the network run for real and take what real time they need; the clock of the world
-stands still meanwhile. `settle` waits until nothing is left to do at this instant: no key in a queue, no request or job
-under way, and every informer holding exactly what the API server holds. Only then may time move on, and only to the
-next timer, so that a test of an hour sees every moment of it in order, however slow the machine is.
+Controllers, API server, Git and the network run for real and take what real time they need; a virtual clock stands
+still meanwhile. `settle` waits until nothing is left to do at this instant: no key in a queue, no request or job under
+way, and every informer holding exactly what the API server holds. Only then may virtual time move on, and only to the
+next timer, so that a test of an hour sees every moment of it in order, however slow the machine is. On a real clock
+time passes by itself, and rest is what lies between two timers.
 
 The trap is work that is visible nowhere for an instant, such as a task between the end of one await and the start of
 the next. So rest must be seen several times in a row, with turns of the event loop between and no request in between.
@@ -21,7 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from tests.support.clock import VirtualClock
+from tests.support.clock import WorldClock
 
 __all__ = ["REAL_SECONDS", "CountingExecutor", "RestingWorld", "difference", "run_until", "settle", "table"]
 
@@ -38,7 +39,8 @@ _TURNS = 5
 class RestingWorld(Protocol):
     """What `settle` needs to know of a world."""
 
-    clock: VirtualClock
+    @property
+    def clock(self) -> WorldClock: ...
 
     def unrest(self) -> list[str]:
         """What is still under way, a line each; empty when the world is at rest."""
@@ -92,28 +94,26 @@ async def run_until(
     world: RestingWorld,
     condition: Callable[[], Answer | Awaitable[Answer]],
     *,
-    max_virtual: timedelta = timedelta(hours=1),
+    within: timedelta = timedelta(hours=1),
     real_seconds: float = REAL_SECONDS,
     what: str | None = None,
 ) -> Answer:
     """Let the world live until `condition` holds; returns what it answered.
 
-    The condition is asked whenever the world is at rest, before time moves to the next timer. A failure calls it
-    `what`, or shows its source.
+    The condition is asked whenever the world is at rest, before time moves to the next timer. It must hold `within`
+    that time on a virtual clock; a real one has a patience of its own. A failure calls it `what`, or shows its source.
     """
-    end = world.clock.monotonic() + max_virtual.total_seconds()
+    patience = world.clock.patience(within)
+    end = world.clock.monotonic() + patience.total_seconds()
     while True:
         await settle(world, real_seconds=real_seconds)
         answer = condition()
         held = await answer if inspect.isawaitable(answer) else answer
         if held:
             return held
-        next_timer = world.clock.next_deadline
-        if next_timer is None or next_timer > end:
-            why = "nothing is left to happen" if next_timer is None else f"{max_virtual} of virtual time have passed"
+        if not await world.clock.go_on(end):
             waited = what or source_of(condition)
-            pytest.fail(f"{why}, and this does not hold:\n  {waited}\n{await world.describe()}", pytrace=False)
-        world.clock.advance_to_next_timer()
+            pytest.fail(f"not within {patience}:\n  {waited}\n{await world.describe()}", pytrace=False)
 
 
 def source_of(condition: Callable[..., Any]) -> str:

@@ -1,14 +1,16 @@
-"""One world per test: an API server with the CRDs, the programs that are asked for, and time that stands still.
+"""One world per test: an API server with the CRDs, the programs that are asked for, and a clock that they share.
 
 Nothing in a world is a stand-in: an API server answers over HTTPS, the local plane or a real one (`--target`), the
 programs are the composition that runs in a cluster, each with an identity of its own, and repositories are bare Git
-repositories. What is special is the clock, which all of the programs share, and that everything is stopped in the end.
+repositories. What is special is the clock, which stands still unless moved (beside a real server it does not, but for
+tests with the mark `virtual_time`), and that everything is stopped in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -31,7 +33,7 @@ from kardinal.kube import Client, JsonObject, NotFound, load_connection
 from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Manager
 from tests.support import settle
-from tests.support.clock import VirtualClock
+from tests.support.clock import WorldClock
 from tests.support.names import TEAM
 from tests.support.real import RealServer
 from tests.support.server import ApiServer, PlaneServer
@@ -71,7 +73,7 @@ class World:
 
     client: Client
 
-    def __init__(self, *, server: ApiServer, clock: VirtualClock, directory: Path) -> None:
+    def __init__(self, *, server: ApiServer, clock: WorldClock, directory: Path) -> None:
         self.server = server
         self.clock = clock
         self.directory = directory
@@ -83,7 +85,7 @@ class World:
         self._caught_up: object = None
 
     @classmethod
-    async def create(cls, server: ApiServer, *, clock: VirtualClock, directory: Path) -> World:
+    async def create(cls, server: ApiServer, *, clock: WorldClock, directory: Path) -> World:
         world = cls(server=server, clock=clock, directory=directory)
         asyncio.get_running_loop().set_default_executor(world._threads)
         world.client = await world.connect("admin")
@@ -135,7 +137,7 @@ class World:
         real_seconds: float = REAL_SECONDS,
     ) -> Any:
         """Live until `condition`, a function or a coroutine function, answers something true; returns it."""
-        return await settle.run_until(self, condition, max_virtual=within, real_seconds=real_seconds)
+        return await settle.run_until(self, condition, within=within, real_seconds=real_seconds)
 
     async def wait_for(
         self,
@@ -159,18 +161,20 @@ class World:
             return obj if obj is not None and accepts(obj) else None
 
         what = f"{resource.kind} {namespace}/{name}: {settle.source_of(accepts)}"
-        found: JsonObject | None = await settle.run_until(self, accepted, max_virtual=within, what=what)
+        found: JsonObject | None = await settle.run_until(self, accepted, within=within, what=what)
         assert found is not None
         return found
 
     async def live(self, duration: timedelta) -> None:
-        """Let `duration` of virtual time pass, timer by timer."""
-        end = self.clock.monotonic() + duration.total_seconds()
+        """Let `duration` pass, with all that is due by then."""
         await self.settle()
-        while (deadline := self.clock.next_deadline) is not None and deadline <= end:
-            self.clock.advance_to_next_timer()
-            await self.settle()
-        self.clock.skip(end - self.clock.monotonic())
+        passed = asyncio.Event()
+        self.clock.call_later(duration.total_seconds(), passed.set)
+        await self.until(passed.is_set, within=duration)
+
+    async def idle(self, duration: timedelta) -> None:
+        """Let a time pass in which nothing should happen; on a real clock no more of it than a test has."""
+        await self.live(self.clock.at_most(duration))
 
     # Running programs.
 
@@ -197,7 +201,7 @@ class World:
                 while not starting.done():
                     # Who was turned away waits on a clock that nobody else moves before the program runs.
                     if any(informer.backing_off for informer in program.manager.informers):
-                        self.clock.advance_to_next_timer()
+                        await self.clock.go_on(math.inf)
                     await asyncio.wait((starting,), timeout=_MOMENT)
                 await starting
         finally:
@@ -261,9 +265,8 @@ class World:
         ]
 
     async def describe(self) -> str:
-        timers = [f"in {timer.deadline - self.clock.monotonic():.1f} s: {timer}" for timer in self.clock.timers[:10]]
         sections = [
-            settle.table(f"the time is {self.clock.now():%a %H:%M:%S}, pending timers", timers),
+            settle.table(f"the time is {self.clock.now():%a %H:%M:%S}, pending timers", self.clock.pending()),
             settle.table("unrest", self.unrest()),
         ]
         for resource in (BUNDLE, GRAPH, PROMOTION_STEP, POLICY_GATE):
@@ -318,7 +321,7 @@ def real_server(
 
 @pytest.fixture
 def api_server(
-    request: pytest.FixtureRequest, real_server: RealServer | None, clock: VirtualClock
+    request: pytest.FixtureRequest, real_server: RealServer | None, clock: WorldClock
 ) -> Iterator[ApiServer]:
     """An API server with the CRDs and the namespaces of the team and of the policies, as new."""
     if real_server is None:
@@ -330,7 +333,7 @@ def api_server(
 
 
 @pytest.fixture
-async def world(api_server: ApiServer, clock: VirtualClock, tmp_path: Path) -> AsyncIterator[World]:
+async def world(api_server: ApiServer, clock: WorldClock, tmp_path: Path) -> AsyncIterator[World]:
     """A world on such a server; its programs are started by the test."""
     world = await World.create(api_server, clock=clock, directory=tmp_path)
     yield world
