@@ -11,13 +11,16 @@ import yaml
 from kardinal.api import BUNDLE
 from kardinal.kube import Invalid, PatchType
 from tests.api import examples
+from tests.support.names import TEAM
 from tests.support.world import KINDS, World
 
 JsonObject = dict[str, Any]
 
 
 def _load(text: str) -> JsonObject:
+    """A document, to be in the namespace of this run whatever it says."""
     document: JsonObject = yaml.safe_load(text)
+    document["metadata"]["namespace"] = TEAM
     return document
 
 
@@ -108,13 +111,13 @@ async def test_what_a_bundle_is_never_changes(world: World, patch: JsonObject) -
     stored = await _create(world, _load(examples.IMAGE_BUNDLE))
     name = stored["metadata"]["name"]
     with pytest.raises(Invalid) as refused:
-        await world.client.patch(BUNDLE, name, "default", {"spec": patch}, kind=PatchType.MERGE)
+        await world.client.patch(BUNDLE, name, TEAM, {"spec": patch}, kind=PatchType.MERGE)
     assert "immutable" in refused.value.message
 
 
 async def test_how_far_a_bundle_goes_may_change(world: World) -> None:
     stored = await _create(world, _load(examples.IMAGE_BUNDLE))
     patched = await world.client.patch(
-        BUNDLE, stored["metadata"]["name"], "default", {"spec": {"intent": {"target": "dev"}}}, kind=PatchType.MERGE
+        BUNDLE, stored["metadata"]["name"], TEAM, {"spec": {"intent": {"target": "dev"}}}, kind=PatchType.MERGE
     )
     assert patched["spec"]["intent"]["target"] == "dev"

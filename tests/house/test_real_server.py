@@ -45,9 +45,7 @@ def test_a_server_no_longer_remembers_what_is_gone_when_it_is_put_back(real_serv
         pytest.skip("a local plane is made anew for each test")
     names = [f"many-{number}" for number in range(2000)]
     with closing(Etcd(real_server.kubeconfig.with_name("store-url").read_text())) as store:
-        store.write(
-            put=[Stored(f"kardinal.io/bundles/default/{name}", 0, orjson.dumps(bundle(name))) for name in names]
-        )
+        store.write(put=[Stored(f"kardinal.io/bundles/{TEAM}/{name}", 0, orjson.dumps(bundle(name))) for name in names])
 
     real_server.reset()
 

@@ -14,16 +14,17 @@ from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, Statu
 from kardinal.runtime.keys import key_of
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock, WorldClock
+from tests.support.names import TEAM
 from tests.support.server import ApiServer
 
-KEY = Key("default", "a")
+KEY = Key(TEAM, "a")
 
 
 def config_map(name: str = "a", **data: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": TEAM},
         "data": data,
     }
 
@@ -54,16 +55,16 @@ async def eventually(condition: Callable[[], object], manager: Manager, clock: V
 async def test_every_verb_does_on_a_server_what_it_says(server_client: Client) -> None:
     client = server_client
     created = await client.create(CONFIG_MAP, config_map(x="1"))
-    assert (await client.get(CONFIG_MAP, "a", "default"))["data"] == {"x": "1"}
+    assert (await client.get(CONFIG_MAP, "a", TEAM))["data"] == {"x": "1"}
     with pytest.raises(ApiError, match="already exists"):
         await client.create(CONFIG_MAP, config_map())
-    await client.patch(CONFIG_MAP, "a", "default", {"data": {"y": "2"}})
+    await client.patch(CONFIG_MAP, "a", TEAM, {"data": {"y": "2"}})
     with pytest.raises(Conflict):
         await client.replace(CONFIG_MAP, created)
     replaced = await client.replace(CONFIG_MAP, config_map(z="3"))
     assert replaced["data"] == {"z": "3"}
     operations = [{"op": "add", "path": "/data/w", "value": "4"}]
-    patched = await client.patch(CONFIG_MAP, "a", "default", operations, kind=PatchType.JSON)
+    patched = await client.patch(CONFIG_MAP, "a", TEAM, operations, kind=PatchType.JSON)
     assert patched["data"] == {"w": "4", "z": "3"}
     applied = await client.apply(CONFIG_MAP, config_map("b", x="1"), field_manager="one")
     again = await client.apply(CONFIG_MAP, config_map("b", x="1"), field_manager="one")
@@ -71,16 +72,16 @@ async def test_every_verb_does_on_a_server_what_it_says(server_client: Client) -
     with pytest.raises(Conflict) as caught:
         await client.apply(CONFIG_MAP, config_map("b", x="2"), field_manager="two")
     assert caught.value.fields == [".data.x"]
-    page = await client.list(CONFIG_MAP, "default", limit=1)
+    page = await client.list(CONFIG_MAP, TEAM, limit=1)
     assert page.continue_token is not None
-    rest = await client.list(CONFIG_MAP, "default", limit=1, continue_token=page.continue_token)
+    rest = await client.list(CONFIG_MAP, TEAM, limit=1, continue_token=page.continue_token)
     assert [item["metadata"]["name"] for item in (*page.items, *rest.items)] == ["a", "b"]
     assert page.items[0]["kind"] == "ConfigMap"
     with pytest.raises(Conflict):
-        await client.delete(CONFIG_MAP, "a", "default", uid="another")
-    await client.delete(CONFIG_MAP, "a", "default", uid=created["metadata"]["uid"])
+        await client.delete(CONFIG_MAP, "a", TEAM, uid="another")
+    await client.delete(CONFIG_MAP, "a", TEAM, uid=created["metadata"]["uid"])
     with pytest.raises(NotFound):
-        await client.delete(CONFIG_MAP, "a", "default")
+        await client.delete(CONFIG_MAP, "a", TEAM)
     assert client.in_flight == 0
 
 
@@ -90,7 +91,7 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
 ) -> None:
     directory = prepared_plane.kubeconfig.parent
     heard: list[Event] = []
-    informer = manager.informer(CONFIG_MAP, namespace="default")
+    informer = manager.informer(CONFIG_MAP, namespace=TEAM)
     informer.on_event(heard.append)
     for name in ("kept", "deleted", "remade"):
         await server_client.create(CONFIG_MAP, config_map(name))
@@ -103,8 +104,8 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
     # Nobody but us is away: somebody else works on the objects through a plane at another port.
     meanwhile = await LocalPlane.start(directory, clock=clock, authority=authority)
     async with Client(await load_connection(meanwhile.kubeconfig), user_agent="other") as other:
-        await other.delete(CONFIG_MAP, "deleted", "default")
-        await other.delete(CONFIG_MAP, "remade", "default")
+        await other.delete(CONFIG_MAP, "deleted", TEAM)
+        await other.delete(CONFIG_MAP, "remade", TEAM)
         await other.create(CONFIG_MAP, config_map("remade"))
     await meanwhile.stop()
     restarted = await LocalPlane.start(directory, port=port, clock=clock, authority=authority)
@@ -116,8 +117,8 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
             (Change.DELETED, "remade"),
         ]
         await server_client.create(CONFIG_MAP, config_map("after"))
-        await eventually(lambda: informer.get("default", "after"), manager, clock)
-        assert informer.revisions == restarted.objects("configmaps", "default")
+        await eventually(lambda: informer.get(TEAM, "after"), manager, clock)
+        assert informer.revisions == restarted.objects("configmaps", TEAM)
         await manager.stop()
     finally:
         await restarted.stop()
@@ -132,7 +133,7 @@ async def test_an_object_leaves_a_selector_and_comes_back(server_client: Client,
     obj["metadata"]["labels"] = {"shard": "x"}
     await server_client.create(CONFIG_MAP, obj)
     for shard in ("y", "x"):
-        await server_client.patch(CONFIG_MAP, "a", "default", {"metadata": {"labels": {"shard": shard}}})
+        await server_client.patch(CONFIG_MAP, "a", TEAM, {"metadata": {"labels": {"shard": shard}}})
     await until(lambda: len(heard) == 3)
     assert heard == [(Change.ADDED, "a"), (Change.DELETED, "a"), (Change.ADDED, "a")]
 
@@ -141,7 +142,7 @@ class Counter:
     """Counts to a number, one write per run, believing only the cache."""
 
     def __init__(self, manager: Manager, client: Client, *, to: int) -> None:
-        self.informer = manager.informer(CONFIG_MAP, namespace="default")
+        self.informer = manager.informer(CONFIG_MAP, namespace=TEAM)
         self.client = client
         self.to = to
         self.written: list[int] = []
@@ -214,13 +215,13 @@ async def test_a_status_meant_for_another_incarnation_is_refused(server_client: 
 async def test_events_reach_the_server_and_grow_into_a_series(
     server_client: Client, manager: Manager, clock: VirtualClock
 ) -> None:
-    about = await server_client.create(SECRET, {"metadata": {"name": "s", "namespace": "default"}})
+    about = await server_client.create(SECRET, {"metadata": {"name": "s", "namespace": TEAM}})
     about |= {"apiVersion": "v1", "kind": "Secret"}
     await manager.start()
     for _ in range(3):
         manager.recorder.event(about, reason="Rotated", note="a new value")
         await until(lambda: manager.recorder.idle)
-    (event,) = (await server_client.list(EVENT, "default")).items
+    (event,) = (await server_client.list(EVENT, TEAM)).items
     assert event["regarding"]["name"] == "s"
     assert event["series"]["count"] == 3
     # A second program, or this one after a restart, goes on counting.
@@ -228,15 +229,15 @@ async def test_events_reach_the_server_and_grow_into_a_series(
     await second.start()
     second.recorder.event(about, reason="Rotated", note="a new value")
     await second.stop()
-    (event,) = (await server_client.list(EVENT, "default")).items
+    (event,) = (await server_client.list(EVENT, TEAM)).items
     assert event["series"]["count"] == 4
 
 
 async def test_many_objects_arrive_in_one_request(server_client: Client, manager: Manager) -> None:
     for number in range(300):
         await server_client.create(CONFIG_MAP, config_map(f"c{number}"))
-    informer = manager.informer(CONFIG_MAP, namespace="default")
+    informer = manager.informer(CONFIG_MAP, namespace=TEAM)
     await manager.start()
-    assert len(informer.list("default")) == 300
-    served = (await server_client.list(CONFIG_MAP, "default")).items
+    assert len(informer.list(TEAM)) == 300
+    served = (await server_client.list(CONFIG_MAP, TEAM)).items
     assert informer.revisions == {key_of(obj): obj["metadata"]["resourceVersion"] for obj in served}
