@@ -13,27 +13,28 @@ from kardinal.api import PROMOTION_STEP
 from tests.baddays.installation import Install
 from tests.baddays.processes import state, wait_for
 from tests.support.kubectl import Kubectl, kubectl_versions
-from tests.support.names import DEV, PROD, STAGING
+from tests.support.names import DEV, PROD, STAGING, of_run
 from tests.support.repository import GitRepository
 
 NEWEST = list(kubectl_versions() or ["none found"])[-1]
 """How each version deals with the API server is tested where that lives; the walk is the same with all of them."""
 
 ENVIRONMENTS = [DEV, STAGING, PROD]
-IN_SHOP = ("-n", "shop")
+SHOP = of_run("shop")
+IN_SHOP = ("-n", SHOP)
 READY = ("wait", "--for=condition=Ready", "bundle/my-app-2", *IN_SHOP)
 
 MANIFESTS = f"""
 apiVersion: v1
 kind: Namespace
 metadata:
-  name: shop
+  name: {SHOP}
 ---
 apiVersion: kardinal.io/v1alpha1
 kind: Pipeline
 metadata:
   name: my-app
-  namespace: shop
+  namespace: {SHOP}
 spec:
   git:
     url: {{repository}}
@@ -51,7 +52,7 @@ apiVersion: kardinal.io/v1alpha1
 kind: PolicyGate
 metadata:
   name: short-soak
-  namespace: shop
+  namespace: {SHOP}
   labels:
     kardinal.io/applies-to: {PROD}
 spec:
@@ -61,7 +62,7 @@ apiVersion: kardinal.io/v1alpha1
 kind: Bundle
 metadata:
   name: my-app-2
-  namespace: shop
+  namespace: {SHOP}
   labels:
     kardinal.io/pipeline: my-app
 spec:
@@ -83,7 +84,7 @@ async def test_a_bundle_is_ready_when_and_only_when_every_environment_is_verifie
     run = kubectl(local.kubeconfig)
     await run("apply", "-f", "-", stdin=MANIFESTS.format(repository=repository.url))
     async with local.client() as client:
-        await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), f"my-app-2-{PROD}", namespace="shop")
+        await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), f"my-app-2-{PROD}", namespace=SHOP)
 
     # All but prod are there, and prod waits for a person.
     too_early = await run.attempt(*READY, "--timeout=1s")
@@ -101,7 +102,7 @@ async def test_a_bundle_is_ready_when_and_only_when_every_environment_is_verifie
         assert status["environments"][name]["state"] == "Verified"
         (commit,) = repository.promotions(name)
         assert commit.trailers["Kardinal-Bundle"] == "my-app-2"
-        assert commit.trailers["Kardinal-Step"] == f"shop/my-app-2-{name}"
+        assert commit.trailers["Kardinal-Step"] == f"{SHOP}/my-app-2-{name}"
         assert commit.sha == status["environments"][name]["commit"]
 
     everything = await run("get", "kardinal", *IN_SHOP)

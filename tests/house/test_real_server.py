@@ -10,11 +10,13 @@ import pytest
 from kardinal.api import BUNDLE, CONFIG_MAP, DEPLOYMENT, NAMESPACE
 from kardinal.kube import PatchType
 from tests.support.administrator import Administrator
-from tests.support.names import POLICIES, TEAM
+from tests.support.names import POLICIES, TEAM, of_run
 from tests.support.objects import bundle, namespace
 from tests.support.real import RealServer
 from tests.support.store import Etcd, Stored
 from tests.support.world import World
+
+OTHER = of_run("other")
 
 
 async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_server: RealServer | None) -> None:
@@ -24,8 +26,8 @@ async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_s
     assert not any(name.startswith("contract-") for name in before)
     held = bundle("held")
     held["metadata"]["finalizers"] = ["example.com/for-ever"]
-    await world.apply(namespace("other"), held)
-    await world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}})
+    await world.apply(namespace(OTHER), held)
+    await world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": OTHER}})
     labels = {"metadata": {"labels": {"touched": "yes"}}}
     await world.client.patch(NAMESPACE, POLICIES, None, labels, kind=PatchType.MERGE)
     await world.delete(BUNDLE, "held")
@@ -35,7 +37,7 @@ async def test_a_server_is_put_back_whatever_was_done_to_it(world: World, real_s
 
     assert {obj["metadata"]["name"] for obj in await world.objects(NAMESPACE)} == before
     assert "touched" not in (await world.get(NAMESPACE, POLICIES))["metadata"]["labels"]
-    assert await world.objects(BUNDLE) == await world.objects(CONFIG_MAP, "other") == []
+    assert await world.objects(BUNDLE) == await world.objects(CONFIG_MAP, OTHER) == []
     assert world.audit.writes == 0
 
 

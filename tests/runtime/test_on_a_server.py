@@ -14,7 +14,7 @@ from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, Statu
 from kardinal.runtime.keys import key_of
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock, WorldClock
-from tests.support.names import TEAM
+from tests.support.names import TEAM, of_run
 from tests.support.server import ApiServer
 
 KEY = Key(TEAM, "a")
@@ -201,7 +201,9 @@ async def test_the_run_after_a_deletion_sees_it(server_client: Client, manager: 
 
 
 async def test_a_status_meant_for_another_incarnation_is_refused(server_client: Client) -> None:
-    first = await server_client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
+    first = await server_client.create(
+        NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": of_run("x")}}
+    )
     writer = StatusWriter(server_client)
     assert await writer.write(NAMESPACE, first, {"phase": "Active"}) is None
     stranger = {**first, "metadata": {**first["metadata"], "uid": "00000000-0000-0000-0000-000000000000"}}
