@@ -83,6 +83,31 @@ async def test_nothing_in_the_place_of_no_bytes_is_a_change(api: Api, resource: 
 
 
 @covers("apply", "patch", "success")
+@pytest.mark.parametrize(
+    ("field", "empty"), [("labels", {}), ("annotations", {}), ("finalizers", []), ("ownerReferences", [])]
+)
+async def test_metadata_that_an_apply_left_empty_is_stored_and_read_by_nobody(
+    api: Api, field: str, empty: object
+) -> None:
+    custom = f"{await define_things(api)}/a"
+    hollow = thing(api, colour="red")
+    hollow["metadata"] |= {field: empty}
+    applied = [await api.apply(custom, hollow, fieldManager="one") for _ in range(2)]
+    said = [await api.merge(custom, {}, fieldManager="two") for _ in range(2)]
+    assert field not in applied[1].body["metadata"]
+    assert len({answer.body["metadata"]["resourceVersion"] for answer in (*applied, *said)}) == 3
+    assert said[1].body == said[0].body
+    status = [await api.apply(f"{custom}/status", hollow | {"status": {"phase": "On"}}) for _ in range(2)]
+    assert status[1].body == status[0].body
+
+    built_in = api.path("configmaps", "a")
+    typed = config_map("a", key="1")
+    typed["metadata"] |= {field: empty}
+    same = [await api.apply(built_in, typed, fieldManager="one") for _ in range(2)]
+    assert same[1].body == same[0].body
+
+
+@covers("apply", "patch", "success")
 async def test_status_is_claimed_apart(api: Api) -> None:
     things = await define_things(api)
     await api.post(things, thing(api, colour="red"), fieldManager="one")

@@ -17,7 +17,7 @@ from kardinal.localplane.documents import JsonObject
 from kardinal.localplane.errors import Cause
 from kardinal.localplane.kinds import Kind
 from kardinal.localplane.objects.revisions import parse_precondition
-from kardinal.localplane.objects.typing import unregistered
+from kardinal.localplane.objects.typing import Source, unregistered
 
 __all__ = [
     "check_preconditions",
@@ -62,9 +62,9 @@ def stored_form(kind: Kind, document: JsonObject, *, applied: bool = False) -> J
     return document if kind.view is None else kind.view.inward(document)
 
 
-def is_lossy(kind: Kind, document: JsonObject) -> bool:
-    """Whether the document reads otherwise than it was written, so that a write of what it reads as changes it."""
-    return kind.typed is not None and kind.typed.stored(document) is not document
+def is_lossy(kind: Kind, document: JsonObject, source: Source) -> bool:
+    """Whether the document reads otherwise than it is written, so that a write of what it reads as changes it."""
+    return source.hollow if kind.typed is None else kind.typed.stored(document) is not document
 
 
 def stored_size(stored: JsonObject) -> int:

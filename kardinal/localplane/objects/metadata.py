@@ -30,6 +30,7 @@ _ANY_FINALIZER = frozenset(
         "poddisruptionbudgets.policy",
     }
 )
+_OPTIONAL: Final = ("generateName", "labels", "annotations", "finalizers", "ownerReferences")
 _CHANGE, _OBJECT = "change", "object"
 # What the kinds of the real server ask of changed metadata on their own account: about the change, unless said here.
 _ASKED: Final = {
@@ -61,11 +62,15 @@ def prune(metadata: JsonObject) -> list[str]:
     unknown = [key for key in metadata if key not in METADATA_FIELDS]
     for key in unknown:
         del metadata[key]
-    for key in ("generateName", "labels", "annotations", "finalizers", "ownerReferences"):
-        if key in metadata and not metadata[key]:
-            del metadata[key]
+    for key in hollow(metadata):
+        del metadata[key]
     metadata.pop("selfLink", None)
     return [f"metadata.{key}" for key in unknown]
+
+
+def hollow(metadata: JsonObject) -> list[str]:
+    """The fields that say nothing, which nobody reads in an object."""
+    return [key for key in _OPTIONAL if key in metadata and not metadata[key]]
 
 
 def validate(kind: Kind, metadata: JsonObject, *, old: JsonObject | None) -> list[Cause]:

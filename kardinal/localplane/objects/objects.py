@@ -227,7 +227,8 @@ class Objects:
         writer = self._writer(kind, subresource=subresource, options=options)
         document = apply(live, configuration, by=writer, force=force, schema=kind.schema)
         document = document | {"metadata": dict(document["metadata"])}
-        document, source = Source(kind, options.validation, options.faults, applied=True).read(document)
+        hollow = kind.custom and not subresource and bool(rules.hollow(document["metadata"]))
+        document, source = Source(kind, options.validation, options.faults, applied=True, hollow=hollow).read(document)
         if live is None:
             refuse_identity(kind, document["metadata"], name=name)
         metadata = identify(kind, document, namespace=namespace, name=name)
@@ -267,7 +268,7 @@ class Objects:
         if not subresource:
             warnings += notes(kind, document, old=live)
         if unchanged(document, live):
-            if not entry.lossy:
+            if not entry.lossy and not source.hollow:
                 return Written(entry, warnings)
             document = live
         metadata = document["metadata"]
@@ -365,7 +366,7 @@ class Objects:
             raise StatusError(500, "", "etcdserver: request is too large")
         if options.dry_run:
             return make_entry(kind.storage, stored)
-        return self._store.put(kind.storage, stored, lossy=is_lossy(kind, document))
+        return self._store.put(kind.storage, stored, lossy=is_lossy(kind, document, source))
 
     def _finish(self, kind: Kind, document: JsonObject, entry: Entry, *, options: WriteOptions) -> Entry:
         """The last finalizer is gone: remove the object, answering with what it would have become.
@@ -378,11 +379,10 @@ class Objects:
         return answer
 
     def _free_name(self, kind: Kind, namespace: str, prefix: str) -> str:
-        name = generated_name(prefix)
         for _ in range(NAME_ATTEMPTS):
+            name = generated_name(prefix)
             if self._store.get(kind.storage, namespace=namespace, name=name) is None:
                 break
-            name = generated_name(prefix)
         return name
 
     def _require_open_namespace(self, kind: Kind, namespace: str, *, name: str) -> None:

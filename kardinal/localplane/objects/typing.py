@@ -38,6 +38,7 @@ class Source:
     `applied`: an apply made it, which leaves nulls where something lost all its content.
     `name`: of the object, as the URL has it.
     `emptied`: fields that were given as empty maps, which no object of a type keeps.
+    `hollow`: an apply left fields of the metadata empty, which an object without a type keeps and nobody reads.
     """
 
     kind: Kind
@@ -47,6 +48,7 @@ class Source:
     applied: bool = False
     name: str = ""
     emptied: JsonObject = field(default_factory=dict)
+    hollow: bool = False
 
     @property
     def _converted(self) -> bool:

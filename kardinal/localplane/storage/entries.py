@@ -29,8 +29,8 @@ _OVERHEAD = 1024
 class Entry:
     """One state of one object.
 
-    `lossy`: it was written with nulls that read as something else, so to write what it reads as is a change. Forgotten
-    at a restart.
+    `lossy`: it was written with nulls or empty metadata that read as something else, so to write what it reads as is a
+    change. Forgotten at a restart.
     """
 
     resource: str
