@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
-CODE := kardinal kardinal_agent kardinal_controller tests hack
+CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 
 # Tests start hundreds of processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -26,11 +26,11 @@ test-kube: assets ## run the contract, controller and end-to-end tests on a real
 	$(BIN)/pytest --target=assets
 
 test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
-	$(BIN)/pytest --kubectl=all tests/contract
+	$(BIN)/pytest --kubectl=all tests/local/contract
 
 soak: assets ## an hour: hundreds of kills, thousands of hostile requests and fuzzed sequences, behaviours deleted
-	$(BIN)/pytest --soak --timeout=0 tests/localplane/baddays tests/localplane/hostile
-	$(BIN)/python -m tests.contract.fuzz --sequences 5000 --patience 20
+	$(BIN)/pytest --soak --timeout=0 tests/local/plane/baddays tests/local/plane/hostile
+	$(BIN)/python -m tests.local.contract.fuzz --sequences 5000 --patience 20
 	$(BIN)/python -m hack.mutations
 
 lint: $(INSTALLED) ## check style, types and the direction of imports
@@ -69,7 +69,7 @@ builtins: assets ## regenerate what the local plane knows of built-in kinds from
 	$(BIN)/python -m hack.kube.bootstrap_policy
 
 contract-record: assets ## record anew what the real API server answers
-	$(BIN)/pytest --target=assets --record tests/contract
+	$(BIN)/pytest --target=assets --record tests/local/contract
 
 # uv is the one tool that is not in the lock: it writes the lock. Its output is what pip-compile would write.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock"

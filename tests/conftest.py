@@ -21,7 +21,7 @@ pytest_plugins = [
     "tests.support.smart_server",
     "tests.support.selection",  # after the plugin it imports
     "tests.support.world",
-    "tests.contract.report",
+    "tests.local.contract.report",
 ]
 
 # How long an example takes says something about the machine only; in CI a run can be repeated as it was.

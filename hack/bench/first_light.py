@@ -25,10 +25,10 @@ from typing import Any
 import orjson
 
 from kardinal.api import BUNDLE, PIPELINE
-from kardinal.cli import sample
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.runtime.clock import SystemClock
+from kardinal_local import sample
 
 ENVIRONMENTS = ("dev", "staging", "prod")
 WALKS = 12

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import orjson
 
-from kardinal.cli.plane import PlaneOptions
-from kardinal.cli.stack import Stack, run_stack
-from kardinal.localplane.simulator import BuiltInRenderer
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
+from kardinal_local.serving import PlaneOptions
+from kardinal_local.simulator import BuiltInRenderer
+from kardinal_local.stack import Stack, run_stack
 
 
 async def _answer(stack: Stack) -> None:

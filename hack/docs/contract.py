@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.coverage import AREAS, OUTCOMES, VERBS, Cell, coverage
+from tests.local.contract.coverage import AREAS, OUTCOMES, VERBS, Cell, coverage
 
 __all__ = ["page"]
 
@@ -17,9 +17,9 @@ INTRODUCTION = """\
 
 Generated from the cases themselves by `make docs`.
 
-The cases of `tests/contract` run on the local plane (`make test`) and on a real kube-apiserver (`make test-kube`).
-Every answer that a case gets is compared, whole, with what the real server answered when `make contract-record` was run
-last. The differences that stay are in [local-plane-limits.md](local-plane-limits.md).
+The cases of `tests/local/contract` run on the local plane (`make test`) and on a real kube-apiserver
+(`make test-kube`). Every answer that a case gets is compared, whole, with what the real server answered when
+`make contract-record` was run last. The differences that stay are in [local-plane-limits.md](local-plane-limits.md).
 """
 
 
@@ -58,7 +58,7 @@ def _link(file: str, function: str) -> str:
 
 def main() -> None:
     collected = _Collected()
-    pytest.main(["--collect-only", "-qqq", "-n0", "tests/contract"], plugins=[collected])
+    pytest.main(["--collect-only", "-qqq", "-n0", "tests/local/contract"], plugins=[collected])
     Path(sys.argv[1]).write_text(page(coverage(collected.items)))
 
 

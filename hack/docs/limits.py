@@ -8,14 +8,14 @@ from pathlib import Path
 
 from hack.kube.assets import KUBERNETES
 from hack.kube.programs import published_flags
-from tests.contract.ledger import Row, load_ledger
+from tests.local.contract.ledger import Row, load_ledger
 
 __all__ = ["page"]
 
 INTRODUCTION = f"""\
 # Where the local plane differs from a real API server
 
-Generated from `tests/contract/ledger.yaml` by `make docs`.
+Generated from `tests/local/contract/ledger.yaml` by `make docs`.
 
 The local plane is held to kube-apiserver {KUBERNETES} by [one suite of tests](contract.md) that both pass. What it does
 otherwise, on purpose, is below; each row names the test that asserts both behaviours, and fails when either changes.

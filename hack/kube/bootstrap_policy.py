@@ -18,7 +18,7 @@ from hack.kube.asking import Ask, real_server
 
 __all__ = ["BINDINGS", "OUTPUT", "ROLES", "objects", "write"]
 
-OUTPUT = Path(__file__).parents[2] / "kardinal" / "localplane" / "security" / "bootstrap.jsonl"
+OUTPUT = Path(__file__).parents[2] / "kardinal_local" / "plane" / "security" / "bootstrap.jsonl"
 ROLES = (
     "admin",
     "cluster-admin",

@@ -17,13 +17,13 @@ from typing import Any
 import orjson
 
 from hack.kube.asking import Ask, real_server
-from kardinal.localplane.builtin import BUILTIN_KINDS
-from kardinal.localplane.builtin.definitions import schema_name
-from kardinal.localplane.security import REVIEW_KINDS
+from kardinal_local.plane.builtin import BUILTIN_KINDS
+from kardinal_local.plane.builtin.definitions import schema_name
+from kardinal_local.plane.security import REVIEW_KINDS
 
 __all__ = ["OUTPUT", "schemas", "write"]
 
-OUTPUT = Path(__file__).parents[2] / "kardinal" / "localplane" / "builtin" / "schemas.jsonl"
+OUTPUT = Path(__file__).parents[2] / "kardinal_local" / "plane" / "builtin" / "schemas.jsonl"
 PREFIX = "#/components/schemas/"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # Bodies of subresources and of deletions, which belong to no kind of their own.

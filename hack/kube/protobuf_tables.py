@@ -6,7 +6,7 @@ whether an empty value is left out. Neither file has both, so both are read; mod
 version that `hack/kube/go.mod` names.
 
 One type per line: its name, then its fields as `NUMBER NAME FORM TYPE [GO TYPE]`, explained in
-`kardinal.localplane.builtin.types`.
+`kardinal_local.plane.builtin.types`.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from prometheus_client import CollectorRegistry
 
 from kardinal.api import PROMOTION_STEP, names
 from kardinal.kube import Client, load_connection
-from kardinal.localplane import Authority, LocalPlane
 from kardinal_agent.main import main
 from kardinal_agent.program import Agent, AgentOptions
+from kardinal_local.plane import Authority, LocalPlane
 from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository

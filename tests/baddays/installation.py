@@ -16,8 +16,8 @@ import pytest
 
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client, load_connection
-from kardinal.localplane.simulator import BuiltInRenderer
 from kardinal.runtime.clock import SystemClock
+from kardinal_local.simulator import BuiltInRenderer
 from tests.baddays.processes import Local, Shell
 from tests.support.programs import GitOpsTool
 from tests.support.real import RealServer

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kardinal.api import POLICY_GATE
-from kardinal.localplane.audit import WRITES, LoggedRequest
 from kardinal_controller.program import Controller
+from kardinal_local.plane.audit import WRITES, LoggedRequest
 from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import GitRepository

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.localplane import LocalPlane
+from kardinal_local.plane import LocalPlane
 from tests.cli.conftest import Cli
 from tests.support.names import DEV, PROD, STAGING
 from tests.support.objects import bundle, pipeline

@@ -17,9 +17,9 @@ import orjson
 import pytest
 
 from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
-from kardinal.cli.rights import RIGHTS
-from kardinal.localplane import LoggedRequest
 from kardinal_controller.program import Controller
+from kardinal_local.plane import LoggedRequest
+from kardinal_local.rights import RIGHTS
 from tests.support.identities import rights
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline

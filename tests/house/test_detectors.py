@@ -128,12 +128,12 @@ def test_the_same_call_without_an_event_loop_is_welcome() -> None:
 
 @pytest.mark.parametrize("call", ["read", "database"])
 async def test_the_store_of_the_local_plane_may_block(call: str) -> None:
-    product_code(BLOCKING_CALLS[call], module="localplane/storage/database.py")()
+    product_code(BLOCKING_CALLS[call], module="kardinal_local/plane/storage/database.py")()
 
 
 async def test_no_other_module_of_the_local_plane_may_block() -> None:
     with pytest.raises(BlockingError):
-        product_code(BLOCKING_CALLS["database"], module="localplane/server.py")()
+        product_code(BLOCKING_CALLS["database"], module="kardinal_local/plane/server.py")()
 
 
 async def test_functions_of_the_git_runner_raise_where_an_event_loop_runs(repository: GitRepository) -> None:
@@ -145,9 +145,9 @@ async def test_functions_of_the_git_runner_raise_where_an_event_loop_runs(reposi
     runner.close()
 
 
-def product_code(expression: str, *, module: str = "imaginary.py") -> Callable[[], object]:
+def product_code(expression: str, *, module: str = "kardinal/imaginary.py") -> Callable[[], object]:
     """A function whose frame says that it stands in a module of the product."""
-    path = Path(kardinal.__file__).parent / module
+    path = Path(kardinal.__file__).parents[1] / module
     namespace: dict[str, Callable[[], object]] = {"__file__": __file__}  # type: ignore[dict-item]
     exec(compile(f"def call():\n    return {expression}", str(path), "exec"), namespace)  # noqa: S102
     return namespace["call"]

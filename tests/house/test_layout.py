@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller")
+PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 LONGEST_MODULE = 400
 

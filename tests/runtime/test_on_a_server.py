@@ -9,9 +9,9 @@ import pytest
 
 from kardinal.api.core import CONFIG_MAP, EVENT, NAMESPACE, SECRET
 from kardinal.kube import ApiError, Client, Conflict, JsonObject, NotFound, PatchType, load_connection
-from kardinal.localplane import Authority, LocalPlane
 from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, StatusWriter, Watch
 from kardinal.runtime.keys import key_of
+from kardinal_local.plane import Authority, LocalPlane
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock, WorldClock
 from tests.support.names import TEAM, of_run

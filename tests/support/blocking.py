@@ -21,7 +21,7 @@ __all__ = ["ALLOWED_MODULE", "detector"]
 
 PRODUCT = ["kardinal"]
 
-ALLOWED_MODULE = "kardinal/localplane/storage/database.py"
+ALLOWED_MODULE = "kardinal_local/plane/storage/database.py"
 
 _ALSO_BLOCKING = (
     "builtins.open",

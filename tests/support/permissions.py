@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from kardinal.localplane import LoggedRequest
+from kardinal_local.plane import LoggedRequest
 from tests.support.world import World
 
 __all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_by"]

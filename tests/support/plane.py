@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from kardinal.api import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
-from kardinal.cli.stack import until_served
 from kardinal.kube import Client, JsonObject, load_connection
-from kardinal.localplane import Authority, LocalPlane
+from kardinal_local.plane import Authority, LocalPlane
+from kardinal_local.stack import until_served
 from tests.support.clock import VirtualClock
 from tests.support.identities import RESOURCES, rights
 from tests.support.names import POLICIES, TEAM

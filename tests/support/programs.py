@@ -9,11 +9,11 @@ from typing import Any
 
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
-from kardinal.localplane.simulator import BuiltInRenderer, Renderer, Simulator
-from kardinal.localplane.simulator.gitops import GitOps
 from kardinal.runtime import Clock, Manager
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_controller.program import Controller, ControllerOptions
+from kardinal_local.simulator import BuiltInRenderer, Renderer, Simulator
+from kardinal_local.simulator.gitops import GitOps
 from tests.support.names import POLICIES
 from tests.support.permissions import hold_to_permissions
 from tests.support.world import World

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from kardinal.localplane.audit import WRITES, LoggedRequest, LogSubscription, RequestLog
+from kardinal_local.plane.audit import WRITES, LoggedRequest, LogSubscription, RequestLog
 
 __all__ = ["FollowedLog"]
 

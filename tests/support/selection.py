@@ -19,7 +19,7 @@ from tests.support.target import Target
 
 __all__ = ["Shares", "shares_of"]
 
-_CONTRACT = "tests/contract/"
+_CONTRACT = "tests/local/contract/"
 _LOCAL_ONLY = "local_only"
 _VIRTUAL_TIME = "virtual_time"
 

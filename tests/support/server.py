@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from kardinal.api import ResourceType
-from kardinal.localplane import LocalPlane
-from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Informer
+from kardinal_local.plane import LocalPlane
+from kardinal_local.plane.audit import RequestLog
 from tests.support.clock import WorldClock
 from tests.support.identities import ACCOUNTS, SYSTEM_NAMESPACE
 

@@ -40,12 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kardinal")
     group.addoption("--target", type=Target, choices=list(Target), default=Target.PLANE, help="which API server")
     group.addoption("--soak", action="store_true", help="hours instead of seconds, where a test is about many times")
-    group.addoption("--record", action="store_true", help="store what the real server answers in tests/contract")
+    group.addoption("--record", action="store_true", help="store what the real server answers in tests/local/contract")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "covers(area, verb, outcome): what a contract case is about")
-    config.addinivalue_line("markers", "differs(row): asserts both sides of a row of tests/contract/ledger.yaml")
+    config.addinivalue_line("markers", "differs(row): asserts both sides of a row of tests/local/contract/ledger.yaml")
     target = config.getoption("target")
     if config.getoption("record") and not target.real:
         raise pytest.UsageError("--record stores the answers of a real server: add --target=assets")

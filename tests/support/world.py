@@ -30,8 +30,8 @@ from kardinal.api import (
 )
 from kardinal.git import GitRunner
 from kardinal.kube import Client, JsonObject, NotFound, load_connection
-from kardinal.localplane.audit import RequestLog
 from kardinal.runtime import Manager
+from kardinal_local.plane.audit import RequestLog
 from tests.support import settle
 from tests.support.clock import WorldClock
 from tests.support.names import TEAM

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kardinal.localplane import Authority, LocalPlane
+from kardinal_local.plane import Authority, LocalPlane
 
 STARTS = 21
 REOPENINGS = 5

@@ -1,0 +1,164 @@
+"""`kardinal local`: run an API server, and with it all of kardinal, on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+import orjson
+
+from kardinal.cli.errors import CommandError
+from kardinal.runtime.logging import configure
+from kardinal.runtime.process import run
+from kardinal_local import plane as local_plane
+from kardinal_local.serving import PlaneOptions, default_directory, import_server, run_plane
+from kardinal_local.signals import stop_signals
+
+__all__ = ["local"]
+
+DOWN_ATTEMPTS = 700
+DOWN_PAUSE = 0.05
+"""Seconds between two looks of `down` at a process that is ending; with the attempts, 35 s in all."""
+
+
+@click.group()
+def local() -> None:
+    """Run kardinal on this machine, without a cluster. For trying, testing and single-node use."""
+
+
+def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
+    return click.option(
+        "--dir",
+        "directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=default_directory,
+        show_default="$XDG_STATE_HOME/kardinal/local",
+        help="Where its data, keys and kubeconfig live.",
+    )(function)
+
+
+@local.command()
+@_directory_option
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the API server; 0 takes a free one.")
+@click.option("--only", type=click.Choice(["plane"]), help="Start the API server alone, with no kind of kardinal's.")
+@click.option("--simulate", is_flag=True, help="Stand in for a GitOps tool and a kubelet.")
+@click.option("--durable", is_flag=True, help="Answer no write before it would survive a power failure.")
+@click.option(
+    "--chaos",
+    type=int,
+    metavar="SEED",
+    help="Trouble programs as a bad day would: conflicts, refusals, lost connections, late events.",
+)
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning")
+def up(
+    *,
+    directory: Path,
+    port: int | None,
+    only: str | None,
+    simulate: bool,
+    durable: bool,
+    chaos: int | None,
+    log_level: str,
+) -> None:
+    """Start in the foreground; ends cleanly with Ctrl-C."""
+    if only and simulate:
+        raise click.UsageError("--simulate needs the controllers: leave out --only plane")
+    configure(level=log_level)
+    if only:
+        import_server()
+    options = PlaneOptions(port=port, durable=durable, chaos=chaos)
+    serving = _serve_plane(directory, options) if only else _serve_all(directory, options, simulate=simulate)
+    try:
+        run(serving)
+    except local_plane.LocalPlaneError as error:
+        raise CommandError(str(error)) from error
+
+
+async def _serve_plane(directory: Path, options: PlaneOptions) -> None:
+    with stop_signals() as stopped:
+        async with run_plane(directory, options) as plane:
+            await _announce(plane, {}, stopped)
+
+
+async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool) -> None:
+    # Two thirds of a start are imports, of which the API server alone needs none.
+    from kardinal_local.stack import run_stack  # noqa: PLC0415
+
+    with stop_signals() as stopped:
+        async with run_stack(directory, options=options, simulate=simulate) as stack:
+            places = {
+                "webhook": f"{stack.endpoints.api}/api/v1/bundles",
+                "metrics": f"{stack.endpoints.metrics}/metrics",
+                "health": f"{stack.endpoints.probes}/readyz",
+            }
+            if simulate:
+                places["simulator"] = "stands in for a GitOps tool and a kubelet: no pods run"
+            await _announce(stack.plane, places, stopped)
+
+
+async def _announce(plane: local_plane.LocalPlane, places: Mapping[str, str], stopped: asyncio.Event) -> None:
+    """Say what runs where, until it shall stop."""
+    click.echo(f"export KUBECONFIG={plane.kubeconfig}")
+    for name, place in {"API server": plane.url, **places}.items():
+        click.echo(f"{name:<12} {place}")
+    click.echo("ready; stop with Ctrl-C")
+    await stopped.wait()
+    click.echo("stopping", err=True)
+
+
+@local.command()
+@_directory_option
+def down(*, directory: Path) -> None:
+    """Stop what `kardinal local up` runs on a directory, and wait for its end."""
+    process = local_plane.holder(directory)
+    if process is None:
+        click.echo(f"nothing runs on {directory}")
+        return
+    os.kill(process, signal.SIGTERM)
+    _await_release(directory, process)
+    click.echo(f"stopped process {process}")
+
+
+def _await_release(directory: Path, process: int) -> None:
+    """There is no event for the end of a process that is not our child: look again until it let go of its directory."""
+    for _ in range(DOWN_ATTEMPTS):
+        if local_plane.holder(directory) is None:
+            return
+        time.sleep(DOWN_PAUSE)
+    raise CommandError(f"process {process} has not ended yet", remedy=f"End it: kill -9 {process}")
+
+
+@local.command()
+@_directory_option
+def export(*, directory: Path) -> None:
+    """Print everything of a running plane, Secrets included, as YAML for `kubectl apply -f`.
+
+    Status, UIDs and revisions stay behind, and so does what is made again without being asked for: Events, Leases,
+    what the server starts with, and what a controller owns. Where custom resources are new, apply twice.
+    """
+    # As above: a start does not need it.
+    from kardinal_local.export import print_everything  # noqa: PLC0415
+
+    if local_plane.holder(directory) is None:
+        raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
+    print_everything(directory / "kubeconfig")
+
+
+@local.command()
+@_directory_option
+def status(*, directory: Path) -> None:
+    """Say whether something runs on a directory, and where it listens."""
+    process = local_plane.holder(directory)
+    if process is None:
+        raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
+    click.echo(f"process {process} runs on {directory}")
+    click.echo(f"export KUBECONFIG={directory / 'kubeconfig'}")
+    endpoints = directory / "endpoints.json"
+    if endpoints.exists():
+        for name, url in orjson.loads(endpoints.read_bytes()).items():
+            click.echo(f"{name:<12} {url}")

@@ -1,0 +1,16 @@
+"""The answers to requests.
+
+api                                 authentication, authorization, routing, errors
+reading, watches                    get, list, watch
+writing                             create, update, patch, delete
+questions                           what is created only to be answered
+information, discovery, openapi     what is served, and what it looks like
+"""
+
+from kardinal_local.plane.handlers.api import Api
+from kardinal_local.plane.handlers.information import Information
+from kardinal_local.plane.handlers.questions import Questions
+from kardinal_local.plane.handlers.reading import Reading
+from kardinal_local.plane.handlers.writing import Writing
+
+__all__ = ["Api", "Information", "Questions", "Reading", "Writing"]

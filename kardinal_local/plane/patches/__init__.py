@@ -1,0 +1,12 @@
+"""The patches that leave no claim behind; pure. An apply is no patch: see `apply`.
+
+operations   JSON patch
+generic      merge patch
+strategic    strategic merge patch, which needs a schema
+"""
+
+from kardinal_local.plane.patches.generic import merge_patch
+from kardinal_local.plane.patches.operations import json_patch
+from kardinal_local.plane.patches.strategic import go_text, strategic_merge
+
+__all__ = ["go_text", "json_patch", "merge_patch", "strategic_merge"]

@@ -1,0 +1,13 @@
+"""CEL rules of schemas (`x-kubernetes-validations`): what they may say, and what they say against an object.
+
+inspection, checker, celtypes, signatures   whether a rule can be compiled, as a cluster's compiler sees it
+declarations                                what an expression sees of a schema
+tree, rule                                  the rules of a schema, run over an object
+library                                     the functions Kubernetes adds to the language
+quantities, addresses, versions, namedformats
+"""
+
+from kardinal_local.plane.schemas.rules.inspection import rule_causes
+from kardinal_local.plane.schemas.rules.tree import Judgement, Rules, compile_rules
+
+__all__ = ["Judgement", "Rules", "compile_rules", "rule_causes"]

@@ -1,0 +1,154 @@
+"""What `kardinal local up` runs: the local plane, controller, agent and, on request, the simulator, in one process.
+
+A composition root: the programs are put together here exactly as in a cluster, each with an identity, a kubeconfig and
+an HTTPS connection of its own; none of them can tell the difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+
+from kardinal.api import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal.api.crds import definitions
+from kardinal.git import GitRunner, Repositories
+from kardinal.kube import AlreadyExists, Client, load_connection
+from kardinal.runtime.clock import SystemClock
+from kardinal_controller.program import Controller, ControllerOptions
+from kardinal_local.plane import LocalPlane
+from kardinal_local.rights import SYSTEM_NAMESPACE, manifests
+from kardinal_local.serving import PlaneOptions, run_plane, write_private
+from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer
+
+__all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_stack", "until_served"]
+
+INFO = "kardinal-info"
+POLICY_NAMESPACE = "platform-policies"
+ESTABLISHED_DEADLINE = 30.0
+"""Seconds until the API server must serve the custom resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Where everything listens; written to `DIR/endpoints.json` and to ConfigMap `kardinal-system/kardinal-info`."""
+
+    server: str
+    api: str
+    metrics: str
+    probes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What is running, and where it listens."""
+
+    plane: LocalPlane
+    endpoints: Endpoints
+
+
+@asynccontextmanager
+async def run_stack(
+    directory: Path,
+    *,
+    options: PlaneOptions,
+    simulate: bool = False,
+    delay: timedelta | None = None,
+    renderer: Renderer | None = None,
+) -> AsyncIterator[Stack]:
+    """Everything `kardinal local up` runs, until the block ends; `delay` and `renderer` are the simulator's."""
+    async with AsyncExitStack() as stack:
+        plane = await stack.enter_async_context(run_plane(directory, options))
+        await _install(plane)
+        endpoints = await _start_controller(stack, plane, directory)
+        if simulate:
+            await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
+        await asyncio.to_thread(write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
+        await _publish(plane, endpoints)
+        yield Stack(plane, endpoints)
+
+
+async def _install(plane: LocalPlane) -> None:
+    """The custom resources, the namespaces and the rights of the programs, applied as an administrator would."""
+    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
+        for definition in definitions():
+            await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
+        await until_served(client, {definition["metadata"]["name"] for definition in definitions()})
+        for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
+            try:
+                await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            except AlreadyExists:
+                continue
+        for resource, manifest in manifests():
+            await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
+
+
+async def until_served(client: Client, names: set[str]) -> None:
+    """Until the API server serves these custom resources, which it does a moment after it took their definitions."""
+    async with (
+        asyncio.timeout(ESTABLISHED_DEADLINE),
+        client.watch(CUSTOM_RESOURCE_DEFINITION, initial_events=True) as events,
+    ):
+        async for event in events:
+            conditions = event.object.get("status", {}).get("conditions", [])
+            if any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions):
+                names.discard(event.object["metadata"]["name"])
+            if not names:
+                return
+
+
+async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory: Path) -> Endpoints:
+    connection = await load_connection(plane.kubeconfig_for("controller"))
+    client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
+    options = ControllerOptions(
+        policy_namespaces=(POLICY_NAMESPACE,),
+        allow_local_repositories=True,
+        git_cache_dir=directory / "git",
+        api_address="127.0.0.1:0",
+        metrics_address="127.0.0.1:0",
+        probe_address="127.0.0.1:0",
+    )
+    controller = Controller(options, client, clock=SystemClock())
+    stack.push_async_callback(controller.stop)
+    await controller.start()
+    return Endpoints(
+        server=plane.url, api=controller.api_url, metrics=controller.metrics_url, probes=controller.probe_url
+    )
+
+
+async def _start_simulator(
+    stack: AsyncExitStack, plane: LocalPlane, directory: Path, *, delay: timedelta | None, renderer: Renderer | None
+) -> None:
+    connection = await load_connection(plane.kubeconfig_for("simulator"))
+    client = await stack.enter_async_context(Client(connection, user_agent="kardinal-simulator"))
+    runner = GitRunner(workers=2)
+    stack.callback(runner.close)
+    repositories = Repositories(directory / "simulator-git", runner=runner, clock=SystemClock(), allow_local=True)
+    stack.push_async_callback(repositories.close)
+    simulator = Simulator(
+        client,
+        repositories,
+        runner=runner,
+        clock=SystemClock(),
+        delay=DELAY if delay is None else delay,
+        renderer=renderer or await find_renderer(runner),
+    )
+    stack.push_async_callback(simulator.stop)
+    await simulator.start()
+
+
+async def _publish(plane: LocalPlane, endpoints: Endpoints) -> None:
+    body = {
+        "apiVersion": CONFIG_MAP.api_version,
+        "kind": CONFIG_MAP.kind,
+        "metadata": {"name": INFO, "namespace": SYSTEM_NAMESPACE},
+        "data": {**asdict(endpoints), "version": version("kardinal")},
+    }
+    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
+        await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)

@@ -1,0 +1,276 @@
+"""What `kardinal demo` shows: a Bundle walks dev, staging and prod of a sample repository, on this machine alone.
+
+Nothing is staged: the repository, the commits, the pull request, the signature on the webhook call and the API server
+are real. What stands in for a cluster is the simulator, and it says so. A composition root, like `local`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import getpass
+import hashlib
+import hmac
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import click
+import orjson
+from rich.live import Live
+from rich.table import Table
+
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, SECRET, PromotionStep, ResourceType
+from kardinal.cli.errors import CommandError
+from kardinal.cli.output import console, state_text
+from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
+from kardinal.kube import Client, load_connection
+from kardinal.runtime.clock import SystemClock
+from kardinal.scm import PullRequests, local_pull_requests
+from kardinal_local import sample
+from kardinal_local.serving import PlaneOptions
+from kardinal_local.signals import stop_signals
+from kardinal_local.stack import POLICY_NAMESPACE, Stack, run_stack
+from kardinal_local.timeline import Line, Timeline
+
+__all__ = ["walk_through"]
+
+NAMESPACE = "default"
+DEADLINE = 120.0
+"""Seconds without any change after which the demo gives up."""
+POST_DEADLINE = 30.0
+
+_CLOCK = SystemClock()
+
+
+async def walk_through(*, ask: bool, keep: bool) -> None:
+    """Show it all; `ask` before the merge, `keep` everything running at the end."""
+    if (walk := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, walk.cancel)
+    async with _directory() as directory, AsyncExitStack() as resources:
+        bare = directory / "gitops.git"
+        runner = GitRunner(workers=1)
+        resources.callback(runner.close)
+        await runner.run(_create_sample, bare)
+        stack = await resources.enter_async_context(
+            run_stack(directory / "local", options=PlaneOptions(port=0), simulate=True)
+        )
+        repositories = Repositories(directory / "git", runner=runner, clock=_CLOCK, allow_local=True)
+        resources.push_async_callback(repositories.close)
+        repository = repositories.open(bare.as_uri())
+        client = Client(await load_connection(stack.plane.kubeconfig), user_agent="kardinal-demo")
+        await resources.enter_async_context(client)
+        before = await repository.head("main")
+        token, key = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        await _apply_sample(client, bare, token=token, key=key)
+        _introduce(stack, bare)
+        review = _Walk(client, local_pull_requests(repository, clock=_CLOCK), ask=ask)
+        name = await _post_bundle(stack, token=token, key=key)
+        click.echo(f"CI posted {sample.IMAGE}:{sample.NEW_TAG} to the webhook: Bundle {name}\n")
+        timeline = await review.follow(name)
+        await _conclude(repository, timeline, before.commit)
+        if keep:
+            click.echo(f"\nstill running: export KUBECONFIG={stack.plane.kubeconfig}\nstop with Ctrl-C")
+            with stop_signals() as stopped:
+                await stopped.wait()
+
+
+@asynccontextmanager
+async def _directory() -> AsyncIterator[Path]:
+    path = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="kardinal-demo-"))
+    try:
+        yield path
+    finally:
+        await asyncio.to_thread(shutil.rmtree, path)
+
+
+def _create_sample(bare: Path) -> None:
+    create_bare_repository(bare, sample.files(), message="Run podinfo in three environments", clock=_CLOCK)
+
+
+async def _apply_sample(client: Client, bare: Path, *, token: str, key: str) -> None:
+    for resource, body in (
+        (SECRET, sample.webhook_secret(token, key)),
+        (POLICY_GATE, sample.org_gate(POLICY_NAMESPACE)),
+        (PIPELINE, sample.pipeline(bare.as_uri())),
+    ):
+        await client.apply(resource, body, field_manager="kardinal-demo")
+
+
+def _introduce(stack: Stack, bare: Path) -> None:
+    click.echo(f"sample repository   {bare}")
+    click.echo(f"API server          {stack.plane.url} (the local plane; no cluster)")
+    click.echo("rollouts            simulated: no pods run")
+    click.echo(f"org gate            staging-soak: {sample.SOAK_SECONDS} s in staging before prod\n")
+
+
+async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
+    """What a CI job does: one signed POST."""
+    if stack.endpoints is None:
+        raise CommandError("the controller does not run")
+    body = orjson.dumps(
+        {
+            "pipeline": sample.APP,
+            "artifacts": {"images": [{"name": sample.APP, "reference": f"{sample.IMAGE}:{sample.NEW_TAG}"}]},
+            "provenance": {
+                "commitSHA": "4f2a9c1d7b3e",
+                "ciRunURL": "https://ci.example.com/podinfo/1042",
+                "author": "dana",
+            },
+        }
+    )
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "X-Kardinal-Signature-256": f"sha256={hmac.new(key.encode(), body, hashlib.sha256).hexdigest()}",
+        "Idempotency-Key": "ci-run-1042",
+    }
+    timeout = aiohttp.ClientTimeout(total=POST_DEADLINE)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.post(f"{stack.endpoints.api}/api/v1/bundles", data=body, headers=headers) as response,
+    ):
+        answer = orjson.loads(await response.read())
+        if response.status != 201:
+            raise CommandError(f"the webhook answered {response.status}: {answer.get('detail', '')}")
+        return str(answer["name"])
+
+
+class _Walk:
+    """Follows one Bundle to its end, and reviews its pull requests on the way."""
+
+    def __init__(self, client: Client, pulls: PullRequests, *, ask: bool) -> None:
+        self._client = client
+        self._pulls = pulls
+        self._ask = ask
+        self._timeline = Timeline()
+        self._began = _CLOCK.monotonic()
+        self._reviewed: set[int] = set()
+        self._changed = asyncio.Event()
+        self._live: Live | None = None
+
+    async def follow(self, bundle: str) -> Timeline:
+        async with asyncio.TaskGroup() as tasks:
+            watches = [tasks.create_task(self._watch(resource)) for resource in (BUNDLE, POLICY_GATE, PROMOTION_STEP)]
+            self._open_view()
+            try:
+                await self._until_finished(bundle)
+            finally:
+                self._close_view()
+            for watch in watches:
+                watch.cancel()
+        return self._timeline
+
+    async def _until_finished(self, bundle: str) -> None:
+        while not (
+            self._timeline.bundle
+            and self._timeline.bundle.metadata.name == bundle
+            and self._timeline.bundle.status.phase not in (None, "Available", "Promoting")
+        ):
+            for step in list(self._timeline.steps.values()):
+                await self._review(step)
+            try:
+                async with asyncio.timeout(DEADLINE):
+                    await self._changed.wait()
+            except TimeoutError:
+                raise CommandError(f"nothing has changed for {DEADLINE:.0f} s") from None
+            self._changed.clear()
+
+    async def _watch(self, resource: ResourceType) -> None:
+        async with self._client.watch(resource, NAMESPACE, initial_events=True) as events:
+            async for event in events:
+                if event.type not in ("ADDED", "MODIFIED"):
+                    continue
+                line = self._timeline.observe(event.object, seconds=_CLOCK.monotonic() - self._began)
+                if line is not None:
+                    self._show(line)
+                    self._changed.set()
+
+    def _open_view(self) -> None:
+        """On a terminal, the state of every environment below the lines; elsewhere the lines alone."""
+        if console().is_terminal:
+            self._live = Live(_table(self._timeline), console=console(), refresh_per_second=8, transient=True)
+            self._live.start()
+
+    def _close_view(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _show(self, line: Line) -> None:
+        console().print(_row(line))
+        if self._live is not None:
+            self._live.update(_table(self._timeline))
+
+    async def _review(self, step: PromotionStep) -> None:
+        """Show the pull request as its reviewer sees it, and merge it."""
+        pull = step.status.pull_request
+        if step.status.state != "WaitingForMerge" or pull is None or pull.number in self._reviewed:
+            return
+        self._reviewed.add(pull.number)
+        opened = await self._pulls.get(pull.number)
+        self._close_view()
+        rule = "─" * 78
+        click.echo(f"\n{rule}\npull request #{opened.number}: {opened.title}\n\n{opened.body.rstrip()}\n{rule}\n")
+        if self._ask and not await asyncio.to_thread(click.confirm, "Merge it, as its reviewer?", default=True):
+            await self._pulls.close(opened.number, by=getpass.getuser(), comment="declined in the demo")
+        else:
+            merged = await self._pulls.merge(opened.number, by=getpass.getuser())
+            click.echo(f"merged as {(merged.merge_commit or '')[:12]} by {getpass.getuser()}\n")
+        self._open_view()
+
+
+def _row(line: Line) -> str:
+    return f"{line.seconds:6.1f} s  {line.subject:<18} {line.state:<15} {line.message}"
+
+
+def _table(timeline: Timeline) -> Table:
+    table = Table(box=None, padding=(0, 3, 0, 0))
+    for environment in sample.ENVIRONMENTS:
+        step = timeline.steps.get(environment)
+        state = (step.status.state or "Pending") if step else "-"
+        table.add_row(environment, state_text(state))
+    return table
+
+
+async def _conclude(repository: Repository, timeline: Timeline, before: str) -> None:
+    """The commits, the change to prod and the time line; raises when the walk did not end well."""
+    click.echo("\ncommits on main, newest first:")
+    for commit in await repository.log("main", 10):
+        if commit.id == before:
+            break
+        click.echo(f"  {commit.id[:12]}  {commit.subject}")
+        for name, value in commit.trailers.items():
+            click.echo(f"                {name}: {value}")
+    path = "environments/prod/kustomization.yaml"
+    head = await repository.head("main")
+    old = ((await repository.read(before, path)) or b"").decode().splitlines()
+    new = ((await repository.read(head.commit, path)) or b"").decode().splitlines()
+    click.echo("\nwhat changed in prod:")
+    for line in difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="", n=1):
+        click.echo(f"  {line}")
+    click.echo("\ntime line:")
+    for environment in sample.ENVIRONMENTS:
+        states = [line for line in timeline.lines if line.subject == environment]
+        click.echo(
+            f"  {environment:<8} " + "  ".join(f"{line.state} {line.seconds:.1f}s" for line in _distinct(states))
+        )
+    unverified = [name for name in sample.ENVIRONMENTS if not _verified(timeline.steps.get(name))]
+    if unverified:
+        raise CommandError(f"not verified: {', '.join(unverified)}")
+    if not any(sample.NEW_TAG in line for line in new):
+        raise CommandError(f"prod does not carry {sample.NEW_TAG}")
+    click.echo(f"\nall three environments run {sample.IMAGE}:{sample.NEW_TAG}, verified")
+
+
+def _distinct(lines: list[Line]) -> list[Line]:
+    """The first line of each state."""
+    return [line for index, line in enumerate(lines) if line.state not in {earlier.state for earlier in lines[:index]}]
+
+
+def _verified(step: PromotionStep | None) -> bool:
+    return step is not None and step.status.state == "Verified"

@@ -1,0 +1,7 @@
+"""The commands of `kardinal_local` as their users meet them."""
+
+from __future__ import annotations
+
+from tests.baddays.processes import shell
+
+__all__ = ["shell"]
