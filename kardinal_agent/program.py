@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from kardinal.api import BUNDLE, DEPLOYMENT, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
+from kardinal.objects import DEPLOYMENT
 from kardinal.runtime import Backoff, Channel, Clock, Manager
+from kardinal_agent.execution import PromotionReconciler, Tools, sources
+from kardinal_agent.execution.gates import Gates
+from kardinal_agent.execution.watches import MergeWakes, Pace
 from kardinal_agent.health import ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
-from kardinal_agent.promotion import PromotionReconciler, Tools, sources
-from kardinal_agent.promotion.gates import Gates
-from kardinal_agent.promotion.wakes import MergeWakes, Pace
 from kardinal_agent.remotes import Remotes
 
 __all__ = ["Agent", "AgentOptions", "Parts", "install"]

@@ -11,10 +11,11 @@ import binascii
 from dataclasses import dataclass
 from typing import Any
 
-from kardinal.api import SECRET, PromotionStep
+from kardinal.api import PromotionStep
 from kardinal.api.pipeline import Git
 from kardinal.git import Credentials, Repositories, Repository
 from kardinal.kube import Client, NotFound
+from kardinal.objects import SECRET
 from kardinal.runtime import Clock
 from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
 from kardinal_agent.errors import StepFailed

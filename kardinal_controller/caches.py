@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kardinal.api import BUNDLE, GRAPH, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_PIPELINE, label_value
-from kardinal.kube import JsonObject
-from kardinal.runtime import Key, Manager
-from kardinal_controller.labels import is_instance, is_template, labels_of
+from kardinal.objects import GRAPH, JsonObject, Key, labels_of
+from kardinal.policy.matching import is_instance, is_template
+from kardinal.runtime import Manager
 
 __all__ = ["Caches", "bundle_key", "needs_translation", "pipeline_label"]
 

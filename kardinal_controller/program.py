@@ -15,19 +15,16 @@ from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBS
 from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
+from kardinal.translation import Features
 from kardinal_agent.program import AgentOptions, Parts, install
+from kardinal_controller.bundles import BundleReconciler, GraphKeeper
 from kardinal_controller.caches import Caches
-from kardinal_controller.graph import graph_controller
+from kardinal_controller.gates import GateReconciler, TemplateReconciler
+from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer
 from kardinal_controller.metrics import ControlPlaneMetrics
-from kardinal_controller.policy import GateReconciler, TemplateReconciler
-from kardinal_controller.promotion import (
-    BundleReconciler,
-    Features,
-    GraphKeeper,
-    PipelineReconciler,
-    UnavailableKindReconciler,
-)
+from kardinal_controller.pipelines import PipelineReconciler
+from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 
 __all__ = ["Controller", "ControllerOptions"]
 
@@ -115,7 +112,7 @@ class Controller:
         manager.controller("bundle", bundles, bundles.sources())
         manager.controller("pipeline", pipelines, pipelines.sources())
         for resource in (METRIC_CHECK, SUBSCRIPTION):
-            unavailable = UnavailableKindReconciler(manager.informer(resource), status=manager.status, clock=clock)
+            unavailable = UnimplementedKindReconciler(manager.informer(resource), status=manager.status, clock=clock)
             manager.controller(resource.kind.lower(), unavailable, unavailable.sources(), concurrency=1)
 
     def _declare_policy(self, options: ControllerOptions) -> None:

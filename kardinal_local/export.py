@@ -20,7 +20,8 @@ import click
 import yaml
 
 from kardinal.cli.session import explained
-from kardinal.kube import Client, JsonObject, KubeError, Served, discover, load_connection
+from kardinal.kube import Client, KubeError, Served, discover, load_connection
+from kardinal.objects import JsonObject
 from kardinal.runtime.process import run
 
 __all__ = ["print_everything"]

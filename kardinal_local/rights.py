@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kardinal.api import SERVICE_ACCOUNT, ResourceType
+from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 
 __all__ = ["RIGHTS", "SYSTEM_NAMESPACE", "manifests"]
 

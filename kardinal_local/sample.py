@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kardinal.api import PIPELINE, POLICY_GATE, SECRET
+from kardinal.api import PIPELINE, POLICY_GATE
 from kardinal.api.names import LABEL_APPLIES_TO, LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
+from kardinal.objects import SECRET
 
 __all__ = ["APP", "ENVIRONMENTS", "IMAGE", "NEW_TAG", "SOAK_SECONDS", "files", "org_gate", "pipeline", "webhook_secret"]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import orjson
 
-from kardinal.api import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.api.crds import definitions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
+from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.runtime.clock import SystemClock
 from kardinal_controller.program import Controller, ControllerOptions
 from kardinal_local.plane import LocalPlane

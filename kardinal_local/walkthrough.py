@@ -25,11 +25,12 @@ import orjson
 from rich.live import Live
 from rich.table import Table
 
-from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, SECRET, PromotionStep, ResourceType
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, PromotionStep
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import console, state_text
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
+from kardinal.objects import SECRET, ResourceType
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PullRequests, local_pull_requests
 from kardinal_local import sample

@@ -8,45 +8,23 @@ from kardinal.api.base import (
     Resource,
     SecretReference,
     Status,
-    format_time,
 )
 from kardinal.api.bundle import BUNDLE, Bundle
 from kardinal.api.conditions import set_condition
-from kardinal.api.core import (
-    CONFIG_MAP,
-    CUSTOM_RESOURCE_DEFINITION,
-    DEPLOYMENT,
-    EVENT,
-    LEASE,
-    NAMESPACE,
-    SECRET,
-    SERVICE_ACCOUNT,
-)
 from kardinal.api.duration import DurationError, format_duration, parse_duration
-from kardinal.api.graph import GRAPH, GRAPH_REVISION, Graph, GraphRevision
+from kardinal.api.graph import Graph, GraphRevision
 from kardinal.api.metric_check import METRIC_CHECK, MetricCheck
 from kardinal.api.pipeline import PIPELINE, Pipeline
 from kardinal.api.policy_gate import POLICY_GATE, PolicyGate
 from kardinal.api.promotion_step import PROMOTION_STEP, PromotionStep
-from kardinal.api.resource import ResourceType
 from kardinal.api.subscription import SUBSCRIPTION, Subscription
 
 __all__ = [
     "BUNDLE",
-    "CONFIG_MAP",
-    "CUSTOM_RESOURCE_DEFINITION",
-    "DEPLOYMENT",
-    "EVENT",
-    "GRAPH",
-    "GRAPH_REVISION",
-    "LEASE",
     "METRIC_CHECK",
-    "NAMESPACE",
     "PIPELINE",
     "POLICY_GATE",
     "PROMOTION_STEP",
-    "SECRET",
-    "SERVICE_ACCOUNT",
     "SUBSCRIPTION",
     "Bundle",
     "Condition",
@@ -61,12 +39,10 @@ __all__ = [
     "PolicyGate",
     "PromotionStep",
     "Resource",
-    "ResourceType",
     "SecretReference",
     "Status",
     "Subscription",
     "format_duration",
-    "format_time",
     "parse_duration",
     "set_condition",
 ]

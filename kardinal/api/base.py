@@ -13,7 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from kardinal.api.duration import DURATION_PATTERN, format_duration, parse_duration
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
+from kardinal.objects.conditions import format_time
 
 __all__ = [
     "Condition",
@@ -33,7 +34,6 @@ __all__ = [
     "Text",
     "Time",
     "Url",
-    "format_time",
 ]
 
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -44,11 +44,6 @@ PATH_RULE = {
     "rule": "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
     "message": "must be a relative path inside the repository, without .. segments",
 }
-
-
-def format_time(moment: datetime) -> str:
-    """RFC 3339 in UTC; the fraction is written only when there is one."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _utc(moment: datetime) -> datetime:

@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from kardinal.api.base import Digest, DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, Url
 from kardinal.api.evidence import Evidence
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
 
 __all__ = [
     "BUNDLE",

@@ -1,43 +1,35 @@
-"""Setting one condition of a status, by the rules of `metav1.Condition`."""
+"""Conditions of a status as models; the rules are those of `kardinal.objects.conditions`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal
 
 from kardinal.api.base import Condition
+from kardinal.objects import conditions as plain
+from kardinal.objects.conditions import Truth
 
-__all__ = ["MESSAGE_LIMIT", "set_condition"]
-
-MESSAGE_LIMIT = 1024
-"""Characters of a condition message that are kept."""
+__all__ = ["set_condition"]
 
 
 def set_condition(
     conditions: Iterable[Condition],
     type_: str,
-    status: Literal["True", "False", "Unknown"],
+    status: Truth,
     *,
     reason: str,
     message: str = "",
     now: datetime,
     observed_generation: int | None = None,
 ) -> tuple[Condition, ...]:
-    """The conditions with `type_` set; `lastTransitionTime` moves only when its status does."""
-    kept = tuple(conditions)
-    before = next((condition for condition in kept if condition.type == type_), None)
-    since = before.last_transition_time if before and before.status == status else now
-    if len(message) > MESSAGE_LIMIT:
-        message = message[: MESSAGE_LIMIT - 1] + "…"
-    after = Condition(
-        type=type_,
-        status=status,
+    """Return the conditions with `type_` set; `lastTransitionTime` moves only when its status does."""
+    changed = plain.set_condition(
+        [condition.to_json() for condition in conditions],
+        type_,
+        status,
         reason=reason,
         message=message,
-        last_transition_time=since,
+        now=now,
         observed_generation=observed_generation,
     )
-    if before is None:
-        return (*kept, after)
-    return tuple(after if condition.type == type_ else condition for condition in kept)
+    return tuple(Condition.model_validate(condition) for condition in changed)

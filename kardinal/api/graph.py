@@ -6,33 +6,23 @@ JSON here. Only what the engine writes into status has a fixed shape.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
 from kardinal.api.base import Model, Resource, ShortText, Status, Time
-from kardinal.api.resource import ResourceType
+from kardinal.objects import GRAPH, GRAPH_REVISION, NodeKind, NodeState, ResourceType
 
 __all__ = [
-    "GRAPH",
-    "GRAPH_REVISION",
     "Graph",
     "GraphRevision",
     "GraphRevisionSpec",
     "GraphSpec",
     "GraphStatus",
     "NodeGate",
-    "NodeKind",
     "NodeObject",
-    "NodeState",
     "NodeStatus",
 ]
-
-GRAPH = ResourceType("experimental.kro.run", "v1alpha1", "Graph", "graphs")
-GRAPH_REVISION = ResourceType("experimental.kro.run", "v1alpha1", "GraphRevision", "graphrevisions")
-
-NodeKind = Literal["template", "ref", "watch"]
-NodeState = Literal["Ready", "NotReady", "Pending", "Excluded", "Blocked", "Error", "Conflict", "SystemError"]
 
 
 Nodes = Annotated[tuple[dict[str, Any], ...], Field(max_length=1000)]

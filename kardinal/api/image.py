@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass, replace
 
 from kardinal.api.bundle import Artifacts, Image
+from kardinal.objects.errors import KardinalError
+from kardinal.objects.text import cut
 
 __all__ = ["ImageReference", "ImageReferenceError", "bundle_version", "promoted_image", "promoted_images"]
 
@@ -32,8 +34,12 @@ _SHORT_DIGEST = 12
 _SHORT_COMMIT = 7
 
 
-class ImageReferenceError(ValueError):
+class ImageReferenceError(KardinalError, ValueError):
     """The text is not an image reference; says which part is wrong and how it is written."""
+
+    @property
+    def name(self) -> str:
+        return "InvalidImage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +172,4 @@ def _is_host(part: str) -> bool:
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= 120 else text[:119] + "…")
+    return repr(cut(text, 120))

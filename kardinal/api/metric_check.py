@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kardinal.api.base import LongText, Model, Resource, Status, Url
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
 
 __all__ = ["METRIC_CHECK", "MetricCheck", "MetricCheckSpec", "MetricCheckStatus", "MetricProvider"]
 

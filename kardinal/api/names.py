@@ -7,9 +7,10 @@ apart.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
+
+from kardinal.objects.naming import NAME_LIMIT, bounded, short_hash
 
 __all__ = [
     "ANNOTATION_IDEMPOTENCY_BODY",
@@ -39,7 +40,6 @@ __all__ = [
     "gate_name",
     "label_value",
     "node_ids",
-    "short_hash",
     "slug",
     "step_name",
 ]
@@ -71,8 +71,6 @@ WEBHOOK_SECRET = "kardinal-webhook"  # noqa: S105 - the name of a Secret, not a 
 
 FIELD_MANAGER_CONTROLLER = "kardinal-controller"
 FIELD_MANAGER_AGENT = "kardinal-agent"
-
-NAME_LIMIT = 63
 
 _RESERVED_NODE_IDS = frozenset(
     [
@@ -106,32 +104,21 @@ _RESERVED_NODE_IDS = frozenset(
 )
 
 
-def short_hash(text: str) -> str:
-    """Eight hex digits that stand for `text`."""
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _bounded(name: str) -> str:
-    if len(name) <= NAME_LIMIT:
-        return name
-    return f"{name[: NAME_LIMIT - 9].rstrip('-._')}-{short_hash(name)}"
-
-
 def step_name(bundle: str, environment: str) -> str:
-    return _bounded(f"{bundle}-{environment}")
+    return bounded(f"{bundle}-{environment}")
 
 
 def gate_name(bundle: str, environment: str, gate: str) -> str:
-    return _bounded(f"{bundle}-{environment}-{gate}")
+    return bounded(f"{bundle}-{environment}-{gate}")
 
 
 def freeze_name(pipeline: str) -> str:
-    return _bounded(f"{pipeline}-freeze")
+    return bounded(f"{pipeline}-freeze")
 
 
 def label_value(text: str) -> str:
     """`text` where it fits into a label value, else cut the way names are."""
-    return _bounded(text)
+    return bounded(text)
 
 
 def slug(text: str) -> str:
@@ -166,7 +153,7 @@ def node_ids(environments: Iterable[str], gates: Iterable[tuple[str, str, str]])
     wanted |= {key: f"{_camel(key[1])}0{_camel(key[2])}" for key in gates}
     folded = [identifier.lower() for identifier in wanted.values()]
 
-    def settled(key: tuple[str, ...], identifier: str) -> str:
+    def usable(key: tuple[str, ...], identifier: str) -> str:
         unusable = (
             identifier.lower() in _RESERVED_NODE_IDS
             or identifier[0].isdigit()
@@ -178,4 +165,4 @@ def node_ids(environments: Iterable[str], gates: Iterable[tuple[str, str, str]])
         stem = f"n{identifier}" if identifier[0].isdigit() else identifier
         return f"{stem[: NAME_LIMIT - 9]}0{short_hash('/'.join(key))}"
 
-    return {key: settled(key, identifier) for key, identifier in wanted.items()}
+    return {key: usable(key, identifier) for key, identifier in wanted.items()}

@@ -17,7 +17,7 @@ from kardinal.api.base import (
     Status,
     Url,
 )
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
 
 __all__ = [
     "PIPELINE",

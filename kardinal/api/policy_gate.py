@@ -13,7 +13,7 @@ from pydantic import Field
 
 from kardinal.api.base import DnsLabel, Duration, Model, Name, Resource, Status, Text, Time
 from kardinal.api.pipeline import Approval
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
 
 __all__ = ["POLICY_GATE", "GateOrigin", "GateScope", "PolicyGate", "PolicyGateSpec", "PolicyGateStatus"]
 

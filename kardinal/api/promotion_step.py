@@ -9,7 +9,7 @@ from pydantic import Field
 from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time
 from kardinal.api.evidence import Evidence
 from kardinal.api.pipeline import Approval, Delivery, Git, Health, StepSpec, Update
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
 
 __all__ = [
     "PROMOTION_STEP",

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kardinal.api.base import Duration, Model, Name, RelativePath, Resource, ShortText, Status, Url
-from kardinal.api.resource import ResourceType
+from kardinal.objects import ResourceType
 
 __all__ = [
     "SUBSCRIPTION",

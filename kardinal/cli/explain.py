@@ -15,23 +15,14 @@ from datetime import UTC, datetime
 import click
 from rich.text import Text
 
-from kardinal.api import (
-    BUNDLE,
-    GRAPH,
-    POLICY_GATE,
-    PROMOTION_STEP,
-    Bundle,
-    Graph,
-    PolicyGate,
-    PromotionStep,
-    ResourceType,
-)
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, Bundle, Graph, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import freeze_name, step_name
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import age, console, print_value, span, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
+from kardinal.objects import GRAPH, ResourceType
 
 __all__ = ["explain"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +19,7 @@ from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
 from kardinal.cli.session import Session, cluster_command
 from kardinal.kube import AlreadyExists
+from kardinal.objects.suggestions import nearest
 
 __all__ = ["init"]
 
@@ -111,8 +111,8 @@ def _problem(location: tuple[int | str, ...], kind: str, message: str) -> str:
         return f"{path}: {message}"
     model = GitConfig if location[0] == "git" else InitConfig
     known = [field.alias or name for name, field in model.model_fields.items()]
-    nearest = get_close_matches(str(location[-1]), known, n=1)
-    return f"{path}: unknown field" + (f"; did you mean {nearest[0]}?" if nearest else f"; known: {', '.join(known)}")
+    near = nearest(str(location[-1]), known)
+    return f"{path}: unknown field" + (f"; did you mean {near}?" if near else f"; known: {', '.join(known)}")
 
 
 def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import age, print_table, print_value, state_text
 from kardinal.cli.session import connect, explained, output_option
-from kardinal.git import GitError, GitRunner, Repositories
+from kardinal.git import GitRunner, Repositories
 from kardinal.kube import KubeError
+from kardinal.objects.errors import KardinalError
 from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PullRequest, PullRequestError, PullRequests, local_pull_requests
+from kardinal.scm import PullRequest, PullRequests, local_pull_requests
 
 __all__ = ["pr"]
 
@@ -47,10 +48,10 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
 
         try:
             asyncio.run(run())
-        except (GitError, PullRequestError) as error:
-            raise CommandError(str(error)) from error
         except KubeError as error:
             raise explained(error) from error
+        except KardinalError as error:
+            raise CommandError(str(error)) from error
 
     return command
 

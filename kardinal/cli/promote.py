@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from kardinal.api import BUNDLE
-from kardinal.api.order import OrderError, ancestors
 from kardinal.cli.errors import CommandError
 from kardinal.cli.session import Session, cluster_command
 from kardinal.kube import PatchType
+from kardinal.translation.environment_order import OrderError, ancestors
 
 __all__ = ["promote"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from kardinal.api import CONFIG_MAP, DEPLOYMENT
 from kardinal.cli.session import connect
 from kardinal.kube import KubeError, NotFound
+from kardinal.objects import CONFIG_MAP, DEPLOYMENT
 
 __all__ = ["version"]
 

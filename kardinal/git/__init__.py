@@ -7,11 +7,8 @@ from kardinal.git.errors import (
     BranchNotFound,
     CommitNotFound,
     DamagedRepository,
-    EditError,
     GitError,
     InvalidBranchName,
-    InvalidRepositoryURL,
-    LocalRepositoryRefused,
     MergeConflict,
     PushRejected,
     RefMoved,
@@ -19,12 +16,11 @@ from kardinal.git.errors import (
     TransientGitError,
 )
 from kardinal.git.history import FIND_DEPTH
-from kardinal.git.message import Message
 from kardinal.git.references import HeldRecord, References
 from kardinal.git.repositories import Repositories
 from kardinal.git.repository import Repository
 from kardinal.git.runner import BlockingCallOnLoop, GitRunner
-from kardinal.git.values import Change, Commit, Edit, Head, Landed, Observer, Plan, Subscription, Tree
+from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 
 __all__ = [
     "FIND_DEPTH",
@@ -36,18 +32,13 @@ __all__ = [
     "CommitNotFound",
     "Credentials",
     "DamagedRepository",
-    "Edit",
-    "EditError",
     "GitError",
     "GitRunner",
     "Head",
     "HeldRecord",
     "InvalidBranchName",
-    "InvalidRepositoryURL",
     "Landed",
-    "LocalRepositoryRefused",
     "MergeConflict",
-    "Message",
     "Observer",
     "Plan",
     "PushRejected",
@@ -58,6 +49,5 @@ __all__ = [
     "RepositoryUnreachable",
     "Subscription",
     "TransientGitError",
-    "Tree",
     "create_bare_repository",
 ]

@@ -13,10 +13,10 @@ from typing import ParamSpec, Protocol, TypeVar
 
 import pygit2
 
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.errors import BranchNotFound, DamagedRepository, RefMoved, TransientGitError
 from kardinal.git.names import branch_of, branch_ref
 from kardinal.git.objects import Staging
-from kardinal.git.urls import RepositoryURL
 
 __all__ = ["Backend", "converge", "mended", "require_tip"]
 

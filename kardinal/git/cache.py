@@ -15,10 +15,10 @@ import shutil
 import threading
 from pathlib import Path
 
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.credentials import Credentials
 from kardinal.git.errors import GitError
 from kardinal.git.runner import off_loop
-from kardinal.git.urls import RepositoryURL
 
 __all__ = ["MAX_AGE", "Cache"]
 

@@ -1,9 +1,7 @@
 """What can go wrong with Git, said so that its reader can act (promotion.md, *Errors*).
 
     GitError
-    ├── InvalidRepositoryURL     the URL is not one kardinal accepts
     ├── InvalidBranchName        the branch is not a name Git accepts
-    ├── LocalRepositoryRefused   a local repository where only remote ones are allowed
     ├── RepositoryUnreachable    nobody answers, or there is no such repository
     ├── AuthenticationFailed     the credentials are missing or refused
     ├── BranchNotFound           the repository has no such branch
@@ -11,8 +9,7 @@
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
     ├── DamagedRepository        objects or references that can not be read
-    ├── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
-    └── EditError                the edit itself can not be made: names the file or field
+    └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
 
 `transient` decides between retrying with back-off and giving up at once; it is a property of the error, so that no
 caller keeps a list. Texts are kardinal's own: libgit2's may carry paths of the cache or pieces of a URL.
@@ -22,16 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kardinal.objects.errors import KardinalError
+
 __all__ = [
     "AuthenticationFailed",
     "BranchNotFound",
     "CommitNotFound",
     "DamagedRepository",
-    "EditError",
     "GitError",
     "InvalidBranchName",
-    "InvalidRepositoryURL",
-    "LocalRepositoryRefused",
     "MergeConflict",
     "PushRejected",
     "RefMoved",
@@ -40,41 +36,32 @@ __all__ = [
 ]
 
 
-class GitError(Exception):
+class GitError(KardinalError):
     """A failed Git operation: what happened, and what the user can do about it."""
-
-    def __init__(self, message: str, *, remedy: str = "", transient: bool = False) -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-        self.transient = transient
-
-    def __str__(self) -> str:
-        return f"{self.message}. {self.remedy}" if self.remedy else self.message
-
-
-class InvalidRepositoryURL(GitError):
-    """A URL that is malformed, carries credentials, or has a scheme kardinal does not speak."""
 
 
 class InvalidBranchName(GitError):
     """A branch name that Git's own rules refuse."""
 
-
-class LocalRepositoryRefused(GitError):
-    """A path or `file://` URL where local repositories are not allowed."""
+    field = "git.branch"
 
 
 class RepositoryUnreachable(GitError):
     """No answer from the host, or no repository at that place."""
 
+    field = "git.url"
+
 
 class AuthenticationFailed(GitError):
     """Credentials that are missing, wrong or not sufficient."""
 
+    field = "git.secretRef"
+
 
 class BranchNotFound(GitError):
     """A branch that is not in the repository."""
+
+    field = "git.branch"
 
 
 class CommitNotFound(GitError):
@@ -105,15 +92,6 @@ class TransientGitError(GitError):
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, transient=True)
-
-
-class EditError(GitError):
-    """An edit that can not be made, named by the file or field its author has to change."""
-
-    def __init__(self, field: str, message: str, *, remedy: str = "") -> None:
-        super().__init__(f"{field}: {message}", remedy=remedy)
-        self.field = field
-        self.reason = message
 
 
 class RefMoved(Exception):

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 
 import pygit2
 
-from kardinal.git.message import parse_trailers
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
+from kardinal.steps.commit_message import parse_trailers
 
 __all__ = ["FIND_DEPTH", "History"]
 

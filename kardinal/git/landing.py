@@ -16,12 +16,13 @@ from datetime import datetime
 from kardinal.git.backend import Backend, require_tip
 from kardinal.git.errors import DamagedRepository
 from kardinal.git.history import History
-from kardinal.git.message import Message
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
-from kardinal.git.tree import Edit, TreeView, apply
+from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Landed
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.edit import Edit
 
 __all__ = ["Order", "land_all"]
 
@@ -31,7 +32,7 @@ class Order:
     """An edit that is to be one commit."""
 
     edit: Edit
-    message: Message
+    message: CommitMessage
 
 
 @off_loop

@@ -22,12 +22,12 @@ from typing import ParamSpec, TypeVar
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.errors import GitError, PushRejected, RepositoryUnreachable
 from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
 from kardinal.git.runner import GitRunner, off_loop
-from kardinal.git.urls import RepositoryURL
 
 __all__ = ["LocalBackend"]
 

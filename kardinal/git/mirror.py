@@ -23,6 +23,7 @@ from typing import ParamSpec, TypeVar
 import pygit2
 from pygit2.enums import FetchPrune, RepositoryOpenFlag
 
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.cache import MAX_AGE, Cache
 from kardinal.git.credentials import Credentials
 from kardinal.git.errors import DamagedRepository, GitError
@@ -30,7 +31,6 @@ from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
 from kardinal.git.runner import GitRunner, off_loop
 from kardinal.git.transport import Expected, Transfer, translated
-from kardinal.git.urls import RepositoryURL
 from kardinal.runtime.clock import Clock
 
 __all__ = ["MirrorBackend"]

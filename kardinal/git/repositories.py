@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.backend import Backend
 from kardinal.git.cache import Cache
 from kardinal.git.credentials import Credentials
@@ -17,7 +18,6 @@ from kardinal.git.mirror import MirrorBackend
 from kardinal.git.repository import Repository
 from kardinal.git.runner import GitRunner
 from kardinal.git.transport import limit_waiting
-from kardinal.git.urls import RepositoryURL
 from kardinal.git.values import Observer
 from kardinal.runtime.clock import Clock
 

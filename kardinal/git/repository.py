@@ -18,16 +18,17 @@ from kardinal.git.errors import CommitNotFound, GitError
 from kardinal.git.history import History, contains
 from kardinal.git.landing import Order
 from kardinal.git.local import LocalBackend
-from kardinal.git.message import Message
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.references import References
 from kardinal.git.runner import GitRunner
-from kardinal.git.tree import Edit, Tree, TreeView, apply, split_path
+from kardinal.git.tree import TreeView, apply, split_path
 from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 from kardinal.git.watcher import RefWatcher
 from kardinal.git.writer import Writer
 from kardinal.runtime.clock import Clock
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.edit import Edit, Tree
 
 __all__ = ["Repository"]
 
@@ -101,7 +102,7 @@ class Repository:
         async with self._observed("find"):
             return await self._now(search)
 
-    async def land(self, branch: str, edit: Edit, message: Message) -> Landed:
+    async def land(self, branch: str, edit: Edit, message: CommitMessage) -> Landed:
         """Put `edit` on `branch` as one commit, unless a commit with these trailers, or the content, is there."""
         writer = self._writers.get(branch)
         if writer is None:
@@ -110,7 +111,7 @@ class Repository:
         async with self._observed("land"):
             return await writer.land(Order(edit, message))
 
-    async def propose(self, branch: str, *, base: str, edit: Edit, message: Message) -> Landed:
+    async def propose(self, branch: str, *, base: str, edit: Edit, message: CommitMessage) -> Landed:
         """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`."""
         async with self._observed("propose"):
             return await converge(

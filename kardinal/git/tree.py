@@ -11,38 +11,15 @@ refused: the file that would change is not the one that was named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
-from kardinal.git.errors import EditError
 from kardinal.git.objects import Entry, Staging
+from kardinal.steps.edit import EditError
 
-__all__ = ["Edit", "Tree", "TreeView", "apply", "split_path"]
+__all__ = ["TreeView", "apply", "split_path"]
 
 _MAX_LINKS = 40
 """Symbolic links followed for one path; what Linux allows."""
-
-
-class Tree(Protocol):
-    """The files an edit may look at."""
-
-    def read(self, path: str) -> bytes | None:
-        """The content of a file; None when there is no such file."""
-        ...
-
-    def entries(self, directory: str) -> list[str]:
-        """The names in a directory, sorted; empty when there is no such directory."""
-        ...
-
-    def is_dir(self, path: str) -> bool: ...
-
-    def within(self, directory: str) -> Tree:
-        """The tree below `directory`, which nothing read through it can leave."""
-        ...
-
-
-Edit = Callable[[Tree], Mapping[str, bytes]]
-"""From a tree to the new content of the files to change, by path."""
 
 
 class TreeView:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from kardinal.git.tree import Edit, Tree
-
-__all__ = ["Change", "Commit", "Edit", "Head", "Landed", "Observer", "Plan", "Subscription", "Tree"]
+__all__ = ["Change", "Commit", "Head", "Landed", "Observer", "Plan", "Subscription"]
 
 
 @dataclass(frozen=True, slots=True)

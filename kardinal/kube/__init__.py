@@ -23,7 +23,7 @@ from kardinal.kube.errors import (
     UnsupportedMediaType,
 )
 from kardinal.kube.kubeconfig import load_connection
-from kardinal.kube.objects import JsonObject, ObjectList, PatchType, WatchEvent
+from kardinal.kube.objects import ObjectList, PatchType, WatchEvent
 from kardinal.kube.writes import Write, recorded_writes
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "Expired",
     "Forbidden",
     "Invalid",
-    "JsonObject",
     "KubeError",
     "NotFound",
     "ObjectList",

@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
-from kardinal.api import ResourceType
 from kardinal.kube.connection import Connection
 from kardinal.kube.errors import BadRequest
-from kardinal.kube.objects import JsonObject, ObjectList, PatchType, WatchEvent
+from kardinal.kube.objects import ObjectList, PatchType, WatchEvent
 from kardinal.kube.transport import Sleep, Transport
 from kardinal.kube.watch import WatchStream
 from kardinal.kube.writes import note_delete, note_write
+from kardinal.objects import JsonObject, ResourceType
 
 __all__ = ["Client"]
 

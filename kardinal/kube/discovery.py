@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kardinal.api.resource import ResourceType
 from kardinal.kube.client import Client
-from kardinal.kube.objects import JsonObject
+from kardinal.objects import JsonObject, ResourceType
 
 __all__ = ["Served", "discover"]
 

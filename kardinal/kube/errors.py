@@ -20,6 +20,8 @@ from typing import Any
 
 import orjson
 
+from kardinal.objects.errors import KardinalError
+
 __all__ = [
     "AlreadyExists",
     "ApiError",
@@ -44,8 +46,13 @@ __all__ = [
 MAX_OPAQUE_TEXT = 256
 
 
-class KubeError(Exception):
-    """Anything that kept a request from succeeding."""
+class KubeError(KardinalError):
+    """Anything that kept a request from succeeding.
+
+    `final`: the same request will be refused again whatever changes around it.
+    """
+
+    final: bool = False
 
 
 class ConfigError(KubeError):
@@ -55,9 +62,13 @@ class ConfigError(KubeError):
 class ConnectionFailed(KubeError):
     """The server could not be reached, or went away before its answer was complete."""
 
+    transient = True
+
 
 class DeadlineExceeded(KubeError):
     """The answer did not come in time."""
+
+    transient = True
 
 
 class ApiError(KubeError):
@@ -75,7 +86,6 @@ class ApiError(KubeError):
         super().__init__(message or reason or f"HTTP {status}")
         self.status = status
         self.reason = reason
-        self.message = message
         self.details: Mapping[str, Any] = details or {}
         self.retry_after = retry_after
 
@@ -96,6 +106,8 @@ class ApiError(KubeError):
 
 class BadRequest(ApiError):
     """The request itself makes no sense to the server."""
+
+    final = True
 
 
 class Unauthorized(ApiError):
@@ -129,13 +141,19 @@ class UnsupportedMediaType(ApiError):
 class Invalid(ApiError):
     """The object breaks a rule of its schema."""
 
+    final = True
+
 
 class TooManyRequests(ApiError):
     """The server asks for patience; `retry_after` says how much, in seconds."""
 
+    transient = True
+
 
 class ServerError(ApiError):
     """The server failed."""
+
+    transient = True
 
 
 BY_REASON: Mapping[str, type[ApiError]] = {

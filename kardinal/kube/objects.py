@@ -1,19 +1,14 @@
-"""The shapes that travel between us and an API server.
-
-Objects stay plain dictionaries: a store of ten thousand pydantic models costs seconds of event loop and twice the
-memory, and most of them are never looked into (runtime.md, measurements). Models are built where a reconciler reads
-its own kind.
-"""
+"""The answers of an API server besides objects: pages of a list, lines of a watch, the types of a patch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-__all__ = ["JsonObject", "ObjectList", "PatchType", "WatchEvent"]
+from kardinal.objects import JsonObject
 
-JsonObject: TypeAlias = dict[str, Any]
+__all__ = ["ObjectList", "PatchType", "WatchEvent"]
 
 
 @dataclass(frozen=True, slots=True)

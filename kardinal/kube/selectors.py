@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kardinal.kube.objects import JsonObject
+from kardinal.objects import JsonObject
 
 __all__ = ["matches"]
 

@@ -23,7 +23,7 @@ from yarl import URL
 from kardinal.kube.backoff import Backoff
 from kardinal.kube.connection import Access, Connection
 from kardinal.kube.errors import ApiError, ConnectionFailed, DeadlineExceeded, Unauthorized, error_from_response
-from kardinal.kube.objects import JsonObject
+from kardinal.objects import JsonObject
 
 __all__ = ["Transport"]
 

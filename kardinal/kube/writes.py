@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from kardinal.api import ResourceType
-from kardinal.kube.objects import JsonObject
+from kardinal.objects import JsonObject, ResourceType
 
 __all__ = ["Write", "note_delete", "note_write", "recorded_writes"]
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kardinal.runtime.controller import Controller, Reconciler, Result
     from kardinal.runtime.errors import GraceExceeded, RuntimeFailure, SyncTimeout, TerminalError, UndeclaredInformer
     from kardinal.runtime.informer import Change, Event, Informer
-    from kardinal.runtime.keys import Key, key_of
     from kardinal.runtime.manager import Manager, Runnable
     from kardinal.runtime.recorder import EventRecorder, ResourceRef
     from kardinal.runtime.retry import Backoff
@@ -31,7 +30,6 @@ __all__ = [
     "EventRecorder",
     "GraceExceeded",
     "Informer",
-    "Key",
     "Manager",
     "Mapper",
     "Reconciler",
@@ -47,7 +45,6 @@ __all__ = [
     "Timer",
     "UndeclaredInformer",
     "Watch",
-    "key_of",
     "to_owner",
     "to_self",
 ]
@@ -57,7 +54,6 @@ _MODULES = {
     "controller": "Controller Reconciler Result",
     "errors": "GraceExceeded RuntimeFailure SyncTimeout TerminalError UndeclaredInformer",
     "informer": "Change Event Informer",
-    "keys": "Key key_of",
     "manager": "Manager Runnable",
     "recorder": "EventRecorder ResourceRef",
     "retry": "Backoff",

@@ -21,8 +21,8 @@ import structlog
 
 from kardinal.kube import Write
 from kardinal.kube.selectors import matches
+from kardinal.objects import Key
 from kardinal.runtime.informer import Informer
-from kardinal.runtime.keys import Key
 
 __all__ = ["Consistency"]
 

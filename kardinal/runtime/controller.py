@@ -23,10 +23,10 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from kardinal.kube import Backoff, Conflict, recorded_writes
+from kardinal.objects import Key
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.errors import TerminalError
-from kardinal.runtime.keys import Key
 from kardinal.runtime.logging import describe
 from kardinal.runtime.metrics import ControllerMetrics
 from kardinal.runtime.queue import PriorityQueue, WorkItem

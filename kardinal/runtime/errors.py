@@ -9,10 +9,12 @@ RuntimeFailure
 
 from __future__ import annotations
 
+from kardinal.objects.errors import KardinalError
+
 __all__ = ["GraceExceeded", "RuntimeFailure", "SyncTimeout", "TerminalError", "UndeclaredInformer"]
 
 
-class RuntimeFailure(Exception):
+class RuntimeFailure(KardinalError):
     """Anything the runtime itself reports."""
 
 

@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 import structlog
 
-from kardinal.api import ResourceType
-from kardinal.kube import Client, JsonObject
+from kardinal.kube import Client
+from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.runtime.clock import Clock
-from kardinal.runtime.keys import Key, key_of
 from kardinal.runtime.logging import describe
 from kardinal.runtime.metrics import InformerMetrics
 from kardinal.runtime.reflector import Reflector, Scope

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import structlog
 from prometheus_client import CollectorRegistry
 
-from kardinal.api import ResourceType
 from kardinal.kube import Backoff, Client
+from kardinal.objects import ResourceType
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.controller import Controller, Reconciler

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
+from kardinal.objects import Key
 from kardinal.runtime.clock import Clock, Timer
-from kardinal.runtime.keys import Key
 
 __all__ = ["INITIAL_PRIORITY", "PriorityQueue", "WorkItem"]
 

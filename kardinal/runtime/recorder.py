@@ -22,19 +22,18 @@ from typing import Literal
 
 import structlog
 
-from kardinal.api.core import EVENT
 from kardinal.kube import (
     AlreadyExists,
     Backoff,
     Client,
     ConnectionFailed,
     DeadlineExceeded,
-    JsonObject,
     KubeError,
     NotFound,
     ServerError,
     TooManyRequests,
 )
+from kardinal.objects import EVENT, JsonObject
 from kardinal.runtime.clock import Clock
 
 __all__ = ["EventRecorder", "ResourceRef"]

@@ -23,7 +23,6 @@ from typing import NoReturn, Protocol, TypeAlias
 
 import structlog
 
-from kardinal.api import ResourceType
 from kardinal.kube import (
     ApiError,
     Backoff,
@@ -32,14 +31,13 @@ from kardinal.kube import (
     ConnectionFailed,
     Expired,
     Invalid,
-    JsonObject,
     KubeError,
     ObjectList,
     TooManyRequests,
     WatchEvent,
 )
+from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.runtime.clock import Clock
-from kardinal.runtime.keys import Key, key_of
 
 __all__ = ["Reflector", "Scope", "Sink"]
 

@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kardinal.api import ResourceType
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.runtime.informer import Event, Informer
-from kardinal.runtime.keys import Key, key_of
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
 
 __all__ = ["Channel", "Mapper", "Source", "Watch", "to_owner", "to_self"]

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kardinal.api import ResourceType
-from kardinal.kube import Client, JsonObject, PatchType
+from kardinal.kube import Client, PatchType
+from kardinal.objects import JsonObject, ResourceType
 
 __all__ = ["StatusWriter", "merge_patch"]
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from kardinal.kube import JsonObject
-from kardinal.runtime.keys import Key
+from kardinal.objects import JsonObject, Key
 
 __all__ = ["IndexFunction", "Store"]
 

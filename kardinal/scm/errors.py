@@ -10,19 +10,13 @@ Failures of the repository below (a conflict, a branch that is gone, a lock) arr
 
 from __future__ import annotations
 
+from kardinal.objects.errors import KardinalError
+
 __all__ = ["PullRequestEnded", "PullRequestError", "PullRequestNotFound", "UnsupportedProvider"]
 
 
-class PullRequestError(Exception):
+class PullRequestError(KardinalError):
     """A pull request that can not be what was asked of it, and what to do about it."""
-
-    def __init__(self, message: str, *, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        return f"{self.message}. {self.remedy}" if self.remedy else self.message
 
 
 class PullRequestNotFound(PullRequestError):

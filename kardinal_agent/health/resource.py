@@ -8,7 +8,8 @@ from kardinal.api import PromotionStep
 from kardinal.api.image import ImageReference
 from kardinal.api.pipeline import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
-from kardinal.runtime import Informer, Key
+from kardinal.objects import Key
+from kardinal.runtime import Informer
 from kardinal_agent.health.deployment import evaluate
 from kardinal_agent.health.verdict import Verdict
 

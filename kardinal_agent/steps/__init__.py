@@ -23,4 +23,4 @@ STEPS: Final[Mapping[str, Step]] = {
     "wait-for-merge": WaitForMerge(),
     "health-check": HealthCheck(),
 }
-"""Every step this version executes; `kardinal.api.sequence` knows their inputs."""
+"""Every step this version executes; `kardinal.steps.sequence` knows their inputs."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kardinal.steps.commit_plan import commit_message
 from kardinal_agent.steps.base import Done, Outcome, StepContext
-from kardinal_agent.steps.work import commit_message
 
 __all__ = ["GitCommit"]
 

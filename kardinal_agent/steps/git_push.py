@@ -10,9 +10,11 @@ uid, so it is removed and made again.
 from __future__ import annotations
 
 from kardinal.api import names
-from kardinal.git import BranchNotFound, Edit, Landed, Message, PushRejected, Repository
+from kardinal.git import BranchNotFound, Landed, PushRejected, Repository
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.commit_plan import commit_message, edit_of
+from kardinal.steps.edit import Edit
 from kardinal_agent.steps.base import Done, Outcome, StepContext
-from kardinal_agent.steps.work import commit_message, edit_of
 
 __all__ = ["GitPush"]
 
@@ -28,7 +30,7 @@ class GitPush:
         return _landed(await repository.land(target, edit, message), context, target)
 
 
-async def _propose(context: StepContext, repository: Repository, edit: Edit, message: Message) -> Outcome:
+async def _propose(context: StepContext, repository: Repository, edit: Edit, message: CommitMessage) -> Outcome:
     target = context.step.spec.git.branch
     merged = await repository.find(target, message.trailers)
     if merged is not None:
@@ -45,7 +47,7 @@ async def _propose(context: StepContext, repository: Repository, edit: Edit, mes
     return _landed(landed, context, branch if landed.changed else target)
 
 
-async def _is_leftover(repository: Repository, branch: str, message: Message) -> bool:
+async def _is_leftover(repository: Repository, branch: str, message: CommitMessage) -> bool:
     """Whether the branch was made for a Bundle of this name that is no more."""
     by_name = {key: value for key, value in message.trailers.items() if key != names.TRAILER_UID}
     try:

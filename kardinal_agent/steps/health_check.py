@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from kardinal.api import PromotionStep, format_duration
+from kardinal.steps.commit_plan import images_of
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.steps.base import Done, Outcome, StepContext, Waiting
-from kardinal_agent.steps.work import images_of
 
 __all__ = ["DEFAULT_TIMEOUT", "HealthCheck", "timeout_of"]
 

@@ -6,8 +6,8 @@ tree the change would give; landing runs the same edit again on whatever the bra
 
 from __future__ import annotations
 
+from kardinal.steps.commit_plan import edit_of
 from kardinal_agent.steps.base import Done, Outcome, StepContext
-from kardinal_agent.steps.work import edit_of
 
 __all__ = ["KustomizeSetImage"]
 

@@ -11,11 +11,11 @@ from kardinal.api import names
 from kardinal.api.promotion_step import PullRequestStatus
 from kardinal.git import Repository
 from kardinal.scm import NewPullRequest, PullRequest, PullRequests
+from kardinal.steps.commit_plan import edit_of
+from kardinal.steps.kustomization import ImageChange, image_changes
+from kardinal.steps.pull_request_text import LABEL, Proposal, body, title
 from kardinal_agent.steps.base import Announcement, Done, Outcome, StepContext
-from kardinal_agent.steps.kustomization import ImageChange, image_changes
-from kardinal_agent.steps.proposal import LABEL, Proposal, body, title
 from kardinal_agent.steps.wait_for_merge import waiting_message
-from kardinal_agent.steps.work import edit_of
 
 __all__ = ["OpenPullRequest"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from kardinal.api import names
 from kardinal.git import MergeConflict
 from kardinal.scm import PullRequest, PullRequests
+from kardinal.steps.commit_plan import commit_message, edit_of
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.steps.base import Done, Outcome, StepContext, Waiting
-from kardinal_agent.steps.work import commit_message, edit_of
 
 __all__ = ["MERGED_BY", "WaitForMerge", "waiting_message"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Annotated, Any, get_args
 
@@ -15,6 +14,7 @@ from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
 from kardinal.api.image import ImageReferenceError, promoted_image
+from kardinal.objects.suggestions import nearest
 from kardinal_controller.http.problem import FieldError, ProblemError
 
 __all__ = ["BundleRequest", "check_against", "parse_request"]
@@ -111,8 +111,8 @@ def _models(annotation: Any) -> Iterable[type[BaseModel]]:
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
-    nearest = get_close_matches(name, list(known), n=1)
-    return f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    near = nearest(name, known)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from kardinal.api import BUNDLE, SECRET, Pipeline
+from kardinal.api import BUNDLE, Pipeline
 from kardinal.api.image import bundle_version
 from kardinal.api.names import (
     ANNOTATION_IDEMPOTENCY_BODY,
@@ -29,9 +29,10 @@ from kardinal.api.names import (
     WEBHOOK_SECRET,
     bundle_name,
     label_value,
-    short_hash,
 )
-from kardinal.kube import AlreadyExists, Client, Invalid, JsonObject, KubeError, NotFound
+from kardinal.kube import AlreadyExists, Client, Invalid, KubeError, NotFound
+from kardinal.objects import SECRET, JsonObject
+from kardinal.objects.naming import short_hash
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger

@@ -13,19 +13,12 @@ from typing import Any
 
 import orjson
 
-from kardinal.api import (
-    CONFIG_MAP,
-    DEPLOYMENT,
-    NAMESPACE,
-    PIPELINE,
-    SECRET,
-    SERVICE_ACCOUNT,
-    Pipeline,
-    ResourceType,
-)
-from kardinal.git import GitError, Repositories, Repository, Subscription
-from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, JsonObject, ServerError, TooManyRequests
-from kardinal.runtime import Channel, Key, Manager, Result, Watch
+from kardinal.api import PIPELINE, Pipeline
+from kardinal.git import Repositories, Repository, Subscription
+from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, ServerError, TooManyRequests
+from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, SERVICE_ACCOUNT, JsonObject, Key, ResourceType
+from kardinal.objects.errors import KardinalError
+from kardinal.runtime import Channel, Manager, Result, Watch
 from kardinal_local.simulator.kustomization import Rendered, RenderError
 from kardinal_local.simulator.renderer import Renderer
 
@@ -82,7 +75,7 @@ class GitOps:
             repository = self._repositories.open(pipeline.spec.git.url)
             self._follow(key, repository)
             head = await repository.head(pipeline.spec.git.branch)
-        except GitError as error:
+        except KardinalError as error:
             self._warn(stored, "BranchNotFollowed", str(error))
             return Result(requeue_after=RETRY)
         for environment in pipeline.spec.environments:

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from kardinal.git import Tree
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject
+from kardinal.steps.edit import Tree
 
 __all__ = ["RenderError", "Rendered", "render"]
 

@@ -11,8 +11,9 @@ from typing import Protocol
 
 import yaml
 
-from kardinal.git import GitRunner, Repository, Tree
-from kardinal.kube import JsonObject
+from kardinal.git import GitRunner, Repository
+from kardinal.objects import JsonObject
+from kardinal.steps.edit import Tree
 from kardinal_local.simulator.kustomization import Rendered, RenderError, render
 
 __all__ = ["BuiltInRenderer", "KustomizeRenderer", "Renderer", "find_renderer"]

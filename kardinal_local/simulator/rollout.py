@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from kardinal.api import format_time
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject
+from kardinal.objects.conditions import format_time
 
 __all__ = ["Rollout", "advance"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kardinal.api import DEPLOYMENT
-from kardinal.runtime import Clock, Informer, Key, Manager, Result, Watch
+from kardinal.objects import DEPLOYMENT, Key
+from kardinal.runtime import Clock, Informer, Manager, Result, Watch
 from kardinal_local.simulator.rollout import advance
 
 __all__ = ["Workloads"]

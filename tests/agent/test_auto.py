@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from kardinal.api import names
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository

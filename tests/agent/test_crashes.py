@@ -15,7 +15,7 @@ import pytest
 from kardinal.kube import Client, ConnectionFailed
 from kardinal.scm import PullRequests
 from kardinal_agent.program import Agent, AgentOptions
-from tests.agent.orders import deploy, order, place, reached, start_agent, state
+from tests.agent.promotion_steps import deploy, order, place, reached, start_agent, state
 from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World

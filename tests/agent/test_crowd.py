@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kardinal.api import names
-from tests.agent.orders import deploy, order, place, reached, start_agent
+from tests.agent.promotion_steps import deploy, order, place, reached, start_agent
 from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World

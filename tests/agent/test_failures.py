@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kardinal.api import PROMOTION_STEP
-from kardinal.kube import JsonObject
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from kardinal.objects import JsonObject
+from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle

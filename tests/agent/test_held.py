@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kardinal.api import POLICY_GATE, names
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject
 from kardinal.scm import PullRequests
-from tests.agent.orders import (
+from tests.agent.promotion_steps import (
     close_gate,
     deploy,
     freeze,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.api.promotion_step import PromotionStepSpec, PromotionStepStatus, Retry, StepProgress
-from kardinal.api.sequence import default_sequence
-from kardinal_agent.promotion.machine import (
+from kardinal.steps.sequence import default_sequence
+from kardinal_agent.execution.machine import (
     Abandon,
     Action,
     Await,

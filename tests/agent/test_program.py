@@ -19,7 +19,7 @@ from kardinal.kube import Client, load_connection
 from kardinal_agent.main import main
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_local.plane import Authority, LocalPlane
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent
+from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.world import World

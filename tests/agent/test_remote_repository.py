@@ -13,8 +13,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from kardinal.api import PROMOTION_STEP
-from kardinal.kube import JsonObject
-from tests.agent.orders import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from kardinal.objects import JsonObject
+from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
@@ -102,7 +102,7 @@ async def test_a_stalled_server_is_told_in_the_status_and_holds_up_nobody_else(
         return False
 
     server.trouble = stall
-    monkeypatch.setattr("kardinal_agent.promotion.attempt.STEP_DEADLINE", 0.3)
+    monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 0.3)
     await start_agent(world)
     await world.apply(secret(username=USER, password=PASSWORD))
     await deploy(world, STAGING)

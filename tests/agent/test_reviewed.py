@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kardinal.api import BUNDLE, PROMOTION_STEP, format_time
+from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.api.names import branch_name
-from kardinal.kube import JsonObject, PatchType
+from kardinal.kube import PatchType
+from kardinal.objects import JsonObject
+from kardinal.objects.conditions import format_time
 from kardinal.scm import PullRequests
-from tests.agent.orders import (
+from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     deploy,
     gate_instance,

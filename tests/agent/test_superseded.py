@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from kardinal.api import POLICY_GATE, names
-from tests.agent.orders import deploy, freeze, order, place, reached, start_agent, supersede
+from tests.agent.promotion_steps import deploy, freeze, order, place, reached, start_agent, supersede
 from tests.agent.test_crashes import Death, start_mortal, until_dead
 from tests.support.names import DEV
 from tests.support.repository import APPLICATION, GitRepository

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kardinal.api import DurationError, format_duration, parse_duration, set_condition
 from kardinal.api import names as naming
+from kardinal.objects.naming import short_hash
 
 NOON = datetime(2026, 4, 7, 12, tzinfo=UTC)
 
@@ -44,7 +45,7 @@ def test_generated_names_fit_a_label_and_stay_apart(bundle: str, environment: st
 def test_a_long_name_is_cut_and_closed_with_a_hash() -> None:
     name = naming.step_name("b" * 70, "prod")
     assert len(name) == 63
-    assert name.endswith(naming.short_hash("b" * 70 + "-prod"))
+    assert name.endswith(short_hash("b" * 70 + "-prod"))
 
 
 def test_node_ids_are_camel_case_and_carry_no_bundle() -> None:
@@ -57,7 +58,7 @@ def test_node_ids_are_camel_case_and_carry_no_bundle() -> None:
 @pytest.mark.parametrize("name", ["true", "bundle", "freeze", "1st", "e" * 64])
 def test_a_node_id_that_cannot_be_used_gets_a_hash(name: str) -> None:
     (identifier,) = naming.node_ids([name], []).values()
-    assert identifier.endswith("0" + naming.short_hash(name))
+    assert identifier.endswith("0" + short_hash(name))
     assert identifier.isalnum()
     assert not identifier[0].isdigit()
     assert len(identifier) <= 63

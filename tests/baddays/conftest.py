@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, DEPLOYMENT, PROMOTION_STEP
+from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.kube import PatchType
+from kardinal.objects import DEPLOYMENT
 from kardinal_controller.program import Controller
 from tests.baddays.installation import install
 from tests.baddays.processes import shell

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import NAMESPACE, ResourceType
-from kardinal.kube import Client, ConnectionFailed, JsonObject, load_connection
+from kardinal.kube import Client, ConnectionFailed, load_connection
+from kardinal.objects import NAMESPACE, JsonObject, ResourceType
 from tests.support.names import TEAM
 from tests.support.objects import namespace
 

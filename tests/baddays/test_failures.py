@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, GRAPH, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal.objects import GRAPH
 from kardinal_controller.program import Controller
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline

@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
-from kardinal.kube import Client, JsonObject
+from kardinal.kube import Client
+from kardinal.objects import JsonObject
 from tests.baddays.installation import Install, Installation
 from tests.baddays.processes import DEADLINE, IN_TEAM, Shell, make_namespace, phase, state, wait_for
 from tests.baddays.proxy import HoldingProxy, holding_proxy

@@ -11,7 +11,8 @@ import aiohttp
 import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
-from kardinal.api import POLICY_GATE, SECRET
+from kardinal.api import POLICY_GATE
+from kardinal.objects import SECRET
 from kardinal_controller.program import Controller
 from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline

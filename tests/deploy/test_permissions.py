@@ -16,7 +16,8 @@ import aiohttp
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE, GRAPH, PROMOTION_STEP
+from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal.objects import GRAPH
 from kardinal_controller.program import Controller
 from kardinal_local.plane import LoggedRequest
 from kardinal_local.rights import RIGHTS

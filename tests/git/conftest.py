@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git import Credentials, Edit, GitRunner, Message, Repositories, Repository, Tree
+from kardinal.git import Credentials, GitRunner, Repositories, Repository
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.edit import Edit, Tree
 from tests.support.clock import VirtualClock
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
 
@@ -91,9 +93,9 @@ def setting(environment: str, content: bytes) -> Edit:
     return edit
 
 
-def message(environment: str, bundle: str = "app-1") -> Message:
+def message(environment: str, bundle: str = "app-1") -> CommitMessage:
     """The message of a promotion, with its trailers."""
-    return Message(
+    return CommitMessage(
         f"promote {bundle} to {environment}",
         "why",
         {"Kardinal-Bundle": bundle, "Kardinal-Environment": environment, "Kardinal-Step": f"{bundle}-{environment}"},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.git import FIND_DEPTH, Message, Repository
-from kardinal.git.message import parse_trailers
+from kardinal.git import FIND_DEPTH, Repository
+from kardinal.steps.commit_message import CommitMessage, parse_trailers
 from tests.git.conftest import Git, message, setting
 
 
@@ -63,7 +63,7 @@ async def test_a_branch_contains_its_ancestors_and_nothing_else(repository: Repo
 
 
 def test_a_message_is_a_subject_a_body_and_trailers() -> None:
-    text = str(Message("promote\nto  dev", "body\n\nmore: text", {"Kardinal-Bundle": "app-1", "Key": "a: b"}))
+    text = str(CommitMessage("promote\nto  dev", "body\n\nmore: text", {"Kardinal-Bundle": "app-1", "Key": "a: b"}))
     assert text == "promote to dev\n\nbody\n\nmore: text\n\nKardinal-Bundle: app-1\nKey: a: b\n"
     assert parse_trailers(text) == {"Kardinal-Bundle": "app-1", "Key": "a: b"}
 
@@ -77,4 +77,4 @@ def test_lines_others_add_to_the_trailers_do_no_harm() -> None:
 @pytest.mark.parametrize(("key", "value"), [("A B", "x"), ("A", "x\nB: y"), ("A", ""), ("A", " "), ("", "x")])
 def test_a_trailer_can_not_smuggle_in_another(key: str, value: str) -> None:
     with pytest.raises(ValueError, match="can not be a trailer"):
-        Message("s", "", {key: value})
+        CommitMessage("s", "", {key: value})

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from kardinal.git import BranchNotFound, EditError, Repository, Tree
+from kardinal.git import BranchNotFound, Repository
+from kardinal.steps.edit import EditError, Tree
 from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kardinal.api.repository_url import LocalRepositoryRefused
 from kardinal.git import (
     DamagedRepository,
     GitError,
     GitRunner,
     InvalidBranchName,
-    LocalRepositoryRefused,
     PushRejected,
     Repositories,
     Repository,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.git import PushRejected, Repository, Tree
+from kardinal.git import PushRejected, Repository
+from kardinal.steps.edit import Tree
 from tests.git.conftest import Git, manifests, message, setting
 
 BRANCH = "kardinal/app-1/prod"

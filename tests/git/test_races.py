@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git import GitRunner, Message, PushRejected, Repositories, Repository, Tree
+from kardinal.git import GitRunner, PushRejected, Repositories, Repository
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import NewPullRequest, local_pull_requests
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.edit import Tree
 from tests.git.conftest import Git, manifests, message, setting, until
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -103,7 +105,7 @@ async def test_agents_a_person_who_pushes_and_merged_pull_requests_lose_no_commi
             return {f"review/{number}.yaml": b"reviewed\n"}
 
         trailers = {"Kardinal-Step": f"review-{number}"}
-        await repository.propose(head, base="main", edit=edit, message=Message(f"review {number}", "", trailers))
+        await repository.propose(head, base="main", edit=edit, message=CommitMessage(f"review {number}", "", trailers))
         pull = await pulls.open(NewPullRequest(title="", body="", head=head, base="main"))
         await pulls.merge(pull.number, by="reviewer")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import BlockingCallOnLoop, GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.git.local import LocalBackend
 from kardinal.git.refs import RefStore
-from kardinal.git.urls import RepositoryURL
 from tests.git.conftest import Git, message, setting, until
 from tests.support.clock import VirtualClock
 

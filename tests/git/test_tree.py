@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.git import EditError, Repository, Tree
+from kardinal.git import Repository
+from kardinal.steps.edit import EditError, Tree
 from tests.git.conftest import Git, message
 
 
@@ -59,7 +60,7 @@ async def test_links_are_followed_inside_the_tree_and_refused_when_they_leave(
         for path in ("inside", "up"):
             with pytest.raises(EditError, match="leads out of environments/dev") as caught:
                 narrow.read(path)
-            assert caught.value.field == f"environments/dev/{path}"
+            assert caught.value.path == f"environments/dev/{path}"
         with pytest.raises(EditError, match="environments/qa: no such directory"):
             tree.within("environments/qa")
 
@@ -94,7 +95,7 @@ async def test_what_is_not_a_file_can_not_be_written_to(
     with_links(bare)
     with pytest.raises(EditError, match=reason) as caught:
         await repository.land("main", lambda tree: {path: b"x"}, message("dev"))
-    assert caught.value.field == path
+    assert caught.value.path == path
 
 
 async def test_names_that_contain_dots_are_names(repository: Repository, bare: Git) -> None:

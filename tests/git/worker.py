@@ -7,8 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kardinal.git import GitRunner, Message, Repositories, Tree
+from kardinal.git import GitRunner, Repositories
 from kardinal.runtime.clock import SystemClock
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.edit import Tree
 
 
 async def promote(path: str, name: str, count: int) -> None:
@@ -22,7 +24,9 @@ async def promote(path: str, name: str, count: int) -> None:
             def edit(tree: Tree) -> dict[str, bytes]:
                 return {f"{name}/{number}.yaml": b"promoted\n"}
 
-            await repository.land("main", edit, Message(f"{name} {number}", "", {"Kardinal-Step": f"{name}-{number}"}))
+            await repository.land(
+                "main", edit, CommitMessage(f"{name} {number}", "", {"Kardinal-Step": f"{name}-{number}"})
+            )
 
         for start in range(0, count, 3):
             await asyncio.gather(*(land(number) for number in range(start, min(start + 3, count))))

@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kardinal.api import BUNDLE, CONFIG_MAP, POLICY_GATE, PROMOTION_STEP, SECRET, ResourceType
-from kardinal.kube import JsonObject
-from kardinal_controller.graph.compile import compile_graph
-from kardinal_controller.graph.drift import applied_part, covers
-from kardinal_controller.graph.identity import (
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.graph.compile import compile_graph
+from kardinal.graph.drift import applied_part, covers
+from kardinal.graph.identity import (
     GRAPH_LABEL,
     GraphIdentity,
     ObjectKey,
@@ -23,10 +22,11 @@ from kardinal_controller.graph.identity import (
     graph_hash,
     object_key,
 )
-from kardinal_controller.graph.outcome import Apply, Failure, Outcome, Situation, Walk
-from kardinal_controller.graph.prune import teardown_wave
-from kardinal_controller.graph.selection import Selection
-from kardinal_controller.graph.walk import walk
+from kardinal.graph.prune import teardown_wave
+from kardinal.graph.selection import Selection
+from kardinal.graph.walk import walk
+from kardinal.graph.walk_types import Apply, Failure, NodeResult, Situation, Walk
+from kardinal.objects import CONFIG_MAP, SECRET, JsonObject, ResourceType
 from tests.support.names import TEAM
 
 NAMESPACE = TEAM
@@ -204,7 +204,7 @@ class Engine:
         if not covers(live, apply.desired.object):
             self._settled[apply.desired.key] = content_hash(applied_part(live, apply.desired.object))
 
-    def rest(self) -> dict[str, Outcome]:
+    def rest(self) -> dict[str, NodeResult]:
         """Reconcile until nothing is written any more, then once more for the outcomes."""
         for _ in range(50):
             before = len(self.cluster.writes)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kardinal.api import BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.git import GitRunner
-from kardinal.kube import Client, JsonObject
+from kardinal.kube import Client
+from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from kardinal.runtime import Clock, Manager
-from kardinal_controller.graph import graph_controller
+from kardinal_controller.graphs import graph_controller
 from tests.support.names import TEAM
 from tests.support.world import World
 

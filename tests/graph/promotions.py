@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject
 from tests.graph.cluster import NAMESPACE, Cluster, Engine
 from tests.support.names import of_run
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kardinal.kube import JsonObject
-from kardinal_controller.graph import GraphError, compile_graph
-from kardinal_controller.graph.scanner import Expression, Unscannable, scan
+from kardinal.graph import GraphError, compile_graph
+from kardinal.graph.scanner import Expression, Unscannable, scan
+from kardinal.objects import JsonObject
 from tests.graph.cluster import config
 
 REF: JsonObject = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}}

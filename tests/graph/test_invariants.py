@@ -13,8 +13,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kardinal.api import CONFIG_MAP
-from kardinal.kube import JsonObject
+from kardinal.objects import CONFIG_MAP, JsonObject
 from tests.graph.cluster import Cluster, Engine, config, key_of, status
 
 SIZE = 5

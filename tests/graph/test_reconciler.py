@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kardinal.api import CONFIG_MAP, GRAPH, GRAPH_REVISION, POLICY_GATE, PROMOTION_STEP, format_time
-from kardinal_controller.graph import FINALIZER
+from kardinal.api import POLICY_GATE, PROMOTION_STEP
+from kardinal.graph import FINALIZER
+from kardinal.objects import CONFIG_MAP, GRAPH, GRAPH_REVISION
+from kardinal.objects.conditions import format_time
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, graph, set_status, start_engine, states, text
 from tests.graph.promotions import promotion_nodes

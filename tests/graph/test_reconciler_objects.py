@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, CONFIG_MAP, GRAPH, GRAPH_REVISION, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.objects import CONFIG_MAP, GRAPH, GRAPH_REVISION
 from tests.graph.cluster import config
 from tests.graph.program import Writes, condition, existing, graph, set_status, start_engine, states, text
 from tests.graph.promotions import promotion_nodes, step

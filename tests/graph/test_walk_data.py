@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api import CONFIG_MAP, SECRET
-from kardinal_controller.graph.identity import GRAPH_LABEL, TEMPLATE_HASH
+from kardinal.graph.identity import GRAPH_LABEL, TEMPLATE_HASH
+from kardinal.objects import CONFIG_MAP, SECRET
 from tests.graph.cluster import NAMESPACE, Cluster, Engine, config, data, status
 
 

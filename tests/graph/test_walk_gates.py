@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import CONFIG_MAP, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import POLICY_GATE, PROMOTION_STEP
+from kardinal.objects import CONFIG_MAP
 from tests.graph.cluster import START, Cluster, Engine, config, data, key_of, status
 from tests.graph.promotions import answer, until_prod, verify
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import BUNDLE, CONFIG_MAP
-from kardinal.kube import JsonObject
-from kardinal_controller.graph.identity import ADOPTED
-from kardinal_controller.graph.outcome import Apply, Failure
+from kardinal.api import BUNDLE
+from kardinal.graph.identity import ADOPTED
+from kardinal.graph.walk_types import Apply, Failure
+from kardinal.objects import CONFIG_MAP, JsonObject
 from tests.graph.cluster import NAMESPACE, START, Cluster, Engine, config, data, key_of, status
 from tests.graph.promotions import until_prod
 

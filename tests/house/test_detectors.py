@@ -13,9 +13,9 @@ import pytest
 from blockbuster import BlockingError
 
 import kardinal
+from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import BlockingCallOnLoop, GitRunner
 from kardinal.git.local import LocalBackend
-from kardinal.git.urls import RepositoryURL
 from tests.support.repository import GitRepository
 
 LEAKING_TESTS = """

@@ -7,8 +7,9 @@ from contextlib import closing
 import orjson
 import pytest
 
-from kardinal.api import BUNDLE, CONFIG_MAP, DEPLOYMENT, NAMESPACE
+from kardinal.api import BUNDLE
 from kardinal.kube import PatchType
+from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE
 from tests.support.administrator import Administrator
 from tests.support.names import POLICIES, TEAM, of_run
 from tests.support.objects import bundle, namespace

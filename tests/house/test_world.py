@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kardinal.api import CONFIG_MAP, PIPELINE
+from kardinal.api import PIPELINE
 from kardinal.git import GitRunner
 from kardinal.kube import Client, NotFound
-from kardinal.runtime import Key, Manager, Result, Watch
+from kardinal.objects import CONFIG_MAP, Key
+from kardinal.runtime import Manager, Result, Watch
 from tests.support import settle
 from tests.support.names import TEAM
 from tests.support.objects import pipeline

@@ -12,9 +12,10 @@ import aiohttp
 import orjson
 import pytest
 
-from kardinal.api import PIPELINE, SECRET
+from kardinal.api import PIPELINE
 from kardinal.git import GitRunner
 from kardinal.kube import Client
+from kardinal.objects import SECRET
 from kardinal.runtime import Manager
 from kardinal_controller.http import ApiServer
 from tests.support.names import TEAM

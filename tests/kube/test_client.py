@@ -7,8 +7,6 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from kardinal.api import ResourceType
-from kardinal.api.core import CONFIG_MAP, SECRET
 from kardinal.kube import (
     Access,
     AlreadyExists,
@@ -30,6 +28,7 @@ from kardinal.kube import (
     UnsupportedMediaType,
     recorded_writes,
 )
+from kardinal.objects import CONFIG_MAP, SECRET, ResourceType
 from tests.kube.conftest import ScriptedServer, failure, hang_up, reply, status_object, text
 
 WIDGET = ResourceType("example.com", "v1", "Widget", "widgets")

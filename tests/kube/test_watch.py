@@ -8,9 +8,9 @@ import orjson
 import pytest
 from aiohttp import web
 
-from kardinal.api import ResourceType
 from kardinal.kube import Access, Client, Connection, ConnectionFailed, Expired, TooManyRequests, WatchEvent
 from kardinal.kube.watch import LineSplitter
+from kardinal.objects import ResourceType
 from tests.kube.conftest import ScriptedServer, failure, reply, status_object, stream
 
 WIDGET = ResourceType("example.com", "v1", "Widget", "widgets")

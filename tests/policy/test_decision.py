@@ -9,8 +9,8 @@ import pytest
 
 from kardinal.api import Bundle, PolicyGate
 from kardinal.api.policy_gate import PolicyGateStatus
-from kardinal_controller.policy.context import Context, Soak
-from kardinal_controller.policy.decision import Decision, decide
+from kardinal.policy.context import Context, Soak
+from kardinal.policy.decision import Decision, decide
 from tests.support import objects
 
 NOW = datetime(2026, 3, 3, 14, 0, tzinfo=UTC)

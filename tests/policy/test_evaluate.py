@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kardinal.api import Bundle
-from kardinal_controller.policy.context import Context, Soak, upstream_soak
-from kardinal_controller.policy.evaluate import Answer, evaluate
+from kardinal.policy.context import Context, Soak, upstream_soak
+from kardinal.policy.evaluate import Answer, evaluate
 from tests.support import objects
 
 TUESDAY = datetime(2026, 3, 3, 14, 30, tzinfo=UTC)

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_time
-from kardinal.kube import JsonObject, PatchType
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.kube import PatchType
+from kardinal.objects import JsonObject
+from kardinal.objects.conditions import format_time
 from kardinal_controller.program import Controller
-from tests.promotion.hands import Hands
+from tests.bundles.hands import Hands
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.api import Bundle
-from kardinal_controller.policy.context import Context, Soak
-from kardinal_controller.policy.evaluate import evaluate
-from kardinal_controller.policy.transition import next_transition
+from kardinal.policy.context import Context, Soak
+from kardinal.policy.evaluate import evaluate
+from kardinal.policy.transition import next_transition
 from tests.support import objects
 
 NOW = datetime(2026, 3, 3, 14, 30, 15, tzinfo=UTC)

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from kardinal.api import ResourceType
+from kardinal.objects import ResourceType
 
 WIDGET = ResourceType("example.com", "v1", "Widget", "widgets")
 

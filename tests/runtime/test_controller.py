@@ -13,7 +13,8 @@ from structlog.contextvars import get_contextvars
 
 from kardinal.kube import Backoff, Client, Conflict, recorded_writes
 from kardinal.kube.writes import note_write
-from kardinal.runtime import Channel, Key, Manager, Result, TerminalError, Watch
+from kardinal.objects import Key
+from kardinal.runtime import Channel, Manager, Result, TerminalError, Watch
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.controller import Controller
 from kardinal.runtime.metrics import Metrics

@@ -12,10 +12,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from kardinal.api import ResourceType
 from kardinal.kube import Client
+from kardinal.objects import Key, ResourceType
 from kardinal.runtime.informer import Change, Event, Informer
-from kardinal.runtime.keys import Key
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.reflector import Scope
 from tests.runtime.apiserver import (

@@ -11,16 +11,8 @@ import orjson
 import pytest
 
 from kardinal.kube import Client
-from kardinal.runtime import (
-    Channel,
-    GraceExceeded,
-    Key,
-    Manager,
-    Result,
-    SyncTimeout,
-    UndeclaredInformer,
-    Watch,
-)
+from kardinal.objects import Key
+from kardinal.runtime import Channel, GraceExceeded, Manager, Result, SyncTimeout, UndeclaredInformer, Watch
 from tests.runtime.apiserver import WIDGET, Answer, WidgetServer, refusal, watch_lines
 from tests.runtime.conftest import turns, until
 from tests.support.clock import VirtualClock

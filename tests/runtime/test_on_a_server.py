@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from kardinal.api.core import CONFIG_MAP, EVENT, NAMESPACE, SECRET
-from kardinal.kube import ApiError, Client, Conflict, JsonObject, NotFound, PatchType, load_connection
-from kardinal.runtime import Change, Channel, Event, Key, Manager, Result, StatusWriter, Watch
-from kardinal.runtime.keys import key_of
+from kardinal.kube import ApiError, Client, Conflict, NotFound, PatchType, load_connection
+from kardinal.objects import CONFIG_MAP, EVENT, NAMESPACE, SECRET, JsonObject, Key, key_of
+from kardinal.runtime import Change, Channel, Event, Manager, Result, StatusWriter, Watch
 from kardinal_local.plane import Authority, LocalPlane
 from tests.runtime.conftest import until
 from tests.support.clock import VirtualClock, WorldClock

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from kardinal.runtime.keys import Key
+from kardinal.objects import Key
 from kardinal.runtime.queue import AGEING, PriorityQueue
 from tests.support.clock import VirtualClock
 

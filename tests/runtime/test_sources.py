@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from kardinal.api import ResourceType
-from kardinal.api.core import NAMESPACE
-from kardinal.kube import Client, JsonObject
-from kardinal.runtime import Channel, Key, Watch, to_owner, to_self
+from kardinal.kube import Client
+from kardinal.objects import NAMESPACE, JsonObject, Key, ResourceType
+from kardinal.runtime import Channel, Watch, to_owner, to_self
 from kardinal.runtime.informer import Event, Informer
 from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue

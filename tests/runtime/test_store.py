@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.kube import JsonObject
-from kardinal.runtime.keys import key_of
+from kardinal.objects import JsonObject, key_of
 from kardinal.runtime.store import Store
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git import GitRunner, MergeConflict, Message, Repositories, Repository, Tree
+from kardinal.git import GitRunner, MergeConflict, Repositories, Repository
 from kardinal.scm import (
     NewPullRequest,
     PullRequestEnded,
@@ -17,6 +17,8 @@ from kardinal.scm import (
     UnsupportedProvider,
     local_pull_requests,
 )
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.edit import Tree
 from tests.git.conftest import Git, manifests, until
 from tests.support.clock import VirtualClock
 
@@ -32,7 +34,9 @@ async def propose(repository: Repository, environment: str = "prod", content: by
 
     head = f"kardinal/app-1/{environment}"
     trailers = {"Kardinal-Bundle": "app-1", "Kardinal-Environment": environment}
-    await repository.propose(head, base="main", edit=edit, message=Message(f"promote to {environment}", "", trailers))
+    await repository.propose(
+        head, base="main", edit=edit, message=CommitMessage(f"promote to {environment}", "", trailers)
+    )
     return NewPullRequest(
         title=f"Promote to {environment}",
         body="| a | table |",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 import yaml
 
-from kardinal.api import ResourceType
+from kardinal.objects import ResourceType
 from tests.support.exchange import exchange
 
 __all__ = ["Administrator"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from kardinal.api import NAMESPACE, SERVICE_ACCOUNT, ResourceType
+from kardinal.objects import NAMESPACE, SERVICE_ACCOUNT, ResourceType
 
 __all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "rights"]
 

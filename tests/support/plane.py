@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kardinal.api import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
-from kardinal.kube import Client, JsonObject, load_connection
+from kardinal.kube import Client, load_connection
+from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, JsonObject
 from kardinal_local.plane import Authority, LocalPlane
 from kardinal_local.stack import until_served
 from tests.support.clock import VirtualClock

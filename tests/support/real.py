@@ -21,8 +21,8 @@ import orjson
 import yaml
 
 import kardinal.api
-from kardinal.api import SERVICE_ACCOUNT, ResourceType
 from kardinal.kube.selectors import matches
+from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kardinal.api import DEPLOYMENT, ResourceType
+from kardinal.objects import DEPLOYMENT, ResourceType
 from tests.support.administrator import Administrator
 from tests.support.settle import difference
 

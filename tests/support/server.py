@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from kardinal.api import ResourceType
+from kardinal.objects import ResourceType
 from kardinal.runtime import Informer
 from kardinal_local.plane import LocalPlane
 from kardinal_local.plane.audit import RequestLog

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import yaml
 
-from kardinal.api import ResourceType
 from kardinal.kube import load_connection
+from kardinal.objects import ResourceType
 from tests.support.world import KINDS
 
 __all__ = ["apply_strictly"]

@@ -20,16 +20,11 @@ from typing import Any, Protocol, TypeVar
 import pytest
 
 import kardinal.api
-from kardinal.api import (
-    BUNDLE,
-    EVENT,
-    GRAPH,
-    POLICY_GATE,
-    PROMOTION_STEP,
-    ResourceType,
-)
+import kardinal.objects
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.git import GitRunner
-from kardinal.kube import Client, JsonObject, NotFound, load_connection
+from kardinal.kube import Client, NotFound, load_connection
+from kardinal.objects import EVENT, GRAPH, JsonObject, ResourceType
 from kardinal.runtime import Manager
 from kardinal_local.plane.audit import RequestLog
 from tests.support import settle
@@ -49,7 +44,7 @@ Running = TypeVar("Running", bound="Program")
 
 KINDS = {
     (resource.api_version, resource.kind): resource
-    for resource in vars(kardinal.api).values()
+    for resource in (*vars(kardinal.api).values(), *vars(kardinal.objects).values())
     if isinstance(resource, ResourceType)
 }
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hack.kube.assets import locate
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject
 from tests.local.contract.conftest import Cluster
 from tests.local.contract.wire import DEFINITIONS, Api
 

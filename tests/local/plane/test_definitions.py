@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kardinal.kube import JsonObject
+from kardinal.objects import JsonObject
 from tests.local.plane.wire import DEFINITIONS, WIDGETS, Http, until, widget, widget_definition
 
 PATH = f"{DEFINITIONS}/widgets.example.com"

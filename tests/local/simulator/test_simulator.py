@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from kardinal.api import DEPLOYMENT, NAMESPACE
-from kardinal.kube import JsonObject
+from kardinal.objects import DEPLOYMENT, NAMESPACE, JsonObject
 from kardinal_local.simulator import find_renderer
 from tests.support.names import DEV, PROD, STAGING
 from tests.support.objects import pipeline

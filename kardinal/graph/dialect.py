@@ -1,0 +1,199 @@
+"""The dialect of `spec.nodes`: which words a node may use and what they mean (graph.md 1.1).
+
+The dialect is still moving, so every decision about it stands in this module and the rest of the engine sees only
+`Declaration`. A word that belongs to the dialect but not to this version is refused by name: a modifier that is
+silently ignored would be a gate that silently opens. A word that belongs to nobody is most likely a typo, and gets a
+suggestion.
+
+Body keywords are explicit: a node is what it says it is. One bridge is built, for documents that write a bare identity
+under `template` (`apiVersion`, `kind`, `metadata.name` and nothing else) where they mean a reference: see
+`Declaration.ambiguous`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kardinal.graph.errors import Problem
+from kardinal.objects import JsonObject, NodeKind
+from kardinal.objects.suggestions import nearest
+
+__all__ = ["DIALECT_VERSION", "Declaration", "parse_nodes"]
+
+DIALECT_VERSION = "v1alpha1"
+
+NODE_LIMIT = 1000
+SIZE_LIMIT = 512 * 1024
+
+_BODIES: dict[str, NodeKind] = {"template": "template", "ref": "ref", "reference": "ref", "watch": "watch"}
+_CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
+_UNAVAILABLE = frozenset(
+    ["patch", "def", "forEach", "finalizes", "lifecycle", "dependsOn", "recheckAfter", "timeout", "onTimeout", "metric"]
+)
+_KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS])
+
+_IDENTIFIER = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,62}")
+_API_VERSION = re.compile(r"([a-z0-9.-]+/)?v\d+((alpha|beta)\d+)?")
+_RESERVED = frozenset(
+    [
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"),
+        *("let", "loop", "package", "return", "var", "void", "while", "self", "namespace", "each", "item"),
+    ]
+)
+_INTERNAL = "internal.kro.run"
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One node as its author wrote it. Paths in messages are relative to `path`, such as `spec.nodes[2]`."""
+
+    id: str
+    path: str
+    kind: NodeKind
+    keyword: str
+    body: JsonObject
+    ready_when: tuple[str, ...] = ()
+    propagate_when: tuple[str, ...] = ()
+    include_when: tuple[str, ...] = ()
+
+    @property
+    def ambiguous(self) -> bool:
+        """A template that is nothing but an identity: a reference where the object exists, else an order to make it."""
+        return (
+            self.kind == "template"
+            and set(self.body) == {"apiVersion", "kind", "metadata"}
+            and set(self.body["metadata"]) <= {"name", "namespace"}
+        )
+
+
+def parse_nodes(spec: Mapping[str, Any]) -> tuple[list[Declaration], list[Problem]]:
+    """The nodes that are declared well, and everything that is not."""
+    nodes = spec.get("nodes", [])
+    if "resources" in spec:
+        return [], [Problem("DeclarationError", "spec.resources", "the nodes of a Graph stand in spec.nodes")]
+    if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in nodes):
+        return [], [Problem("DeclarationError", "spec.nodes", "must be a list of nodes")]
+    if len(nodes) > NODE_LIMIT:
+        return [], [Problem("DeclarationError", "spec.nodes", f"more than {NODE_LIMIT} nodes")]
+    if len(orjson.dumps(nodes)) > SIZE_LIMIT:
+        return [], [Problem("DeclarationError", "spec.nodes", f"larger than {SIZE_LIMIT // 1024} KiB")]
+    declarations, problems = [], []
+    taken: dict[str, str] = {}
+    for index, node in enumerate(nodes):
+        path = f"spec.nodes[{index}]"
+        found = [*_identifier_problems(node, path, taken), *_node_problems(node, path)]
+        problems += found
+        if isinstance(identifier := node.get("id"), str):
+            taken.setdefault(identifier.lower(), path)
+            if not found:
+                declarations.append(_declaration(node, identifier, path))
+    return declarations, problems
+
+
+def _declaration(node: JsonObject, identifier: str, path: str) -> Declaration:
+    keyword = next(word for word in _BODIES if word in node)
+    return Declaration(
+        id=identifier,
+        path=path,
+        kind=_BODIES[keyword],
+        keyword=keyword,
+        body=node[keyword],
+        ready_when=tuple(node.get("readyWhen", ())),
+        propagate_when=tuple(node.get("propagateWhen", ())),
+        include_when=tuple(node.get("includeWhen", ())),
+    )
+
+
+def _identifier_problems(node: JsonObject, path: str, taken: Mapping[str, str]) -> Iterator[Problem]:
+    identifier = node.get("id")
+    if not isinstance(identifier, str) or not identifier:
+        yield Problem("DeclarationError", f"{path}.id", "a node needs an id")
+    elif not _IDENTIFIER.fullmatch(identifier):
+        message = f"{identifier[:80]!r} is no id: at most 63 letters and digits, the first a letter"
+        yield Problem("DeclarationError", f"{path}.id", message)
+    elif identifier.lower() in _RESERVED:
+        yield Problem("DeclarationError", f"{path}.id", f"{identifier!r} is a reserved word", identifier)
+    elif identifier.lower() in taken:
+        message = f"{identifier!r} is already the id of {taken[identifier.lower()]} (case does not count)"
+        yield Problem("DeclarationError", f"{path}.id", message, identifier)
+
+
+def _node_problems(node: JsonObject, path: str) -> Iterator[Problem]:
+    identifier = node.get("id") if isinstance(node.get("id"), str) else None
+
+    def problem(field: str, message: str) -> Problem:
+        return Problem("DeclarationError", f"{path}{field}", message, identifier)
+
+    for word in node:
+        if word in _UNAVAILABLE:
+            yield problem(f".{word}", "not available in this version")
+        elif word not in _KNOWN and not word.startswith("x-"):
+            near = nearest(word, [*_KNOWN, *_UNAVAILABLE])
+            yield problem(f".{word}", f"unknown word{f' (did you mean {near}?)' if near else ''}")
+    bodies = [word for word in _BODIES if word in node]
+    if len(bodies) > 1:
+        yield problem("", f"has {' and '.join(bodies)}, but a node is exactly one of template, ref and watch")
+    elif not bodies and not any(word in node for word in ("patch", "def")):
+        yield problem("", "needs one of template, ref and watch")
+    for word in _CONDITIONS:
+        conditions = node.get(word, [])
+        if not isinstance(conditions, list) or not all(isinstance(condition, str) for condition in conditions):
+            yield problem(f".{word}", "must be a list of expressions")
+    for word in bodies:
+        yield from (problem(f".{word}{field}", message) for field, message in _body_problems(_BODIES[word], node[word]))
+
+
+def _body_problems(kind: NodeKind, body: object) -> Iterator[tuple[str, str]]:
+    if isinstance(body, str):
+        yield "", "an expression for the whole body is not available in this version"
+        return
+    if not isinstance(body, dict):
+        yield "", "must be an object"
+        return
+    api_version, object_kind = body.get("apiVersion"), body.get("kind")
+    if not isinstance(api_version, str) or not _API_VERSION.fullmatch(api_version):
+        yield ".apiVersion", "needs a literal version such as v1 or kardinal.io/v1alpha1"
+    if not isinstance(object_kind, str) or not object_kind.isalnum():
+        yield ".kind", "needs a literal kind"
+    metadata = body.get("metadata", {})
+    if not isinstance(metadata, dict):
+        yield ".metadata", "must be an object"
+        return
+    match kind:
+        case "template":
+            yield from _template_problems(body, metadata)
+        case "ref":
+            if set(body) - {"apiVersion", "kind", "metadata"} or set(metadata) - {"name", "namespace"}:
+                yield "", "a ref is apiVersion, kind, metadata.name and metadata.namespace, nothing else"
+            if not isinstance(metadata.get("name"), str) or not metadata["name"]:
+                yield ".metadata.name", "a ref needs a name"
+        case "watch":
+            yield from _watch_problems(body, metadata)
+
+
+def _template_problems(body: JsonObject, metadata: JsonObject) -> Iterator[tuple[str, str]]:
+    if not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        yield ".metadata.name", "a template needs a name"
+    if "status" in body:
+        yield ".status", "a template that writes status is not available in this version"
+    for field in ("labels", "annotations"):
+        keys = metadata.get(field, {})
+        if not isinstance(keys, dict):
+            yield f".metadata.{field}", "must be an object"
+        elif any(key.partition("/")[0].endswith(_INTERNAL) for key in keys):
+            yield f".metadata.{field}", f"keys under {_INTERNAL} belong to the engine"
+
+
+def _watch_problems(body: JsonObject, metadata: JsonObject) -> Iterator[tuple[str, str]]:
+    if "name" in metadata:
+        yield ".metadata.name", "a watch has no name: use ref for one object"
+    if set(body) - {"apiVersion", "kind", "metadata", "selector"} or set(metadata) - {"name", "namespace", "selector"}:
+        yield "", "a watch is apiVersion, kind, selector and metadata.namespace, nothing else"
+    selectors = [part["selector"] for part in (body, metadata) if "selector" in part]
+    if len(selectors) != 1 or not isinstance(selectors[0], dict):
+        yield ".selector", "a watch needs one selector; {} selects everything"

@@ -1,0 +1,60 @@
+"""GraphRevisions: every state of a Graph that ever compiled, word for word (graph.md 1.3, 2.13).
+
+The newest one is what the engine falls back to while the Graph itself does not compile: a typo must not stop the repair
+of what was right before. The others are kept for looking back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kardinal.graph.dialect import DIALECT_VERSION
+from kardinal.objects import GRAPH_REVISION, JsonObject
+from kardinal.objects.naming import bounded
+
+__all__ = ["KEPT_REVISIONS", "OWNER_INDEX", "new_revision", "newest_first", "owner_uids", "revision_name"]
+
+KEPT_REVISIONS = 5
+"""Besides the newest."""
+
+OWNER_INDEX = "graph-uid"
+
+_GRAPH_NAME = "internal.kro.run/graph-name"
+_GRAPH_GENERATION = "internal.kro.run/graph-generation"
+_HASH = "internal.kro.run/hash"
+
+
+def revision_name(graph: str, generation: int) -> str:
+    return f"{graph}-g{generation:05d}"
+
+
+def owner_uids(revision: JsonObject) -> Iterable[str]:
+    """The Graph a revision is of, by uid: a Graph made again under its name has none yet."""
+    return (owner["uid"] for owner in revision["metadata"].get("ownerReferences", ()))
+
+
+def newest_first(revisions: Sequence[JsonObject]) -> list[JsonObject]:
+    return sorted(revisions, key=lambda revision: int(revision["spec"]["generation"]), reverse=True)
+
+
+def new_revision(graph: JsonObject, *, content: str) -> JsonObject:
+    """The revision of a Graph that compiled to `content`, a hash."""
+    metadata = graph["metadata"]
+    name, generation = metadata["name"], metadata["generation"]
+    owner = {**{field: graph[field] for field in ("apiVersion", "kind")}, "name": name, "uid": metadata["uid"]}
+    return {
+        "apiVersion": GRAPH_REVISION.api_version,
+        "kind": GRAPH_REVISION.kind,
+        "metadata": {
+            "name": revision_name(name, generation),
+            "namespace": metadata["namespace"],
+            "labels": {_GRAPH_NAME: bounded(name), _GRAPH_GENERATION: str(generation), _HASH: content},
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {
+            "nodes": graph["spec"].get("nodes", []),
+            "generation": generation,
+            "hash": content,
+            "dialectVersion": DIALECT_VERSION,
+        },
+    }

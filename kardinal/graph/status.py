@@ -1,0 +1,137 @@
+"""The status of a Graph: what its author reads when something does not progress.
+
+It is a function of the results of a walk and of the status before, and changes only with a reason: no values of
+objects, no counters, no times but those of transitions. A gate is named only while it holds something back, so that one
+whose freshness runs out behind a finished promotion costs no write. The shape is that of `kardinal.api.graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kardinal.graph.errors import GraphError
+from kardinal.graph.walk_types import NodeResult, Prune
+from kardinal.objects import JsonObject, NodeState
+from kardinal.objects.conditions import Truth, format_time, set_condition
+from kardinal.objects.text import cut
+
+__all__ = ["graph_status", "terminating_status"]
+
+_TEXT_LIMIT = 256
+"""Characters of a message, an expression or a dependency in the status of a node."""
+_WAIT_LIMIT = 20
+"""Dependencies that are named."""
+
+_SEVERITY: tuple[NodeState, ...] = ("SystemError", "Error", "Conflict", "Blocked", "Pending", "NotReady")
+_FAILING: frozenset[NodeState] = frozenset(["SystemError", "Error", "Conflict"])
+
+
+def graph_status(
+    graph: JsonObject,
+    results: Sequence[NodeResult],
+    *,
+    error: GraphError | None,
+    revision: str | None,
+    now: datetime,
+) -> JsonObject:
+    """Return the status after a walk. With `error` the results are those of the last revision that compiled, if any."""
+    before: Mapping[str, Any] = graph.get("status") or {}
+    generation: int = graph["metadata"].get("generation", 0)
+    accepted: Truth = "False" if error else "True"
+    reason, message = (error.reason, error.message) if error else ("Compiled", "")
+    conditions: list[JsonObject] = before.get("conditions") or []
+    for type_ in ("Accepted", "Compiled"):
+        conditions = set_condition(
+            conditions, type_, accepted, reason=reason, message=message, now=now, observed_generation=generation
+        )
+    ready: Truth
+    ready, reason, message = ("False", "NotCompiled", message) if error else _rolled_up(results)
+    conditions = set_condition(
+        conditions, "Ready", ready, reason=reason, message=message, now=now, observed_generation=generation
+    )
+    holding = {other for result in results if result.reason == "Gated" for other in result.node.hard}
+    previous = {node["id"]: node for node in before.get("nodes") or ()}
+    status = {
+        "observedGeneration": generation,
+        "conditions": conditions,
+        "revision": revision,
+        "nodes": [_node(result, previous.get(result.node.id), holding, now) for result in results],
+        "topologicalOrder": [result.node.id for result in results],
+    }
+    return _present(status)
+
+
+def terminating_status(graph: JsonObject, left: Iterable[Prune], *, now: datetime) -> JsonObject:
+    """Return the status while the objects of a deleted Graph are removed; it names those that are waited for."""
+    names = ", ".join(sorted(str(prune.key) for prune in left))
+    before: JsonObject = graph.get("status") or {}
+    conditions = set_condition(
+        before.get("conditions") or [],
+        "Ready",
+        "Unknown",
+        reason="Terminating",
+        message=f"waiting for {names} to be deleted",
+        now=now,
+        observed_generation=graph["metadata"].get("generation", 0),
+    )
+    return {**before, "conditions": conditions}
+
+
+def _rolled_up(results: Sequence[NodeResult]) -> tuple[Truth, str, str]:
+    for state in _SEVERITY:
+        worst = next((result for result in results if result.state == state), None)
+        if worst is not None:
+            message = _message(worst)
+            return (
+                "False" if state in _FAILING else "Unknown",
+                state,
+                f"{worst.node.id}: {message}" if message else worst.node.id,
+            )
+    return "True", "Ready", "" if results else "0 nodes"
+
+
+def _message(result: NodeResult) -> str | None:
+    if result.message:
+        return result.message
+    if result.waiting_for:
+        return f"{result.reason}: {', '.join(result.waiting_for)}"
+    return result.reason
+
+
+def _node(result: NodeResult, before: Mapping[str, Any] | None, holding: set[str], now: datetime) -> JsonObject:
+    unchanged = before is not None and before.get("state") == result.state
+    node = result.node.id
+    gate = {"open": False, "expr": cut(result.gate.expression, _TEXT_LIMIT)} if result.gate else None
+    return _present(
+        {
+            "id": node,
+            "kind": result.kind,
+            "state": result.state,
+            "ready": result.state == "Ready",
+            "reason": result.reason,
+            "message": cut(result.message, _TEXT_LIMIT) if result.message else None,
+            "waitingFor": [cut(item, _TEXT_LIMIT) for item in result.waiting_for[:_WAIT_LIMIT]],
+            "gate": gate if node in holding else None,
+            "object": _object(result.object) if result.object else None,
+            "lastTransitionTime": before.get("lastTransitionTime") if unchanged and before else format_time(now),
+        }
+    )
+
+
+def _object(obj: JsonObject) -> JsonObject:
+    metadata = obj["metadata"]
+    return _present(
+        {
+            "apiVersion": obj["apiVersion"],
+            "kind": obj["kind"],
+            "namespace": metadata.get("namespace"),
+            "name": metadata["name"],
+            "uid": metadata.get("uid"),
+        }
+    )
+
+
+def _present(fields: Mapping[str, Any]) -> JsonObject:
+    return {name: value for name, value in fields.items() if value is not None}

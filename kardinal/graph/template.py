@@ -1,0 +1,171 @@
+"""A tree with expressions in it, compiled once and rendered against a scope (graph.md 2.1).
+
+A string that is one expression takes the type of its value: 3 stays a number, a map is copied whole. Any other string
+is text, and only values with an obvious text may stand in it; a list or null there is a mistake that would otherwise
+end up as garbage in a name. What was rendered is never scanned again, so `${` arriving as data stays data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kardinal import cel
+from kardinal.graph.errors import Problem
+from kardinal.graph.scanner import Expression, Unscannable, scan
+
+__all__ = ["Template", "Unrenderable", "compile_template"]
+
+TEXT_LIMIT = 64 * 1024
+"""Characters of one interpolated string."""
+
+
+class Unrenderable(Exception):
+    """There is no value yet (`missing` names what is waited for), or never (`message` says why)."""
+
+    def __init__(self, *, missing: str | None = None, message: str = "") -> None:
+        super().__init__(missing or message)
+        self.missing = missing
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Standalone:
+    path: str
+    program: cel.Program
+
+
+@dataclass(frozen=True, slots=True)
+class _Interpolation:
+    path: str
+    segments: tuple[str | cel.Program, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    items: tuple[tuple[str, _Part], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    items: tuple[_Part, ...]
+
+
+_Part = _Constant | _Standalone | _Interpolation | _Map | _List
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """`programs` pairs every expression with the path of the field it stands in."""
+
+    programs: tuple[tuple[str, cel.Program], ...]
+    _root: _Part
+
+    def render(self, scope: Mapping[str, object], *, now: datetime) -> object:
+        """The tree with every expression replaced by its value; raises Unrenderable."""
+        return _render(self._root, scope, now)
+
+
+def compile_template(tree: object, *, path: str, node: str) -> tuple[Template, list[Problem]]:
+    """The template of `tree`, which with problems must not be rendered."""
+    compiler = _Compiler(node)
+    root = compiler.part(tree, path)
+    return Template(tuple(compiler.programs), root), compiler.problems
+
+
+class _Compiler:
+    def __init__(self, node: str) -> None:
+        self._node = node
+        self.programs: list[tuple[str, cel.Program]] = []
+        self.problems: list[Problem] = []
+
+    def part(self, value: object, path: str) -> _Part:
+        match value:
+            case str():
+                return self._text(value, path) if "${" in value else _Constant(value)
+            case dict():
+                for key in value:
+                    if "${" in key:
+                        message = "an expression cannot stand in a key"
+                        self.problems.append(Problem("DeclarationError", f"{path}.{key}", message, self._node))
+                items = tuple((key, self.part(item, f"{path}.{key}")) for key, item in value.items())
+                return _Constant(value) if all(_unchanged(part) for _, part in items) else _Map(items)
+            case list():
+                parts = tuple(self.part(item, f"{path}[{index}]") for index, item in enumerate(value))
+                return _Constant(value) if all(map(_unchanged, parts)) else _List(parts)
+            case _:
+                return _Constant(value)
+
+    def _text(self, text: str, path: str) -> _Part:
+        segments: list[str | cel.Program] = []
+        try:
+            for segment in scan(text):
+                if isinstance(segment, Expression):
+                    program = cel.compile(segment.source)
+                    self.programs.append((path, program))
+                    segments.append(program)
+                else:
+                    segments.append(segment)
+        except (Unscannable, cel.CompileError) as error:
+            self.problems.append(Problem("ExpressionError", path, str(error), self._node))
+        if len(segments) == 1 and isinstance(segments[0], cel.Program):
+            return _Standalone(path, segments[0])
+        return _Interpolation(path, tuple(segments))
+
+
+def _unchanged(part: _Part) -> bool:
+    """Whether rendering the part yields what it was made from, so that its parent may be shared as it is."""
+    return isinstance(part, _Constant)
+
+
+def _render(part: _Part, scope: Mapping[str, object], now: datetime) -> object:
+    match part:
+        case _Constant(value=value):
+            return value
+        case _Standalone(path=path, program=program):
+            return _value(program, path, scope, now)
+        case _Interpolation(path=path, segments=segments):
+            return _interpolate(segments, path, scope, now)
+        case _Map(items=entries):
+            rendered = ((key, _render(item, scope, now)) for key, item in entries)
+            return {key: value for key, value in rendered if value is not cel.OMIT}
+        case _List(items=items):
+            return [value for item in items if (value := _render(item, scope, now)) is not cel.OMIT]
+
+
+def _value(program: cel.Program, path: str, scope: Mapping[str, object], now: datetime) -> object:
+    match program.evaluate(scope, now=now):
+        case cel.Value(json=value):
+            return value
+        case cel.Missing(path=missing):
+            raise Unrenderable(missing=missing)
+        case cel.Failed(message=message):
+            raise Unrenderable(message=f"{path}: {message}")
+
+
+def _interpolate(segments: tuple[str | cel.Program, ...], path: str, scope: Mapping[str, object], now: datetime) -> str:
+    text = "".join(
+        segment if isinstance(segment, str) else _text_of(_value(segment, path, scope, now), path)
+        for segment in segments
+    )
+    if len(text) > TEXT_LIMIT:
+        raise Unrenderable(message=f"{path}: the text is longer than {TEXT_LIMIT // 1024} KiB")
+    return text
+
+
+def _text_of(value: object, path: str) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case str() | int() | float():
+            return str(value)
+        case _:
+            raise Unrenderable(message=f"{path}: a list, a map or null cannot stand in the middle of a text")

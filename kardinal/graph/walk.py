@@ -1,0 +1,250 @@
+"""One pass over a Graph: from what is, to what each node's state is and what has to be done (graph.md 2.4-2.8, 2.10).
+
+A pure function of the compiled graph, the objects as observed and the time. Nothing is remembered between passes, so a
+restart, a lost event or a doubled one cannot lead anywhere else than a fresh look would:
+
+- a pass over a world that has not changed wants nothing done;
+- a node's data is its live object, never what was rendered: what comes after a node sees what the server made of it;
+- a closed gate holds everything after it exactly where it is: nothing there is created, changed or deleted, but its
+  state is still observed, so that what was under way can finish;
+- absence is certain or nothing is deleted.
+
+An object that is to be applied is not there yet: the caller applies it, adds the answer to what is observed, and walks
+again until a pass wants nothing applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import cast
+
+from kardinal.graph.compile import CompiledGraph, CompiledNode
+from kardinal.graph.conditions import first_unmet, next_flip
+from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_object, identify, literal_key
+from kardinal.graph.drift import applied_part, covers
+from kardinal.graph.identity import (
+    ADOPTED,
+    GRAPH_LABEL,
+    TEMPLATE_HASH,
+    ObjectKey,
+    content_hash,
+    graph_hash,
+    node_of,
+)
+from kardinal.graph.prune import next_wave
+from kardinal.graph.selection import Selection, SelectorError, parse_selector
+from kardinal.graph.template import Unrenderable
+from kardinal.graph.walk_types import Apply, NodeResult, Situation, Walk
+from kardinal.objects import JsonObject, NodeKind, NodeState
+
+__all__ = ["walk"]
+
+_FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "SystemError"])
+_WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
+
+
+def walk(graph: CompiledGraph, situation: Situation) -> Walk:
+    """One pass over every node, dependencies first."""
+    walker = _Walker(situation)
+    for node in graph.nodes:
+        walker.visit(node)
+    return Walk(
+        tuple(walker.outcomes.values()),
+        tuple(walker.applies),
+        next_wave(
+            graph,
+            situation.identity,
+            walker.owned,
+            excluded={outcome.node.id for outcome in walker.outcomes.values() if outcome.state == "Excluded"},
+            made=walker.made,
+            wanted=walker.claimed,
+        ),
+        min(walker.moments, default=None),
+        frozenset(walker.reads),
+        frozenset(walker.selections),
+    )
+
+
+class _Walker:
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._identity = situation.identity
+        self._observed = situation.observed
+        self._now = situation.now
+        self._hash = graph_hash(self._identity.namespace, self._identity.name)
+        self._scope: dict[str, object] = {}
+        self.owned = situation.observed.owned()
+        self._own = {node: obj for _, obj in self.owned if (node := node_of(obj, self._identity)) is not None}
+        self.outcomes: dict[str, NodeResult] = {}
+        self.claimed: dict[ObjectKey, str] = {}
+        self.made: set[str] = set()
+        self.applies: list[Apply] = []
+        self.moments: list[datetime] = []
+        self.reads: set[ObjectKey] = set()
+        self.selections: set[Selection] = set()
+
+    def visit(self, node: CompiledNode) -> None:
+        outcome = self._kept_back(node) or self._resolved(node)
+        self.outcomes[node.id] = outcome
+        literal = literal_key(node, self._identity, self._situation.kinds)
+        if literal is not None and outcome.state != "Excluded":
+            self.claimed.setdefault(literal, node.id)
+        conditions = (*node.include_when, *node.inflow, *node.outflow, *node.ready_when)
+        flips = [next_flip(conditions, self._scope, now=self._now)]
+        flips += [program.next_flip(self._scope, now=self._now) for _, program in node.body.programs]
+        self.moments += [flip for flip in flips if flip is not None]
+
+    def _kept_back(self, node: CompiledNode) -> NodeResult | None:
+        """What comes before the node decides first: excluded, then failed, then missing, then a closed gate."""
+        before = [self.outcomes[other] for other in node.hard]
+        if any(other.state == "Excluded" for other in before):
+            return NodeResult(node, node.declaration.kind, "Excluded", "DependencyExcluded")
+        if failed := _ids(before, _FAILED):
+            return NodeResult(node, node.declaration.kind, "Blocked", "DependencyFailed", waiting_for=failed)
+        if pending := _ids(before, _WITHOUT_DATA):
+            return _pending(node, "WaitingForNode", waiting_for=pending)
+        gates = [other.gate.expression for other in before if other.gate is not None]
+        if unmet := first_unmet(node.inflow, self._scope, now=self._now):
+            gates.append(unmet.expression)
+        if gates:
+            return self._frozen(node, "Gated", tuple(gates))
+        if settling := tuple(other.node.id for other in before if other.settling):
+            return self._frozen(node, "WaitingForNode", settling)
+        return None
+
+    def _frozen(self, node: CompiledNode, reason: str, waiting_for: tuple[str, ...]) -> NodeResult:
+        """The node stays as it is; where its object exists, it is observed all the same."""
+        own = self._own_object(node)
+        if own is None or _terminating(own):
+            return _pending(node, reason, waiting_for=waiting_for)
+        return self._observe(node, "template", own)
+
+    def _own_object(self, node: CompiledNode) -> JsonObject | None:
+        key = literal_key(node, self._identity, self._situation.kinds)
+        if key is None:
+            return self._own.get(node.id.lower())
+        live = self._observed.get(key)
+        return live if live is not None and self._is_ours(live) else None
+
+    def _resolved(self, node: CompiledNode) -> NodeResult:
+        """The node may act: whether it exists at all, then what it makes or reads."""
+        kind = node.declaration.kind
+        if unmet := first_unmet(node.include_when, self._scope, now=self._now):
+            if unmet.missing:
+                return _pending(node, "WaitingForData", waiting_for=(unmet.missing,))
+            if unmet.failure:
+                return NodeResult(node, kind, "Error", "ExpressionError", f"includeWhen: {unmet}")
+            return NodeResult(node, kind, "Excluded", "IncludeWhen", f"{unmet.expression} is false")
+        try:
+            body = cast("JsonObject", node.body.render(self._scope, now=self._now))
+            if kind == "watch":
+                return self._watch(node, body)
+            key = identify(body, self._identity, self._situation.kinds)
+            return self._template(node, body, key) if kind == "template" else self._reference(node, key)
+        except Unrenderable as error:
+            if error.missing is not None:
+                return _pending(node, "WaitingForData", waiting_for=(error.missing,))
+            return NodeResult(node, kind, "Error", "ExpressionError", error.message)
+        except UnservedKind as error:
+            return _pending(node, "KindNotInstalled", message=str(error))
+        except (Unidentified, SelectorError) as error:
+            return NodeResult(node, kind, "Error", "InvalidObject", str(error))
+
+    def _reference(self, node: CompiledNode, key: ObjectKey, *, reason: str | None = None) -> NodeResult:
+        self.reads.add(key)
+        live = self._observed.get(key)
+        if live is None:
+            return replace(_pending(node, "TargetMissing", message=f"{key} does not exist"), kind="ref")
+        return self._observe(node, "ref", live, reason=reason)
+
+    def _watch(self, node: CompiledNode, body: JsonObject) -> NodeResult:
+        metadata = body.get("metadata", {})
+        # The identity of a collection: its name is there only so that one function settles kind and namespace.
+        key = identify({**body, "metadata": {"name": node.id}}, self._identity, self._situation.kinds)
+        requirements = parse_selector(body.get("selector", metadata.get("selector", {})))
+        selection = Selection(key.resource, metadata.get("namespace"), requirements)
+        self.selections.add(selection)
+        items = self._observed.select(selection)
+        outcome = self._observe(node, "watch", items)
+        if node.ready_when and not items and outcome.state == "Ready":
+            return replace(outcome, state="NotReady", reason="NoMatches", message="no object is selected")
+        return outcome
+
+    def _template(self, node: CompiledNode, body: JsonObject, key: ObjectKey) -> NodeResult:
+        live = self._observed.get(key)
+        self.reads.add(key)
+        if node.declaration.ambiguous and self._is_reference(node, key, live):
+            return self._reference(node, key, reason="AmbiguousTemplate")
+        other = self.claimed.setdefault(key, node.id)
+        if other != node.id:
+            return NodeResult(node, "template", "Error", "DuplicateKey", f"{key} is already the object of node {other}")
+        if live is not None and _terminating(live):
+            return _pending(node, "Terminating", message=f"{key} is being deleted")
+        if live is not None and self._is_foreign(live):
+            return NodeResult(
+                node, "template", "Conflict", "ForeignGraph", f"{key} belongs to another Graph", object=live
+            )
+        desired = desired_object(node, body, key, self._identity)
+        applied = live is not None and _annotation(live, TEMPLATE_HASH) == desired.hash
+        if live is not None and applied and not self._drifted(live, desired):
+            self.made.add(node.id)
+            return self._observe(node, "template", live)
+        failure = self._situation.failures.get(node.id)
+        if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
+            self.moments += [failure.retry_at] if failure.retry_at else []
+            return NodeResult(node, "template", failure.state, failure.reason, failure.message, object=live)
+        adopted = live is not None and (not self._is_ours(live) or _annotation(live, ADOPTED) is not None)
+        self.applies.append(Apply(node, desired, adopted=adopted, force=applied))
+        if live is None:
+            return replace(_pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
+        return replace(self._observe(node, "template", live), settling=True)
+
+    def _is_reference(self, node: CompiledNode, key: ObjectKey, live: JsonObject | None) -> bool:
+        owner = (key.resource.api_version, key.resource.kind, key.name)
+        exists = live is not None and not self._is_ours(live)
+        return exists or node.id in self._situation.references or owner in self._identity.owners
+
+    def _drifted(self, live: JsonObject, desired: Desired) -> bool:
+        if covers(live, desired.object):
+            return False
+        return self._situation.settled.get(desired.key) != content_hash(applied_part(live, desired.object))
+
+    def _is_ours(self, live: JsonObject) -> bool:
+        return _label(live, GRAPH_LABEL) == self._hash or _annotation(live, TEMPLATE_HASH) is not None
+
+    def _is_foreign(self, live: JsonObject) -> bool:
+        label = _label(live, GRAPH_LABEL)
+        return label is not None and label != self._hash
+
+    def _observe(
+        self, node: CompiledNode, kind: NodeKind, value: JsonObject | list[JsonObject], *, reason: str | None = None
+    ) -> NodeResult:
+        """The node has data: it is in scope from here on, and its own conditions are asked about it."""
+        self._scope[node.id] = value
+        outcome = NodeResult(node, kind, "Ready", reason, object=value if isinstance(value, dict) else None)
+        if unmet := first_unmet(node.ready_when, self._scope, now=self._now):
+            outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
+        return replace(outcome, gate=first_unmet(node.outflow, self._scope, now=self._now))
+
+
+def _pending(
+    node: CompiledNode, reason: str, *, message: str | None = None, waiting_for: tuple[str, ...] = ()
+) -> NodeResult:
+    return NodeResult(node, node.declaration.kind, "Pending", reason, message, waiting_for=waiting_for)
+
+
+def _ids(outcomes: list[NodeResult], states: frozenset[NodeState]) -> tuple[str, ...]:
+    return tuple(outcome.node.id for outcome in outcomes if outcome.state in states)
+
+
+def _terminating(obj: JsonObject) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def _label(obj: JsonObject, key: str) -> str | None:
+    return (obj["metadata"].get("labels") or {}).get(key)
+
+
+def _annotation(obj: JsonObject, key: str) -> str | None:
+    return (obj["metadata"].get("annotations") or {}).get(key)

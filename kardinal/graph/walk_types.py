@@ -1,0 +1,115 @@
+"""What a walk finds out about a node, and what it wants done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from kardinal.graph.compile import CompiledNode
+from kardinal.graph.conditions import Unmet
+from kardinal.graph.desired import Desired
+from kardinal.graph.identity import GraphIdentity, Kinds, ObjectKey
+from kardinal.graph.selection import Selection
+from kardinal.objects import JsonObject, NodeKind, NodeState
+
+__all__ = ["Apply", "Failure", "NodeResult", "Observed", "Prune", "Situation", "Walk"]
+
+
+class Observed(Protocol):
+    """The objects as they are now. They are shared: nobody changes them."""
+
+    def get(self, key: ObjectKey) -> JsonObject | None: ...
+
+    def select(self, selection: Selection) -> list[JsonObject]:
+        """In order of namespace and name."""
+        ...
+
+    def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
+        """Everything that carries the label of the Graph."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An apply that the server refused. The same object is not sent again before `retry_at`; without it, never."""
+
+    hash: str
+    state: Literal["Error", "Conflict", "SystemError"]
+    reason: str
+    message: str
+    retry_at: datetime | None = None
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a walk depends on besides the compiled graph.
+
+    `failures` are the applies that were refused, by node; `settled` what earlier applies left behind where the server
+    did not take them literally; `references` the ambiguous templates that were found to be references before.
+    """
+
+    identity: GraphIdentity
+    observed: Observed
+    kinds: Kinds
+    now: datetime
+    failures: Mapping[str, Failure]
+    settled: Mapping[ObjectKey, str]
+    references: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """The state of one node; `gate` is the condition by which it holds what comes after it, while it does not hold."""
+
+    node: CompiledNode
+    kind: NodeKind
+    state: NodeState
+    reason: str | None = None
+    message: str | None = None
+    waiting_for: tuple[str, ...] = ()
+    object: JsonObject | None = None
+    gate: Unmet | None = None
+    settling: bool = False
+    """Its object is about to be applied: what comes after it waits for the next pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """One object to apply. `force` takes back fields that were ours when they were changed by hand."""
+
+    node: CompiledNode
+    desired: Desired
+    adopted: bool
+    force: bool
+
+    @property
+    def object(self) -> JsonObject:
+        return self.desired.marked(self.node.layer, adopted=self.adopted)
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """One object to remove; `release` gives up our fields instead, because the object was there before us."""
+
+    key: ObjectKey
+    object: JsonObject
+    release: bool
+
+    @property
+    def under_way(self) -> bool:
+        return "deletionTimestamp" in self.object["metadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The result of one pass: states, what to do, when to look again, and whose changes matter."""
+
+    outcomes: tuple[NodeResult, ...]
+    applies: tuple[Apply, ...]
+    prunes: tuple[Prune, ...]
+    wake: datetime | None
+    reads: frozenset[ObjectKey]
+    selections: frozenset[Selection]

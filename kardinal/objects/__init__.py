@@ -1,0 +1,41 @@
+"""The vocabulary of Kubernetes objects that every room shares: plain JSON, kinds, references, conditions.
+
+Imports nothing of ours and no pydantic, so that a room which only moves objects around stays small.
+"""
+
+from kardinal.objects.kinds import (
+    CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
+    DEPLOYMENT,
+    EVENT,
+    GRAPH,
+    GRAPH_REVISION,
+    LEASE,
+    NAMESPACE,
+    SECRET,
+    SERVICE_ACCOUNT,
+    NodeKind,
+    NodeState,
+)
+from kardinal.objects.references import Key, key_of, labels_of
+from kardinal.objects.resource_type import JsonObject, ResourceType
+
+__all__ = [
+    "CONFIG_MAP",
+    "CUSTOM_RESOURCE_DEFINITION",
+    "DEPLOYMENT",
+    "EVENT",
+    "GRAPH",
+    "GRAPH_REVISION",
+    "LEASE",
+    "NAMESPACE",
+    "SECRET",
+    "SERVICE_ACCOUNT",
+    "JsonObject",
+    "Key",
+    "NodeKind",
+    "NodeState",
+    "ResourceType",
+    "key_of",
+    "labels_of",
+]

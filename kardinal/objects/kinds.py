@@ -1,0 +1,44 @@
+"""The built-in kinds that kardinal reads or writes, and the kinds of the Graph engine.
+
+The Graph kinds stand here and not beside their models because the engine must import no model.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kardinal.objects.resource_type import ResourceType
+
+__all__ = [
+    "CONFIG_MAP",
+    "CUSTOM_RESOURCE_DEFINITION",
+    "DEPLOYMENT",
+    "EVENT",
+    "GRAPH",
+    "GRAPH_REVISION",
+    "LEASE",
+    "NAMESPACE",
+    "SECRET",
+    "SERVICE_ACCOUNT",
+    "NodeKind",
+    "NodeState",
+]
+
+NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+SECRET = ResourceType("", "v1", "Secret", "secrets")
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps")
+SERVICE_ACCOUNT = ResourceType("", "v1", "ServiceAccount", "serviceaccounts")
+EVENT = ResourceType("events.k8s.io", "v1", "Event", "events")
+LEASE = ResourceType("coordination.k8s.io", "v1", "Lease", "leases")
+DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments")
+CUSTOM_RESOURCE_DEFINITION = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+
+GRAPH = ResourceType("experimental.kro.run", "v1alpha1", "Graph", "graphs")
+GRAPH_REVISION = ResourceType("experimental.kro.run", "v1alpha1", "GraphRevision", "graphrevisions")
+
+NodeKind = Literal["template", "ref", "watch"]
+"""The body of a Graph node: an object to apply, one object to read, or a selection of objects to read."""
+
+NodeState = Literal["Ready", "NotReady", "Pending", "Excluded", "Blocked", "Error", "Conflict", "SystemError"]

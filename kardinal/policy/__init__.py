@@ -1,0 +1,28 @@
+"""Policy gates: which apply, what their expressions read, and how they are answered. Pure.
+
+matching                      which templates apply to a Pipeline and an environment
+attributes, context           what an expression may read, and its values for one Bundle
+comparisons, evaluate         the answer and its reason
+transition                    when time alone changes the answer
+freshness, decision           what to write into a gate's status, and when to evaluate again
+"""
+
+from kardinal.policy.context import Context, Soak, upstream_soak
+from kardinal.policy.decision import Decision, decide
+from kardinal.policy.evaluate import Answer, evaluate, fault
+from kardinal.policy.matching import GateTemplate, collect
+from kardinal.policy.transition import next_transition
+
+__all__ = [
+    "Answer",
+    "Context",
+    "Decision",
+    "GateTemplate",
+    "Soak",
+    "collect",
+    "decide",
+    "evaluate",
+    "fault",
+    "next_transition",
+    "upstream_soak",
+]

@@ -1,0 +1,66 @@
+"""What a gate's expression may read (DD 5.2).
+
+A gate that reads an attribute which is not served stays closed and says so, with the nearest name that is served.
+Attributes that DD promises for later are told apart from typing mistakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kardinal.cel import Program, Reference
+from kardinal.objects.suggestions import nearest
+
+__all__ = ["DAYS", "unserved"]
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""The values of `schedule.dayOfWeek`."""
+
+SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
+    "bundle": {
+        "name": None,
+        "version": None,
+        "type": None,
+        "labels": None,
+        "provenance": frozenset(["commitSHA", "ciRunURL", "author", "buildTimestamp"]),
+        "intent": frozenset(["target", "skip"]),
+        "upstreamSoakMinutes": None,
+    },
+    "schedule": {"isWeekend": None, "hour": None, "dayOfWeek": None},
+    "environment": {"name": None, "approval": None},
+    "previousBundle": {"version": None},
+}
+"""The attributes by root; a set bounds the fields of an attribute, None leaves them open."""
+
+LATER = frozenset(["metrics", "delegation", "externalApproval", "contracts", "targetDrift"])
+
+
+def unserved(program: Program) -> str | None:
+    """Why a program can never be answered: the first attribute of it that is not served."""
+    for reference in sorted(program.references, key=str):
+        if reference.root in LATER:
+            return f"{reference} is not available in this version"
+        if (known := _known(reference)) is not None:
+            return f"there is no attribute {reference}{_hint(str(reference), known)}"
+    return None
+
+
+def _known(reference: Reference) -> list[str] | None:
+    """What could have been meant, where `reference` is not served; None where it is."""
+    attributes = SERVED.get(reference.root)
+    if attributes is None:
+        return [f"{root}.{name}" for root, names in SERVED.items() for name in names]
+    if not reference.path:
+        return None
+    name, *rest = reference.path
+    if name not in attributes:
+        return [f"{reference.root}.{known}" for known in attributes]
+    fields = attributes[name]
+    if fields is None or not rest or rest[0] in fields:
+        return None
+    return [f"{reference.root}.{name}.{field}" for field in sorted(fields)]
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known, cutoff=0.5)
+    return f"; did you mean {near}?" if near else f"; there are: {', '.join(known)}"

@@ -1,0 +1,85 @@
+"""What a gate sees: one Bundle before one environment, at one moment (DD 5.2; pure).
+
+Only time moves inside a context: the schedule, in UTC, and the soak. Everything else is fixed when it is made, so that
+the same context can be asked what it would answer at another moment.
+
+The soak counts from when the last of the upstream environments was Verified. Where there is none, or one is not
+Verified, it is not there at all rather than zero: `bundle.upstreamSoakMinutes < 60` must not open a gate for want of
+data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from kardinal.api import Bundle
+from kardinal.api.image import bundle_version
+from kardinal.policy.attributes import DAYS
+
+__all__ = ["SOAK", "Context", "Soak", "upstream_soak"]
+
+SOAK = "bundle.upstreamSoakMinutes"
+PREVIOUS = "previousBundle.version"
+
+
+@dataclass(frozen=True, slots=True)
+class Soak:
+    """Since when a Bundle runs in all upstream environments, or why that cannot be said."""
+
+    since: datetime | None = None
+    unknown: str = ""
+
+    def minutes(self, now: datetime) -> float:
+        elapsed = now - self.since if self.since else timedelta()
+        return max(elapsed, timedelta()).total_seconds() / 60
+
+
+def upstream_soak(environment: str, verified: Mapping[str, datetime | None]) -> Soak:
+    """The soak before `environment`; `verified` says of each upstream since when it is Verified, None if it is not."""
+    if not verified:
+        return Soak(unknown=f"{environment} has no upstream")
+    missing = [name for name, since in verified.items() if since is None]
+    if missing:
+        return Soak(unknown=f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not Verified")
+    return Soak(since=max(since for since in verified.values() if since is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    bundle: Bundle
+    environment: str
+    approval: str
+    soak: Soak = Soak(unknown="nothing has been promoted yet")
+    previous_version: str | None = None
+    """The version that was Verified last in the environment, of another Bundle."""
+
+    def scope(self, now: datetime) -> dict[str, Any]:
+        """The variables of an expression."""
+        spec = self.bundle.spec
+        bundle: dict[str, Any] = {
+            "name": self.bundle.metadata.name,
+            "version": bundle_version(spec.artifacts),
+            "type": spec.type,
+            "labels": self.bundle.metadata.labels,
+            "provenance": spec.provenance.to_json() if spec.provenance else {},
+            "intent": spec.intent.to_json(),
+        }
+        if self.soak.since is not None:
+            bundle["upstreamSoakMinutes"] = self.soak.minutes(now)
+        return {
+            "bundle": bundle,
+            "schedule": {"isWeekend": now.weekday() >= 5, "hour": now.hour, "dayOfWeek": DAYS[now.weekday()]},
+            "environment": {"name": self.environment, "approval": self.approval},
+            "previousBundle": {"version": self.previous_version} if self.previous_version else {},
+        }
+
+    def absence(self, path: str) -> str:
+        """Why the attribute at `path` has no value."""
+        if path == SOAK and self.soak.since is None:
+            return self.soak.unknown
+        if path == PREVIOUS:
+            return f"no other Bundle has been Verified in {self.environment}: {path} is not set"
+        return f"{path} is not set"

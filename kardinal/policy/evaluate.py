@@ -1,0 +1,111 @@
+"""The answer of a gate and the sentence that explains it (pure).
+
+A gate is open only when its expression is true. Whatever else happens, a syntax error, data that is not there, a result
+that is not a boolean, closes it, and the reason says what its author or the reader can do. Reasons hold the values that
+were seen; the texts of the CEL library never reach them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from kardinal import cel
+from kardinal.objects.text import cut
+from kardinal.policy.attributes import unserved
+from kardinal.policy.comparisons import Comparison, comparisons
+from kardinal.policy.context import SOAK, Context
+
+__all__ = ["Answer", "evaluate", "fault"]
+
+REASON_LIMIT = 500
+VALUE_LIMIT = 64
+
+_LABELS = "bundle.labels."
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether a gate is open, why, and how that came about: an `error` is closed because nothing could be decided."""
+
+    ready: bool
+    reason: str
+    result: Literal["pass", "fail", "error"]
+
+
+def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
+    """The answer of a gate at `now`."""
+    if broken := fault(expression):
+        return _error(broken)
+    program = cel.compile(expression)
+    scope = context.scope(now)
+    hints = _hints(comparisons(expression))
+    match program.evaluate(scope, now=now):
+        case cel.Value(json=True):
+            return Answer(True, _shown(program.observed(scope), expression, otherwise="the expression is true"), "pass")
+        case cel.Value(json=False):
+            seen = _shown(program.observed(scope), expression, otherwise="the expression is false")
+            return Answer(False, _limited("; ".join([seen, *hints])), "fail")
+        case cel.Missing(path=path):
+            return _error("; ".join([context.absence(path), *hints]))
+        case cel.Failed(message=message):
+            return _error("; ".join([message, *hints]))
+    return _error("the expression is not a condition: it must be true or false")
+
+
+def fault(expression: str) -> str | None:
+    """What is wrong with an expression whatever the Bundle, None when nothing is."""
+    try:
+        program = cel.compile(expression)
+    except cel.CompileError as error:
+        return f"the expression is not valid CEL: {error}"
+    return unserved(program)
+
+
+def _error(reason: str) -> Answer:
+    return Answer(False, _limited(reason), "error")
+
+
+def _hints(found: Iterable[Comparison]) -> list[str]:
+    """Comparisons of a label with something that is not text: the commonest way to write a gate that never opens."""
+    return [
+        f'{comparison} is never true: labels are strings, write {comparison.operator} "{comparison.literal_text}"'
+        for comparison in found
+        if comparison.path.startswith(_LABELS)
+        and comparison.operator == "=="
+        and not isinstance(comparison.literal, str)
+    ]
+
+
+def _shown(observed: Iterable[tuple[str, object]], expression: str, *, otherwise: str) -> str:
+    limits: dict[str, list[str]] = {}
+    for comparison in comparisons(expression):
+        if _is_number(comparison.literal):
+            limits.setdefault(comparison.path, []).append(f"{comparison.operator} {comparison.literal_text}")
+    parts = []
+    for path, value in observed:
+        limit = f" (threshold: {', '.join(limits[path])})" if path in limits else ""
+        parts.append(f"{path} = {_text(path, value)}{limit}")
+    return _limited(", ".join(parts) or otherwise)
+
+
+def _text(path: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        # A soak of 29.999 minutes must not read as 30 beside a threshold of 30.
+        return f"{math.floor(value * 100) / 100:g}" if path == SOAK else f"{value:g}"
+    if isinstance(value, str):
+        return cut(value, VALUE_LIMIT)
+    return str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _limited(reason: str) -> str:
+    return cut(reason, REASON_LIMIT)

@@ -1,0 +1,123 @@
+"""Which gates stand before which environment (promotion.md, "Translation").
+
+The namespace decides the scope: what lives in a policy namespace is org, whatever its labels say, and no Pipeline can
+take it away or pass for it. A gate that carries the Bundle label is an instance; reading it back as a template would
+multiply the gates with every Bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from kardinal.api import PolicyGate
+from kardinal.api.names import (
+    LABEL_APPLIES_TO,
+    LABEL_BUNDLE,
+    LABEL_PIPELINE,
+    LABEL_SCOPE,
+    LABEL_TYPE,
+    TYPE_FREEZE,
+    TYPE_GATE,
+    TYPE_SKIP_PERMISSION,
+    gate_name,
+    label_value,
+)
+from kardinal.api.policy_gate import GateScope, PolicyGateSpec
+from kardinal.objects.naming import short_hash
+
+__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_instance", "is_template"]
+
+
+def is_instance(labels: Mapping[str, str]) -> bool:
+    """Return whether a gate with these labels belongs to one Bundle."""
+    return LABEL_BUNDLE in labels
+
+
+def is_template(labels: Mapping[str, str]) -> bool:
+    """Return whether Bundles get instances of a gate with these labels, or may ask it for permission to skip."""
+    return not is_instance(labels) and labels.get(LABEL_TYPE) != TYPE_FREEZE
+
+
+@dataclass(frozen=True, slots=True)
+class GateTemplate:
+    """A gate as it applies to one Pipeline; `environments` is empty where it applies to every one."""
+
+    namespace: str
+    name: str
+    scope: GateScope
+    permits_skip: bool
+    environments: frozenset[str]
+    spec: PolicyGateSpec
+
+    def applies_to(self, environment: str) -> bool:
+        return not self.environments or environment in self.environments
+
+
+def collect(
+    gates: Iterable[PolicyGate], *, pipeline: str, namespace: str, policy_namespaces: Collection[str]
+) -> tuple[GateTemplate, ...]:
+    """The templates that hold for one Pipeline, org gates first, each scope by name."""
+    found = []
+    for gate in gates:
+        org = gate.metadata.namespace in policy_namespaces
+        if not is_template(gate.metadata.labels) or not (
+            org or _limited_to(gate, pipeline=pipeline, namespace=namespace)
+        ):
+            continue
+        found.append(
+            GateTemplate(
+                namespace=gate.metadata.namespace,
+                name=gate.metadata.name,
+                scope="org" if org else "team",
+                permits_skip=gate.metadata.labels.get(LABEL_TYPE) == TYPE_SKIP_PERMISSION,
+                environments=_environments(gate),
+                spec=gate.spec,
+            )
+        )
+    return tuple(sorted(found, key=lambda gate: (gate.scope, gate.namespace, gate.name)))
+
+
+def instance_names(bundle: str, wanted: Collection[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
+    """The names of the instances for `(namespace, gate, environment)`.
+
+    Two namespaces may hold a gate of one name, and `a` + `b-c` reads like `a-b` + `c`: names that would fall together
+    get a hash of what they stand for, or a team's gate could take the place of an org gate.
+    """
+    plain = {key: gate_name(bundle, key[2], key[1]) for key in wanted}
+    taken = list(plain.values())
+    return {
+        key: name if taken.count(name) == 1 else gate_name(bundle, key[2], f"{key[1]}-{short_hash('/'.join(key))}")
+        for key, name in plain.items()
+    }
+
+
+def gate_warnings(
+    gate: PolicyGate, *, environments: Collection[str], policy_namespaces: Collection[str]
+) -> tuple[str, ...]:
+    """What a template says in vain; `environments` are those of every Pipeline that it could hold."""
+    labels = gate.metadata.labels
+    org = gate.metadata.namespace in policy_namespaces
+    warnings = []
+    if unknown := sorted(_environments(gate) - set(environments)) if environments else []:
+        warnings.append(f"no Pipeline has an environment {' or '.join(unknown)}: the gate holds nothing there")
+    if labels.get(LABEL_SCOPE) == "org" and not org:
+        warnings.append(f"{gate.metadata.namespace} is not a policy namespace: the gate counts as a team's")
+    if org and LABEL_PIPELINE in labels:
+        warnings.append(f"{LABEL_PIPELINE} limits team gates only: this org gate holds for every Pipeline")
+    kind = labels.get(LABEL_TYPE, TYPE_GATE)
+    if kind == TYPE_SKIP_PERMISSION and not org:
+        warnings.append("only a gate in a policy namespace can permit a skip: this one permits nothing")
+    elif kind not in (TYPE_GATE, TYPE_SKIP_PERMISSION):
+        warnings.append(f"{LABEL_TYPE} {kind!r} is unknown: the gate counts as {TYPE_GATE}")
+    return tuple(warnings)
+
+
+def _limited_to(gate: PolicyGate, *, pipeline: str, namespace: str) -> bool:
+    limit = gate.metadata.labels.get(LABEL_PIPELINE)
+    return gate.metadata.namespace == namespace and limit in (None, label_value(pipeline))
+
+
+def _environments(gate: PolicyGate) -> frozenset[str]:
+    label = gate.metadata.labels.get(LABEL_APPLIES_TO)
+    return frozenset([*gate.spec.applies_to, *([label] if label else [])])

@@ -1,0 +1,45 @@
+"""Commit messages, and the trailers by which a promotion finds its own commit again (promotion.md, *Exactly once*).
+
+A trailer is a `Key: value` line in the last paragraph. It is what makes a push safe to repeat after a crash, so a
+value that could smuggle in a line of its own is refused. When reading, lines that others appended to the paragraph
+(`Signed-off-by`, a cherry-pick note) do no harm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["CommitMessage", "parse_trailers"]
+
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_LINE = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*): (?P<value>.*\S)")
+
+
+@dataclass(frozen=True)
+class CommitMessage:
+    """A subject line, an optional body and trailers."""
+
+    subject: str
+    body: str = ""
+    trailers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, value in self.trailers.items():
+            if not _KEY.fullmatch(key) or not value.strip() or not value.isprintable():
+                raise ValueError(f"{key!r}: {value!r} can not be a trailer: a word, a colon and one line of text")
+
+    def __str__(self) -> str:
+        trailers = "\n".join(f"{key}: {value.strip()}" for key, value in self.trailers.items())
+        paragraphs = (" ".join(self.subject.split()), self.body.strip(), trailers)
+        return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
+
+
+def parse_trailers(text: str) -> dict[str, str]:
+    """The trailers in the last paragraph of a commit message; the first paragraph is the subject and has none."""
+    paragraphs = re.split(r"\n\s*\n", text.strip())
+    if len(paragraphs) < 2:
+        return {}
+    matches = (_LINE.fullmatch(line) for line in paragraphs[-1].splitlines())
+    return {match["key"]: match["value"] for match in matches if match}

@@ -1,0 +1,44 @@
+"""What an edit of a repository is: a pure function from a tree to the files it wants changed.
+
+An edit may run several times, on newer trees, so it reads nothing but the tree it is given. Planning and landing run
+the same edit. `kardinal.git` implements the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from kardinal.objects.errors import KardinalError
+
+__all__ = ["Edit", "EditError", "Tree"]
+
+
+class EditError(KardinalError):
+    """An edit that cannot be made; `path` names the file or directory that its author has to change."""
+
+    def __init__(self, path: str, message: str, *, remedy: str = "") -> None:
+        super().__init__(f"{path}: {message}", remedy=remedy)
+        self.path = path
+
+
+class Tree(Protocol):
+    """The files an edit may read. Raises `EditError` for a path that leaves the tree."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None when there is no such file."""
+        ...
+
+    def entries(self, directory: str) -> list[str]:
+        """Return the names in a directory, sorted; empty when there is no such directory."""
+        ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def within(self, directory: str) -> Tree:
+        """Return the tree below `directory`, which nothing read through it can leave."""
+        ...
+
+
+Edit = Callable[[Tree], Mapping[str, bytes]]
+"""From a tree to the new content of the files to change, by path."""

@@ -1,0 +1,274 @@
+"""Setting images in a kustomization, as `kustomize edit set image` means it, line by line as its author wrote it.
+
+An entry of `images` says: wherever a manifest uses `name`, use `newName` with `newTag` and `digest`. Promoting an image
+means that every entry which yields its repository yields the promoted version: those whose `name` or `newName` is the
+repository, else those whose `name` is the artifact's name (they then get the repository as `newName`), else a new entry
+named by the repository. Tag and digest are written as the reference has them; what it does not have is removed, as is a
+`newName` or `tagSuffix` that would make something else run.
+
+The guarantee: nothing outside `images` changes, and nothing inside but the fields above. It is not left to the care of
+the editing code: the edited document is composed again and compared with the one before.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from kardinal.api.image import ImageReference
+from kardinal.steps import yaml_text
+
+__all__ = ["FILE_NAMES", "ImageChange", "KustomizationError", "PromotedImage", "image_changes", "set_images"]
+
+FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+"""What kustomize looks for in a directory, in this order."""
+
+_ENTRY_KEYS = ("name", "newName", "newTag", "digest", "tagSuffix")
+
+
+class KustomizationError(ValueError):
+    """The kustomization cannot take the image; `field` says where, the message how to mend it."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class PromotedImage:
+    """An artifact of a Bundle: its name there, and the reference it promotes."""
+
+    name: str
+    reference: ImageReference
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChange:
+    """What an entry yields after an edit and yielded before; `before` is None where there was no entry."""
+
+    name: str
+    before: ImageReference | None
+    after: ImageReference
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One item of `images` with the text of its fields, whatever YAML takes them for."""
+
+    name: str
+    new_name: str | None
+    new_tag: str | None
+    digest: str | None
+    tag_suffix: str | None
+
+    @property
+    def yields(self) -> ImageReference:
+        return ImageReference(self.new_name or self.name, self.new_tag, self.digest)
+
+
+def set_images(content: bytes, images: Sequence[PromotedImage]) -> bytes:
+    """`content` with every image set; the same bytes when nothing is to change. Raises `KustomizationError`."""
+    _check_one_version_each(images)
+    text = before = _decoded(content)
+    _items(_root(before))
+    try:
+        for image in images:
+            text = _set_image(text, image)
+        if text == before:
+            return content
+        unharmed = _only_images_changed(before, text, images)
+    except KustomizationError:
+        unharmed = False
+    if not unharmed:
+        raise KustomizationError(
+            "cannot be set without changing something else; write the values out instead of using anchors, aliases or "
+            "merge keys",
+            field="images",
+        )
+    return (codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b"") + text.encode()
+
+
+def image_changes(before: bytes | None, after: bytes) -> list[ImageChange]:
+    """The entries that yield another image than before, in the order of the file."""
+    old = {entry.name: entry.yields for entry in _entries(_decoded(before))} if before is not None else {}
+    new = [(entry.name, entry.yields) for entry in _entries(_decoded(after))]
+    return [ImageChange(name, old.get(name), image) for name, image in new if old.get(name) != image]
+
+
+def _check_one_version_each(images: Sequence[PromotedImage]) -> None:
+    versions: dict[str, ImageReference] = {}
+    for image in images:
+        known = versions.setdefault(image.reference.canonical, image.reference)
+        if (known.tag, known.digest) != (image.reference.tag, image.reference.digest):
+            raise KustomizationError(
+                f"the Bundle holds two versions of {known.repository}: {known.version} and "
+                f"{image.reference.version}; promote one"
+            )
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise KustomizationError(f"not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+
+
+def _root(text: str) -> yaml.MappingNode | None:
+    try:
+        root = yaml_text.compose(text)
+    except yaml_text.YamlSyntaxError as error:
+        raise KustomizationError(f"invalid YAML: {error}") from error
+    if root is not None and not isinstance(root, yaml.MappingNode):
+        raise KustomizationError(f"must be a mapping with fields such as resources and images, not {_kind(root)}")
+    return root
+
+
+def _items(root: yaml.MappingNode | None) -> list[yaml.MappingNode]:
+    """The checked items of `images`."""
+    if root is None:
+        return []
+    if [name.value for name, _ in root.value].count("images") > 1:
+        raise KustomizationError("stands there more than once; keep one list", field="images")
+    images = yaml_text.value_of(root, "images")
+    if images is None or _is_null(images):
+        return []
+    if not isinstance(images, yaml.SequenceNode):
+        raise KustomizationError(f"must be a list of entries with a name, not {_kind(images)}", field="images")
+    for index, item in enumerate(images.value):
+        field = f"images[{index}]"
+        if not isinstance(item, yaml.MappingNode):
+            raise KustomizationError(f"must be an entry with a name, not {_kind(item)}", field=field)
+        for key in _ENTRY_KEYS:
+            value = yaml_text.value_of(item, key)
+            if value is not None and not isinstance(value, yaml.ScalarNode):
+                raise KustomizationError(f"must be text, not {_kind(value)}", field=f"{field}.{key}")
+        if not _text_of(item, "name"):
+            raise KustomizationError("is missing; name the image that the manifests use", field=f"{field}.name")
+    return list(images.value)
+
+
+def _entries(text: str) -> list[_Entry]:
+    return [_entry(item) for item in _items(_root(text))]
+
+
+def _entry(item: yaml.MappingNode) -> _Entry:
+    name, *rest = (_text_of(item, key) for key in _ENTRY_KEYS)
+    return _Entry(name or "", *rest)
+
+
+def _text_of(item: yaml.MappingNode, key: str) -> str | None:
+    value = yaml_text.value_of(item, key)
+    return None if value is None or _is_null(value) else str(value.value)
+
+
+def _set_image(text: str, image: PromotedImage) -> str:
+    root = _root(text)
+    items = _items(root)
+    chosen = _chosen([_entry(item) for item in items], image)
+    if not chosen:
+        return _add_entry(text, root, image.reference)
+    for index in chosen:
+        text = _update_entry(text, index, image.reference)
+    return text
+
+
+def _chosen(entries: list[_Entry], image: PromotedImage) -> list[int]:
+    """Which entries promote the image."""
+    repository = image.reference.canonical
+
+    def is_it(name: str | None) -> bool:
+        return name is not None and ImageReference(name).canonical == repository
+
+    rules: list[Callable[[_Entry], bool]] = [
+        lambda entry: is_it(entry.name) or is_it(entry.new_name),
+        lambda entry: bool(image.name) and entry.name == image.name,
+    ]
+    found = ([index for index, entry in enumerate(entries) if rule(entry)] for rule in rules)
+    return next((indexes for indexes in found if indexes), [])
+
+
+def _update_entry(text: str, index: int, reference: ImageReference) -> str:
+    item = _items(_root(text))[index]
+    for key, value in _wanted(_entry(item), reference).items():
+        item = _items(_root(text))[index]
+        present = yaml_text.value_of(item, key)
+        if value is None and present is not None and not _is_null(present):
+            text = yaml_text.drop_key(text, item, key).apply(text)
+        elif value is not None and not (present is not None and _is_text(present, value)):
+            earlier = _ENTRY_KEYS[: _ENTRY_KEYS.index(key)]
+            text = yaml_text.set_key(text, item, key, value, after=earlier).apply(text)
+    return text
+
+
+def _wanted(entry: _Entry, reference: ImageReference) -> dict[str, str | None]:
+    """The fields of an entry that promotes `reference`, None where the field must be absent."""
+    new_name: str | None = reference.repository
+    if entry.new_name is not None and ImageReference(entry.new_name).canonical == reference.canonical:
+        new_name = entry.new_name
+    elif ImageReference(entry.name).canonical == reference.canonical:
+        new_name = None
+    return {"newName": new_name, "newTag": reference.tag, "digest": reference.digest, "tagSuffix": None}
+
+
+def _add_entry(text: str, root: yaml.MappingNode | None, reference: ImageReference) -> str:
+    pairs = [("name", reference.repository)]
+    pairs += [(key, value) for key, value in (("newTag", reference.tag), ("digest", reference.digest)) if value]
+    images = yaml_text.value_of(root, "images") if root is not None else None
+    indent = _list_indent(root)
+    if root is None or images is None:
+        return yaml_text.append_key(text, root, "images", pairs, indent=indent).apply(text)
+    if isinstance(images, yaml.SequenceNode) and images.value:
+        return yaml_text.append_item(text, images, pairs).apply(text)
+    column = None if root.flow_style else root.start_mark.column + indent
+    return yaml_text.fill_empty_list(text, images, pairs, indent=column).apply(text)
+
+
+def _list_indent(root: yaml.MappingNode | None) -> int:
+    """How far the lists of this file are indented below their keys; not at all where there is none to go by."""
+    for _, value in root.value if root is not None else ():
+        if isinstance(value, yaml.SequenceNode) and not value.flow_style:
+            return int(value.start_mark.column - root.start_mark.column) if root is not None else 0
+    return 0
+
+
+def _only_images_changed(before: str, after: str, images: Sequence[PromotedImage]) -> bool:
+    """Whether the edit did what it was made for and nothing else."""
+    old, new = _root(before), _root(after)
+    rest, rest_before = _outside_images(new), _outside_images(old)
+    if len(rest) != len(rest_before) or not all(map(yaml_text.same, rest, rest_before)):
+        return False
+    entries, was = [_entry(item) for item in _items(new)], [_entry(item) for item in _items(old)]
+    touched = {index for image in images for index in _chosen(entries, image)}
+    return all(entries[index] == entry for index, entry in enumerate(was) if index not in touched) and all(
+        _promotes(entries, image) for image in images
+    )
+
+
+def _outside_images(root: yaml.MappingNode | None) -> list[yaml.Node]:
+    pairs = root.value if root is not None else []
+    return [node for name, value in pairs if name.value != "images" for node in (name, value)]
+
+
+def _promotes(entries: list[_Entry], image: PromotedImage) -> bool:
+    chosen = [entries[index] for index in _chosen(entries, image)]
+    wanted = (image.reference.canonical, image.reference.tag, image.reference.digest, None)
+    return bool(chosen) and all(
+        (entry.yields.canonical, entry.new_tag, entry.digest, entry.tag_suffix) == wanted for entry in chosen
+    )
+
+
+def _is_text(node: yaml.Node, value: str) -> bool:
+    return node.tag == "tag:yaml.org,2002:str" and node.value == value
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _kind(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        return "nothing" if _is_null(node) else f"the value {node.value[:60]!r}"
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"

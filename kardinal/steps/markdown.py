@@ -1,0 +1,66 @@
+"""Values from anywhere as text in Markdown: cut, on one line, and unable to leave their cell.
+
+What a reviewer reads in a pull request comes from build systems, commit authors and gate expressions. A pipe would move
+the columns of a table, a line break end it, a bracket or an angle bracket forge a link or an image, an `@` call people.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlsplit
+
+from kardinal.objects.text import cut
+
+__all__ = ["ago", "cell", "link", "moment", "period", "table"]
+
+_LIMIT = 300
+"""Characters of a value that are shown."""
+
+_MARKUP = re.compile(r"([\\|`\[\]*])")
+_ENTITIES = str.maketrans({"<": "&lt;", ">": "&gt;", "@": "&#64;"})
+
+_URL_SAFE = "/:?#=&%+,;~!.-_"
+
+
+def cell(value: object) -> str:
+    """`value` as text that stays where it is put."""
+    text = "".join(char if unicodedata.category(char)[0] not in "CZ" else " " for char in str(value))
+    text = cut(" ".join(text.split()), _LIMIT)
+    return _MARKUP.sub(r"\\\1", text).translate(_ENTITIES)
+
+
+def link(label: str, url: str) -> str:
+    """A link, or plain text where `url` is not one of the web."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return cell(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or len(url) > 2048:
+        return cell(url)
+    return f"[{cell(label)}]({quote(url, safe=_URL_SAFE)})"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def moment(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def ago(when: datetime, *, now: datetime) -> str:
+    return f"{period(now - when)} ago ({moment(when)})"
+
+
+def period(duration: timedelta) -> str:
+    """A duration as a person says it: its two largest units at most."""
+    seconds = max(int(duration.total_seconds()), 0)
+    units = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
+    first = next((index for index, (count, _) in enumerate(units) if count), len(units) - 1)
+    shown = units[first : first + 2] if first < 2 else units[first : first + 1]
+    return "".join(f"{count}{unit}" for count, unit in shown if count) or "0s"

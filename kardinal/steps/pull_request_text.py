@@ -1,0 +1,148 @@
+"""What a pull request says: title, labels and the body a reviewer decides by (DD 7).
+
+The body answers four questions in four tables: which policy let this through and with which values, what exactly is
+promoted, where has it proven itself before and for how long, and which image replaces which. Everything in it is a
+value that was read at this moment; a table without rows says in a sentence why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kardinal.api import Bundle
+from kardinal.api.bundle import EnvironmentStatus, Provenance
+from kardinal.api.evidence import GateResult
+from kardinal.api.image import ImageReference, bundle_version, promoted_images
+from kardinal.steps.kustomization import ImageChange
+from kardinal.steps.markdown import ago, cell, link, period, table
+
+__all__ = ["LABEL", "Proposal", "body", "title"]
+
+LABEL = "kardinal"
+"""The label of every pull request that kardinal opens."""
+
+_TITLE_LIMIT = 200
+_SHORT_COMMIT = 7
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Everything the text is made from."""
+
+    pipeline: str
+    environment: str
+    bundle: Bundle
+    gates: Sequence[GateResult]
+    changes: Mapping[str, Sequence[ImageChange]]
+    """The changes of each kustomization file."""
+    merged_by_agent: bool
+    now: datetime
+
+
+def title(proposal: Proposal) -> str:
+    return f"Promote {_subject(proposal)}"[:_TITLE_LIMIT]
+
+
+def body(proposal: Proposal) -> str:
+    sections = [
+        ("Promotion: " + cell(_subject(proposal)), None),
+        ("Policy Gates", _gates(proposal.gates)),
+        ("Artifact", _artifact(proposal.bundle)),
+        ("Upstream Verification", _upstream(proposal)),
+        ("Changes", _changes(proposal.changes)),
+    ]
+    parts = []
+    for index, (heading, content) in enumerate(sections):
+        parts.append(f"{'###' if index else '##'} {heading}")
+        if content is not None:
+            parts[-1] += f"\n{content}"
+    return "\n\n".join([*parts, "---", _ending(proposal)]) + "\n"
+
+
+def _subject(proposal: Proposal) -> str:
+    version = bundle_version(proposal.bundle.spec.artifacts)
+    return " ".join(part for part in (proposal.pipeline, version, "to", proposal.environment) if part)
+
+
+def _gates(gates: Sequence[GateResult]) -> str:
+    if not gates:
+        return "No policy gate applies to this environment."
+    rows = [
+        (cell(gate.name), cell(gate.scope or "unknown"), gate.result.upper(), cell(gate.reason or "no reason given"))
+        for gate in gates
+    ]
+    return table(("Gate", "Scope", "Status", "Detail"), rows)
+
+
+def _artifact(bundle: Bundle) -> str:
+    rows: list[tuple[str, str]] = []
+    for image in promoted_images(bundle.spec.artifacts):
+        tag = f":{image.tag}" if image.tag else ""
+        rows.append(("Image", cell(image.repository + tag)))
+        rows.append(("Digest", cell(image.digest or "not pinned: the tag decides")))
+    rows += _provenance(bundle.spec.provenance or Provenance())
+    rows.append(("Bundle", cell(bundle.metadata.name)))
+    return table(("Field", "Value"), rows)
+
+
+def _provenance(provenance: Provenance) -> Iterable[tuple[str, str]]:
+    commit = provenance.commit_sha
+    yield "Source Commit", cell(commit[:_SHORT_COMMIT]) if commit else "not given"
+    yield (
+        "CI Run",
+        link(_run_name(provenance.ci_run_url), provenance.ci_run_url) if provenance.ci_run_url else "not given",
+    )
+    if provenance.author:
+        yield "Author", cell(provenance.author)
+
+
+def _run_name(url: str) -> str:
+    last = url.rstrip("/").rpartition("/")[2]
+    return f"Build #{last}" if last.isdecimal() else "CI run"
+
+
+def _upstream(proposal: Proposal) -> str:
+    verified = [
+        (name, status, status.verified_at)
+        for name, status in proposal.bundle.status.environments.items()
+        if name != proposal.environment and status.verified_at is not None
+    ]
+    if not verified:
+        return f"{cell(proposal.environment)} is the first environment of this Bundle."
+    rows = [
+        (cell(name), _verification(status, at, now=proposal.now), period(proposal.now - at))
+        for name, status, at in sorted(verified, key=lambda row: row[2])
+    ]
+    return table(("Environment", "Verified", "Soak"), rows)
+
+
+def _verification(status: EnvironmentStatus, at: datetime, *, now: datetime) -> str:
+    return ago(at, now=now) if status.state == "Verified" else f"{cell(status.state)} since {ago(at, now=now)}"
+
+
+def _changes(changes: Mapping[str, Sequence[ImageChange]]) -> str:
+    lines = [f"- {_change(change)} in {cell(path)}" for path, in_file in changes.items() for change in in_file]
+    return "\n".join(lines) or "The branch has these images already."
+
+
+def _change(change: ImageChange) -> str:
+    before, after = change.before, change.after
+    if before is None:
+        return f"{cell(after.repository)}: newly set to {cell(_full(after))}"
+    if not before.same_repository(after):
+        return f"{cell(before)} to {cell(after)}"
+    told = (before.tag, after.tag) if before.tag != after.tag and before.tag and after.tag else None
+    old, new = told or (_full(before), _full(after))
+    return f"{cell(after.repository)}: {cell(old)} to {cell(new)}"
+
+
+def _full(image: ImageReference) -> str:
+    return "@".join(part for part in (image.tag, image.digest) if part) or "any version"
+
+
+def _ending(proposal: Proposal) -> str:
+    if proposal.merged_by_agent:
+        return "kardinal merges this pull request by itself; it is here for the record."
+    return "Merging lets the promotion go on; closing without merging ends it as Failed."

@@ -1,0 +1,100 @@
+"""The way of one Bundle through the environments of its Pipeline (pure).
+
+A target cuts everything that does not lead to it. A skipped environment is taken out and its dependents wait for its
+upstreams instead: leaving that to the Graph's `includeWhen` would take out everything behind it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kardinal.api import Bundle, Pipeline
+from kardinal.objects.suggestions import nearest
+from kardinal.translation.environment_order import OrderError, topological, upstreams
+from kardinal.translation.errors import InvalidSpec, Problem
+
+__all__ = ["Route", "find_route", "order_problems"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What each environment of the way waits for, upstream environments first, and what was left out on purpose."""
+
+    upstreams: Mapping[str, tuple[str, ...]]
+    skipped: tuple[str, ...]
+    pipeline: Mapping[str, tuple[str, ...]]
+    """The order of all environments, before anything was cut or left out."""
+
+    def up_to(self, environment: str) -> set[str]:
+        """`environment` and all that comes before it in the Pipeline."""
+        return _leading_to(self.pipeline, environment)
+
+
+def order_problems(pipeline: Pipeline) -> tuple[Problem, ...]:
+    """Why the environments of a Pipeline have no order; empty when they have one."""
+    try:
+        upstreams(pipeline.spec.environments)
+    except OrderError as error:
+        return (Problem(f"Pipeline/{pipeline.metadata.name}", error.field, error.reason, error.message),)
+    return ()
+
+
+def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
+    """Raises `InvalidSpec` where the environments have no order, or the intent names what is not there."""
+    if problems := order_problems(pipeline):
+        raise InvalidSpec(problems)
+    edges = upstreams(pipeline.spec.environments)
+    order = topological(edges)
+    if unknown := _unknown(bundle, order):
+        raise InvalidSpec(unknown)
+    intent = bundle.spec.intent
+    cut = _leading_to(edges, intent.target) if intent.target else set(order)
+    skipped = tuple(name for name in order if name in cut and name in intent.skip)
+    kept = [name for name in order if name in cut and name not in skipped]
+    subject = f"Bundle/{bundle.metadata.name}"
+    if not kept:
+        message = "every environment on the way is skipped: there is nothing to promote"
+        raise InvalidSpec([Problem(subject, "spec.intent.skip", "SkipsEverything", message, "skip fewer")])
+    if intent.target in skipped:
+        message = f"the target {intent.target} is skipped"
+        remedy = "take it out of skip, or choose an earlier target"
+        raise InvalidSpec([Problem(subject, "spec.intent.target", "SkipsTarget", message, remedy)])
+    return Route({name: _rewired(name, edges, skipped) for name in kept}, skipped, edges)
+
+
+def _unknown(bundle: Bundle, known: Sequence[str]) -> list[Problem]:
+    subject = f"Bundle/{bundle.metadata.name}"
+    intent = bundle.spec.intent
+    problems = []
+    if intent.target and intent.target not in known:
+        problems.append(_problem(subject, "spec.intent.target", "UnknownTarget", intent.target, known))
+    for index, name in enumerate(intent.skip):
+        if name not in known:
+            problems.append(_problem(subject, f"spec.intent.skip[{index}]", "UnknownEnvironment", name, known))
+    return problems
+
+
+def _problem(subject: str, field: str, reason: str, name: str, known: Sequence[str]) -> Problem:
+    near = nearest(name, known)
+    remedy = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+    return Problem(subject, field, reason, f"the Pipeline has no environment {name}", remedy)
+
+
+def _leading_to(edges: Mapping[str, tuple[str, ...]], target: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [target]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += edges.get(name, ())
+    return found
+
+
+def _rewired(name: str, edges: Mapping[str, tuple[str, ...]], skipped: Sequence[str]) -> tuple[str, ...]:
+    """The upstreams of `name`; a skipped one is replaced by its own, in its place."""
+    found: dict[str, None] = {}
+    for upstream in edges[name]:
+        found |= dict.fromkeys(_rewired(upstream, edges, skipped) if upstream in skipped else (upstream,))
+    return tuple(found)

@@ -1,0 +1,11 @@
+"""The Graph reconciler: the I/O of the engine in `kardinal.graph`.
+
+controller     the sources and caches of the reconciler
+reconciler     compile, walk, apply, write status, prune
+observed       objects as the caches and the answers to applies show them
+applier        applies, deletes and releases objects
+"""
+
+from kardinal_controller.graphs.controller import graph_controller
+
+__all__ = ["graph_controller"]

@@ -1,0 +1,147 @@
+"""Carrying out what a walk wants: apply, delete, release (graph.md 2.10, 2.12).
+
+One object's failure is one node's state and stops nothing else. What the server refused because it is wrong is not sent
+again until it differs; what failed on the way is sent again after a pause that grows. All of this is memory that may be
+lost: a fresh process tries once more and learns the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal
+
+from kardinal.graph.desired import Desired
+from kardinal.graph.drift import applied_part, covers
+from kardinal.graph.identity import ObjectKey, content_hash
+from kardinal.graph.walk_types import Apply, Failure, Prune
+from kardinal.kube import (
+    Backoff,
+    Client,
+    Conflict,
+    KubeError,
+    NotFound,
+)
+from kardinal.objects import JsonObject
+from kardinal.runtime import Clock
+from kardinal_controller.graphs.observed import ObservedObjects
+
+__all__ = ["Applier", "Memory"]
+
+RETRY = Backoff(base=1.0, cap=1800.0, jitter=0.2)
+CORRECTION_PAUSE = timedelta(seconds=10)
+"""Between two corrections of one object, so that two programs that disagree do not write without end."""
+CONCURRENT_WRITES = 8
+MESSAGE_LIMIT = 256
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is known of one Graph beyond the objects themselves."""
+
+    failures: dict[str, Failure] = field(default_factory=dict)
+    settled: dict[ObjectKey, str] = field(default_factory=dict)
+    corrected: dict[ObjectKey, float] = field(default_factory=dict)
+
+
+class Applier:
+    """Writes for one Graph, under its field manager."""
+
+    def __init__(self, client: Client, *, clock: Clock, field_manager: str, memory: Memory) -> None:
+        self._client = client
+        self._clock = clock
+        self._manager = field_manager
+        self._memory = memory
+        self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
+
+    async def apply(self, applies: Sequence[Apply], view: ObservedObjects) -> None:
+        """Apply each object; the answers go into `view`, failures into memory."""
+        async with asyncio.TaskGroup() as group:
+            for apply in applies:
+                group.create_task(self._apply(apply, view))
+
+    async def prune(self, prunes: Sequence[Prune]) -> None:
+        """Delete, or release, what is not already on its way out; raises the first failure after trying all."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._prune(prune)) for prune in prunes if not prune.under_way]
+        for error in filter(None, (task.result() for task in tasks)):
+            raise error
+
+    async def _apply(self, apply: Apply, view: ObservedObjects) -> None:
+        key, node = apply.desired.key, apply.node.id
+        if apply.force and (pause := self._pause(key)):
+            message = f"{key} was changed again right after it had been corrected"
+            retry_at = self._clock.now() + pause
+            self._memory.failures[node] = Failure(
+                apply.desired.hash, "Conflict", "Contested", message, retry_at=retry_at
+            )
+            return
+        try:
+            async with self._slots:
+                live = await self._client.apply(
+                    key.resource, apply.object, field_manager=self._manager, force=apply.force
+                )
+        except KubeError as error:
+            self._memory.failures[node] = self._failure(apply, error)
+            return
+        self._memory.failures.pop(node, None)
+        if apply.force:
+            self._memory.corrected[key] = self._clock.monotonic()
+        self._settle(apply.desired, live)
+        view.add(key, live)
+
+    def _pause(self, key: ObjectKey) -> timedelta | None:
+        corrected = self._memory.corrected.get(key)
+        if corrected is None:
+            return None
+        left = CORRECTION_PAUSE - timedelta(seconds=self._clock.monotonic() - corrected)
+        return left if left > timedelta(0) else None
+
+    def _settle(self, desired: Desired, live: JsonObject) -> None:
+        """Remember what the server did not take literally, or the difference would count as drift for ever."""
+        if covers(live, desired.object):
+            self._memory.settled.pop(desired.key, None)
+        else:
+            self._memory.settled[desired.key] = content_hash(applied_part(live, desired.object))
+
+    def _failure(self, apply: Apply, error: KubeError) -> Failure:
+        digest = apply.desired.hash
+        before = self._memory.failures.get(apply.node.id)
+        attempts = before.attempts if before and before.hash == digest else 0
+        message = str(error)[:MESSAGE_LIMIT]
+        if error.final:
+            return Failure(digest, "Error", error.name, message)
+        wait = max(RETRY.delay(attempts), error.retry_after or 0.0)
+        state, reason = _state(error)
+        retry_at = self._clock.now() + timedelta(seconds=wait)
+        return Failure(digest, state, reason, message, retry_at=retry_at, attempts=attempts + 1)
+
+    async def _prune(self, prune: Prune) -> KubeError | None:
+        key, metadata = prune.key, prune.object["metadata"]
+        try:
+            async with self._slots:
+                if prune.release:
+                    await self._release(prune)
+                else:
+                    await self._client.delete(key.resource, key.name, key.namespace or None, uid=metadata["uid"])
+        except (NotFound, Conflict):
+            # Gone already, or another object of that name: the next walk sees which.
+            return None
+        except KubeError as error:
+            return error
+        return None
+
+    async def _release(self, prune: Prune) -> None:
+        """Apply nothing but the identity: every field of ours goes, what others own stays."""
+        metadata = prune.object["metadata"]
+        identity = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+        kind = {name: prune.object[name] for name in ("apiVersion", "kind")}
+        await self._client.apply(prune.key.resource, {**kind, "metadata": identity}, field_manager=self._manager)
+
+
+def _state(error: KubeError) -> tuple[Literal["Error", "Conflict", "SystemError"], str]:
+    if isinstance(error, Conflict):
+        return "Conflict", "FieldConflict"
+    return ("SystemError" if error.transient else "Error"), error.name

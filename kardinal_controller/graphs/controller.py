@@ -1,0 +1,62 @@
+"""Where the engine is plugged into a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kardinal.graph.identity import graph_hash
+from kardinal.graph.revision import OWNER_INDEX, owner_uids
+from kardinal.kube import Client
+from kardinal.objects import GRAPH, GRAPH_REVISION, Key, ResourceType, key_of
+from kardinal.runtime import Change, Clock, Controller, Event, Manager, Watch, to_owner
+from kardinal_controller.graphs.observed import Interests, index_by_graph
+from kardinal_controller.graphs.reconciler import GraphReconciler
+
+__all__ = ["graph_controller"]
+
+_HASH_INDEX = "graph-hash"
+
+
+def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: Sequence[ResourceType]) -> Controller:
+    """Declare the engine on `manager`. Nodes may be of the given kinds; their objects are watched from the start."""
+    graphs = manager.informer(GRAPH)
+    revisions = manager.informer(GRAPH_REVISION)
+    objects = {resource: manager.informer(resource) for resource in kinds}
+    graphs.index(_HASH_INDEX, lambda graph: (graph_hash(*key_of(graph)),))
+    revisions.index(OWNER_INDEX, owner_uids)
+    for informer in objects.values():
+        index_by_graph(informer)
+
+    def graphs_of(label: str) -> Iterable[Key]:
+        return map(key_of, graphs.by_index(_HASH_INDEX, label))
+
+    interests = Interests(graphs_of)
+    reconciler = GraphReconciler(
+        client,
+        graphs=graphs,
+        revisions=revisions,
+        objects=objects,
+        interests=interests,
+        status=manager.status,
+        recorder=manager.recorder,
+        clock=clock,
+    )
+    return manager.controller(
+        "graph",
+        reconciler,
+        [
+            Watch(graphs, when=_more_than_status),
+            Watch(revisions, to_owner(GRAPH), when=lambda event: event.change is Change.DELETED),
+            *(Watch(informer, interests.mapper(resource)) for resource, informer in objects.items()),
+        ],
+    )
+
+
+def _more_than_status(event: Event) -> bool:
+    """The engine writes the status itself; what it must hear of is everything else."""
+    if event.old is None or event.new is None:
+        return True
+    return any(
+        event.old["metadata"].get(field) != event.new["metadata"].get(field)
+        for field in ("uid", "generation", "deletionTimestamp", "finalizers", "ownerReferences")
+    )

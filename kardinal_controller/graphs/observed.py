@@ -1,0 +1,126 @@
+"""The objects a walk sees, and which Graphs care when one of them changes.
+
+Reading comes from the caches. What a reconcile has just applied is laid over them until they show it themselves, so
+that the next pass sees its own writes without waiting for a watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from kardinal.graph.identity import GRAPH_LABEL, ObjectKey, object_key
+from kardinal.graph.selection import Selection
+from kardinal.graph.walk_types import Walk
+from kardinal.objects import JsonObject, Key, ResourceType
+from kardinal.runtime import Informer, Mapper
+
+__all__ = ["Interests", "ObservedObjects", "index_by_graph"]
+
+_INDEX = "applied-by-graph"
+
+Entry = TypeVar("Entry")
+
+
+def index_by_graph(informer: Informer) -> None:
+    """Make the objects of `informer` findable by the Graph that applied them."""
+    informer.index(_INDEX, _graph_label)
+
+
+def _graph_label(obj: JsonObject) -> Iterable[str]:
+    label = (obj["metadata"].get("labels") or {}).get(GRAPH_LABEL)
+    return (label,) if label else ()
+
+
+class ObservedObjects:
+    """`Observed` for one reconcile of one Graph."""
+
+    def __init__(self, informers: Mapping[ResourceType, Informer], *, graph: str) -> None:
+        self._informers = informers
+        self._graph = graph
+        self._applied: dict[ObjectKey, JsonObject] = {}
+
+    def add(self, key: ObjectKey, obj: JsonObject) -> None:
+        """Show what the server answered to an apply."""
+        self._applied[key] = obj
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        return self._newer(key, self._informers[key.resource].get(key.namespace, key.name))
+
+    def select(self, selection: Selection) -> list[JsonObject]:
+        found = {object_key(selection.resource, obj): obj for obj in self._candidates(selection)}
+        found |= {key: obj for key, obj in self._applied.items() if key.resource == selection.resource}
+        current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
+        return [obj for _, obj in current if obj is not None and selection.matches(obj)]
+
+    def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
+        found = dict(self._applied)
+        for resource, informer in self._informers.items():
+            found |= {object_key(resource, obj): obj for obj in informer.by_index(_INDEX, self._graph)}
+        current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
+        return [(key, obj) for key, obj in current if obj is not None and self._graph in _graph_label(obj)]
+
+    def _candidates(self, selection: Selection) -> list[JsonObject]:
+        return self._informers[selection.resource].list(selection.namespace)
+
+    def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
+        applied = self._applied.get(key)
+        if applied is None or cached is None:
+            return applied or cached
+        return cached if _revision(cached) > _revision(applied) else applied
+
+
+def _place(item: tuple[ObjectKey, JsonObject]) -> tuple[str, str, str]:
+    key = item[0]
+    return key.resource.kind, key.namespace, key.name
+
+
+def _revision(obj: JsonObject) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
+class Interests:
+    """Which Graphs read an object, as of their last walk."""
+
+    def __init__(self, graphs_of: Callable[[str], Iterable[Key]]) -> None:
+        self._graphs_of = graphs_of
+        self._reads: dict[ObjectKey, set[Key]] = {}
+        self._selections: dict[Selection, set[Key]] = {}
+        self._walks: dict[Key, Walk] = {}
+
+    def note(self, graph: Key, walk: Walk) -> None:
+        """From now on `graph` cares for what `walk` has read, and for nothing else."""
+        self.forget(graph)
+        self._walks[graph] = walk
+        for key in walk.reads:
+            self._reads.setdefault(key, set()).add(graph)
+        for selection in walk.selections:
+            self._selections.setdefault(selection, set()).add(graph)
+
+    def forget(self, graph: Key) -> None:
+        walk = self._walks.pop(graph, None)
+        if walk is None:
+            return
+        _discard(self._reads, walk.reads, graph)
+        _discard(self._selections, walk.selections, graph)
+
+    def mapper(self, resource: ResourceType) -> Mapper:
+        """The Graphs that a change of an object of this kind concerns: they applied it, or they read it."""
+
+        def concerned(obj: JsonObject) -> Iterable[Key]:
+            keys = [key for label in _graph_label(obj) for key in self._graphs_of(label)]
+            keys += self._reads.get(object_key(resource, obj), ())
+            for selection, graphs in self._selections.items():
+                if selection.resource == resource and selection.matches(obj):
+                    keys += graphs
+            return dict.fromkeys(keys)
+
+        return concerned
+
+
+def _discard(index: dict[Entry, set[Key]], entries: Iterable[Entry], graph: Key) -> None:
+    for entry in entries:
+        graphs = index[entry]
+        graphs.discard(graph)
+        if not graphs:
+            del index[entry]

@@ -1,0 +1,218 @@
+"""One Graph, reconciled: compile, walk, write what is missing, say how it stands, and when to look again.
+
+Every reconcile starts from what is observed and may be cut off anywhere. Its order is chosen for that: the revision is
+stored before anything is applied from it, objects are applied until a pass wants nothing more, then the status is
+written, once, and only then is anything deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kardinal.api import Graph
+from kardinal.graph.compile import CompiledGraph, compile_graph
+from kardinal.graph.errors import GraphError
+from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager, graph_hash
+from kardinal.graph.prune import teardown_wave
+from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
+from kardinal.graph.status import graph_status, terminating_status
+from kardinal.graph.walk import walk
+from kardinal.graph.walk_types import NodeResult, Situation, Walk
+from kardinal.kube import AlreadyExists, Client, NotFound
+from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
+from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter
+from kardinal_controller.graphs.applier import Applier, Memory
+from kardinal_controller.graphs.observed import Interests, ObservedObjects
+
+__all__ = ["GraphReconciler"]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a reconcile leaves for the next one of the same Graph; lost without harm."""
+
+    uid: str
+    memory: Memory = field(default_factory=Memory)
+    compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
+
+    def compile(self, version: object, spec: JsonObject) -> CompiledGraph | GraphError:
+        """What compiling one version of the spec yields, without doing it twice."""
+        if version not in self.compiled:
+            if len(self.compiled) > KEPT_REVISIONS:
+                self.compiled.clear()
+            try:
+                self.compiled[version] = compile_graph(spec)
+            except GraphError as error:
+                self.compiled[version] = error
+        return self.compiled[version]
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What to walk. `error` says that it is an older revision, or nothing, because the Graph does not compile."""
+
+    graph: CompiledGraph | None
+    revision: str | None
+    error: GraphError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One reconcile: the Graph as it was read, and the means to see and to write for it."""
+
+    key: Key
+    obj: JsonObject
+    graph: Graph
+    known: _Known
+    view: ObservedObjects
+    applier: Applier
+    now: datetime
+
+
+class GraphReconciler:
+    """Implements `kardinal.runtime.Reconciler` for Graphs."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        graphs: Informer,
+        revisions: Informer,
+        objects: Mapping[ResourceType, Informer],
+        interests: Interests,
+        status: StatusWriter,
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._graphs = graphs
+        self._revisions = revisions
+        self._objects = objects
+        self._kinds: Kinds = {(resource.api_version, resource.kind): resource for resource in objects}
+        self._interests = interests
+        self._status = status
+        self._recorder = recorder
+        self._clock = clock
+        self._known: dict[Key, _Known] = {}
+
+    async def reconcile(self, key: Key) -> Result:
+        obj = self._graphs.get(*key)
+        if obj is None:
+            self._forget(key)
+            return Result()
+        run = self._run(key, obj)
+        if "deletionTimestamp" in obj["metadata"]:
+            return await self._tear_down(run)
+        await self._ensure_finalizer(obj)
+        program = await self._program(run)
+        result = await self._converge(run, program.graph) if program.graph else None
+        outcomes = result.outcomes if result else ()
+        self._tell(run, program, outcomes)
+        status = graph_status(run.obj, outcomes, error=program.error, revision=program.revision, now=run.now)
+        await self._status.write(GRAPH, obj, status)
+        if result is None:
+            return Result()
+        await run.applier.prune(result.prunes)
+        return Result(requeue_after=result.wake - run.now if result.wake else None)
+
+    def _run(self, key: Key, obj: JsonObject) -> _Run:
+        uid = obj["metadata"]["uid"]
+        known = self._known.get(key)
+        if known is None or known.uid != uid:
+            known = self._known[key] = _Known(uid)
+        view = ObservedObjects(self._objects, graph=graph_hash(*key))
+        applier = Applier(self._client, clock=self._clock, field_manager=field_manager(*key), memory=known.memory)
+        # The nodes are for the compiler alone, which says what is wrong with them.
+        graph = Graph.model_validate({**obj, "spec": {}})
+        return _Run(key, obj, graph, known, view, applier, self._clock.now())
+
+    async def _converge(self, run: _Run, program: CompiledGraph) -> Walk:
+        """Walk and apply until a pass wants nothing applied; every pass completes at least one node."""
+        metadata, memory = run.graph.metadata, run.known.memory
+        owners = frozenset((owner.api_version, owner.kind, owner.name) for owner in metadata.owner_references)
+        situation = Situation(
+            GraphIdentity(*run.key, uid=metadata.uid, owners=owners),
+            run.view,
+            self._kinds,
+            run.now,
+            memory.failures,
+            memory.settled,
+            references=frozenset(node.id for node in run.graph.status.nodes if node.kind == "ref"),
+        )
+        for _ in range(len(program.nodes) + 1):
+            result = walk(program, situation)
+            self._interests.note(run.key, result)
+            if not result.applies:
+                break
+            await run.applier.apply(result.applies, run.view)
+        return result
+
+    async def _program(self, run: _Run) -> _Program:
+        """The compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
+        metadata = run.obj["metadata"]
+        mine = newest_first(self._revisions.by_index(OWNER_INDEX, metadata["uid"]))
+        compiled = run.known.compile(metadata["generation"], run.obj.get("spec", {}))
+        if isinstance(compiled, CompiledGraph):
+            if mine and mine[0]["spec"]["hash"] == compiled.hash:
+                return _Program(compiled, mine[0]["metadata"]["name"])
+            await self._store_revision(run.obj, compiled, mine)
+            return _Program(compiled, revision_name(metadata["name"], metadata["generation"]))
+        for revision in mine:
+            last = run.known.compile(revision["metadata"]["uid"], revision["spec"])
+            if isinstance(last, CompiledGraph):
+                return _Program(last, revision["metadata"]["name"], compiled)
+        return _Program(None, None, compiled)
+
+    async def _store_revision(self, obj: JsonObject, compiled: CompiledGraph, mine: list[JsonObject]) -> None:
+        try:
+            await self._client.create(GRAPH_REVISION, new_revision(obj, content=compiled.hash))
+        except AlreadyExists:
+            # Stored by a run that was cut off before it saw its own write.
+            return
+        for revision in mine[KEPT_REVISIONS:]:
+            metadata = revision["metadata"]
+            try:
+                await self._client.delete(GRAPH_REVISION, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+            except NotFound:
+                continue
+
+    async def _ensure_finalizer(self, obj: JsonObject) -> None:
+        finalizers = obj["metadata"].get("finalizers", [])
+        if FINALIZER not in finalizers:
+            await self._write_finalizers(obj, [*finalizers, FINALIZER])
+
+    async def _write_finalizers(self, obj: JsonObject, finalizers: list[str]) -> None:
+        metadata = obj["metadata"]
+        # The resource version keeps a finalizer that somebody else adds meanwhile.
+        body = {"metadata": {"finalizers": finalizers, "resourceVersion": metadata["resourceVersion"]}}
+        await self._client.patch(GRAPH, metadata["name"], metadata["namespace"], body)
+
+    async def _tear_down(self, run: _Run) -> Result:
+        """Delete wave after wave, and let the Graph itself go when nothing is left."""
+        finalizers: list[str] = run.obj["metadata"].get("finalizers", [])
+        if FINALIZER not in finalizers:
+            return Result()
+        wave = teardown_wave(run.view.owned())
+        if not wave:
+            await self._write_finalizers(run.obj, [each for each in finalizers if each != FINALIZER])
+            return Result()
+        await self._status.write(GRAPH, run.obj, terminating_status(run.obj, wave, now=run.now))
+        await run.applier.prune(wave)
+        return Result()
+
+    def _tell(self, run: _Run, program: _Program, outcomes: tuple[NodeResult, ...]) -> None:
+        """Events for what a person did, once: not for what merely goes on."""
+        before = run.graph.status
+        if program.error and before.observed_generation != run.graph.metadata.generation:
+            self._recorder.event(run.obj, type="Warning", reason=program.error.reason, note=program.error.message)
+        told = {node.id for node in before.nodes if node.reason == "AmbiguousTemplate"}
+        for outcome in outcomes:
+            if outcome.reason == "AmbiguousTemplate" and outcome.node.id not in told:
+                note = f"node {outcome.node.id} reads an object that exists; write ref instead of template to say so"
+                self._recorder.event(run.obj, type="Warning", reason="AmbiguousTemplate", note=note)
+
+    def _forget(self, key: Key) -> None:
+        self._known.pop(key, None)
+        self._interests.forget(key)

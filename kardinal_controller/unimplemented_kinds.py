@@ -1,0 +1,47 @@
+"""Kinds that this version stores and does not act on: each object says so itself.
+
+A MetricCheck that nobody queries, or a Subscription that nobody polls, would otherwise look as if it worked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.api import Status, set_condition
+from kardinal.objects import JsonObject, Key, ResourceType
+from kardinal.runtime import Clock, Informer, Result, Source, StatusWriter, Watch
+
+__all__ = ["UnimplementedKindReconciler"]
+
+
+class UnimplementedKindReconciler:
+    """Writes Ready=False/NotImplemented on every object of one kind."""
+
+    def __init__(self, informer: Informer, *, status: StatusWriter, clock: Clock) -> None:
+        self._informer = informer
+        self._status = status
+        self._clock = clock
+
+    def sources(self) -> Sequence[Source]:
+        return [Watch(self._informer)]
+
+    async def reconcile(self, key: Key) -> Result:
+        current = self._informer.get(*key)
+        if current is not None:
+            resource = self._informer.resource
+            await self._status.write(resource, current, self._verdict(current, resource))
+        return Result()
+
+    def _verdict(self, current: JsonObject, resource: ResourceType) -> JsonObject:
+        before = Status.model_validate(current.get("status", {}))
+        generation = current["metadata"].get("generation")
+        conditions = set_condition(
+            before.conditions,
+            "Ready",
+            "False",
+            reason="NotImplemented",
+            message=f"{resource.kind} is stored, but this version does not act on it",
+            now=self._clock.now(),
+            observed_generation=generation,
+        )
+        return Status(observed_generation=generation, conditions=conditions).to_json()

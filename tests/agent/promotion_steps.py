@@ -1,0 +1,205 @@
+"""What the control plane would have made (orders, gate instances, freezes), and the Deployments they change."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
+from kardinal.kube import Client, PatchType
+from kardinal.objects import DEPLOYMENT, NAMESPACE, JsonObject
+from kardinal_agent.program import Agent, AgentOptions
+from tests.support.names import DEV, POLICIES, TEAM
+from tests.support.objects import API_VERSION, bundle, namespace
+from tests.support.repository import APPLICATION, IMAGE, GitRepository
+from tests.support.world import World
+
+__all__ = [
+    "BUNDLE_NAME",
+    "close_gate",
+    "deploy",
+    "freeze",
+    "freeze_gate",
+    "gate_instance",
+    "open_gate",
+    "order",
+    "place",
+    "reached",
+    "start_agent",
+    "state",
+    "supersede",
+]
+
+BUNDLE_NAME = "my-app-1"
+_HOUR = timedelta(hours=1)
+
+
+async def start_agent(world: World, **options: Any) -> Agent:
+    settings: dict[str, Any] = {"allow_local_repositories": True, "git_cache_dir": world.new_directory("agent-git")}
+    chosen = AgentOptions(**settings | options)
+    return await world.run(lambda client: Agent(chosen, client, clock=world.clock), identity="agent")
+
+
+def order(
+    repository: GitRepository | str,
+    environment: str = DEV,
+    *,
+    bundle: str = BUNDLE_NAME,
+    name: str | None = None,
+    provider: str = "local",
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> JsonObject:
+    """A PromotionStep, as translation makes it."""
+    url = repository if isinstance(repository, str) else repository.url
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PromotionStep",
+        "metadata": {
+            "name": name or names.step_name(bundle, environment),
+            "namespace": TEAM,
+            "labels": labels or {},
+        },
+        "spec": {
+            "pipeline": APPLICATION,
+            "environment": environment,
+            "bundleRef": bundle,
+            "path": f"environments/{environment}",
+            "git": {"url": url, "provider": provider},
+            **spec,
+        },
+    }
+
+
+async def place(
+    world: World, *orders: JsonObject, tag: str = "1.1.0", name: str = BUNDLE_NAME, image: str = IMAGE
+) -> JsonObject:
+    """Create a Bundle and its orders; returns the Bundle."""
+    (made,) = await world.apply(bundle(name, tag=tag, image=image))
+    await world.apply(*orders)
+    return made
+
+
+def gate_instance(name: str, *, gate: str = "soak", environment: str = DEV, scope: str = "org") -> JsonObject:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyGate",
+        "metadata": {"name": name, "namespace": TEAM, "labels": {names.LABEL_BUNDLE: BUNDLE_NAME}},
+        "spec": {
+            "expression": "true",
+            "message": "soak first",
+            "origin": {
+                "namespace": POLICIES,
+                "name": gate,
+                "scope": scope,
+                "pipeline": APPLICATION,
+                "bundle": BUNDLE_NAME,
+                "environment": environment,
+            },
+        },
+    }
+
+
+def freeze_gate(message: str = "release freeze") -> JsonObject:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyGate",
+        "metadata": {
+            "name": names.freeze_name(APPLICATION),
+            "namespace": TEAM,
+            "labels": {names.LABEL_TYPE: names.TYPE_FREEZE, names.LABEL_PIPELINE: APPLICATION},
+        },
+        "spec": {"expression": "false", "message": message},
+    }
+
+
+async def freeze(world: World) -> None:
+    await world.apply(freeze_gate())
+
+
+async def _set_gate(world: World, name: str, *, ready: bool, reason: str) -> None:
+    status = {"status": {"ready": ready, "reason": reason}}
+    await world.client.patch(POLICY_GATE, name, TEAM, status, kind=PatchType.MERGE, subresource="status")
+
+
+async def open_gate(world: World, name: str, reason: str = "soaked 45m of 30m") -> None:
+    await _set_gate(world, name, ready=True, reason=reason)
+
+
+async def close_gate(world: World, name: str, reason: str = "soaked 5m of 30m") -> None:
+    await _set_gate(world, name, ready=False, reason=reason)
+
+
+async def supersede(world: World, name: str = BUNDLE_NAME) -> None:
+    body = {"status": {"phase": "Superseded"}}
+    await world.client.patch(BUNDLE, name, TEAM, body, kind=PatchType.MERGE, subresource="status")
+
+
+async def deploy(
+    world: World,
+    environment: str = DEV,
+    *,
+    image: str = f"{IMAGE}:1.1.0",
+    available: bool = True,
+    client: Client | None = None,
+) -> JsonObject:
+    """Make the environment's Deployment run an image, all of it or none; `client` is of another cluster."""
+    by_itself = client is None and world.server.runs_workloads
+    client = client or world.client
+    await client.apply(NAMESPACE, namespace(environment), field_manager="test")
+    made = await client.apply(
+        DEPLOYMENT,
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": APPLICATION, "namespace": environment},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": {"app": "x"}},
+                "strategy": {"type": "Recreate"},
+                "template": {
+                    "metadata": {"labels": {"app": "x"}},
+                    "spec": {
+                        "containers": [{"name": "app", "image": image}],
+                        "nodeSelector": {} if available else {"there-is": "no-such-node"},
+                    },
+                },
+            },
+        },
+        field_manager="test",
+        force=True,
+    )
+    if by_itself:
+        await world.settle()
+        return made
+    status = {
+        "observedGeneration": made["metadata"]["generation"],
+        "replicas": 2,
+        "updatedReplicas": 2,
+        "availableReplicas": 2 if available else 0,
+        "conditions": [{"type": "Available", "status": str(available), "message": "minimum availability"}],
+    }
+    return await client.patch(
+        DEPLOYMENT, APPLICATION, environment, {"status": status}, kind=PatchType.MERGE, subresource="status"
+    )
+
+
+async def state(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NAME) -> JsonObject:
+    """The status of an order."""
+    step = await world.get(PROMOTION_STEP, names.step_name(bundle, environment))
+    found: JsonObject = step.get("status") or {}
+    return found
+
+
+async def reached(
+    world: World, wanted: str, environment: str = DEV, *, bundle: str = BUNDLE_NAME, within: timedelta = _HOUR
+) -> JsonObject:
+    """Live until the order is in a state; returns its status."""
+    step = await world.wait_for(
+        PROMOTION_STEP,
+        names.step_name(bundle, environment),
+        lambda step: bool((step.get("status") or {}).get("state") == wanted),
+        within=within,
+    )
+    status: JsonObject = step["status"]
+    return status

@@ -1,0 +1,58 @@
+"""A control plane without an agent: the test is the agent, so that every state of a step can be seen."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from kardinal.api import PROMOTION_STEP
+from kardinal.kube import PatchType
+from kardinal.objects import JsonObject
+from kardinal.objects.conditions import format_time
+from kardinal_controller.program import Controller
+from tests.support.names import TEAM
+from tests.support.objects import pipeline
+from tests.support.programs import start_controller
+from tests.support.world import World
+
+__all__ = ["Hands", "controller", "hands", "running"]
+
+
+class Hands:
+    """What an agent would write, written by the test."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def step(self, name: str, **status: object) -> JsonObject:
+        """Wait for a PromotionStep and give it a status."""
+        await self._world.wait_for(PROMOTION_STEP, name, lambda _: True)
+        return await self._world.client.patch(
+            PROMOTION_STEP, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status"
+        )
+
+    async def verify(self, *names: str) -> datetime:
+        """Let steps be Verified now, one after the other; returns when that was."""
+        moment = self._world.clock.now()
+        now = format_time(moment)
+        for name in names:
+            await self.step(name, state="Verified", verifiedAt=now, promotedAt=now, commit="c0ffee" + "0" * 34)
+        return moment
+
+
+@pytest.fixture
+async def controller(world: World) -> Controller:
+    return await start_controller(world, standalone=False)
+
+
+@pytest.fixture
+def hands(world: World) -> Hands:
+    return Hands(world)
+
+
+@pytest.fixture
+async def running(world: World, controller: Controller) -> Controller:
+    """A control plane that knows a Pipeline of three environments."""
+    await world.apply(pipeline("file:///repo"))
+    return controller

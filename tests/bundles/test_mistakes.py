@@ -1,0 +1,208 @@
+"""What its author has to fix is said where the author looks, and left as soon as it is fixed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kardinal.api import BUNDLE, METRIC_CHECK, PIPELINE, SUBSCRIPTION
+from kardinal.objects import GRAPH
+from kardinal_controller.program import Controller
+from tests.bundles.hands import Hands
+from tests.bundles.looks import REPOSITORY, condition, patch, phase, reason, states
+from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.world import World
+
+
+async def test_a_target_that_does_not_exist_is_said_and_left_as_soon_as_it_is_corrected(
+    world: World, running: Controller, hands: Hands
+) -> None:
+    await world.apply(bundle("app-1", intent={"target": DEV}))
+    await hands.verify(f"app-1-{DEV}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    await patch(world, "app-1", {"spec": {"intent": {"target": of_run("prd")}}})
+    wrong = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    invalid = condition(wrong, "InvalidSpec")
+    assert invalid is not None
+    assert f"did you mean {PROD}?" in invalid["message"]
+    assert states(wrong) == {DEV: "Verified"}
+    await patch(world, "app-1", {"spec": {"intent": {"target": DEV}}})
+    right = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    assert condition(right, "InvalidSpec") is None
+
+
+async def test_a_bundle_waits_for_its_pipeline_and_starts_when_it_appears(world: World, controller: Controller) -> None:
+    await world.apply(bundle("app-1"))
+    waiting = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "PipelineNotFound")
+    assert waiting["status"]["phase"] == "Available"
+    assert await world.objects(GRAPH) == []
+    await world.apply(pipeline(REPOSITORY))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+
+
+async def test_a_bundle_without_label_is_invalid_until_it_gets_one(world: World, running: Controller) -> None:
+    lost = bundle("app-1")
+    del lost["metadata"]["labels"]["kardinal.io/pipeline"]
+    await world.apply(lost)
+    invalid = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    assert reason(invalid) == "InvalidSpec"
+    assert "metadata.labels[kardinal.io/pipeline]" in str(condition(invalid, "InvalidSpec"))
+    await patch(world, "app-1", {"metadata": {"labels": {"kardinal.io/pipeline": "my-app"}}})
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+
+
+async def test_a_pipeline_that_cannot_be_translated_fails_the_bundle_until_it_is_corrected(
+    world: World, controller: Controller
+) -> None:
+    cycle = [environment(EU, dependsOn=[US]), environment(US, dependsOn=[EU])]
+    await world.apply(pipeline(REPOSITORY, environments=cycle), bundle("app-1"))
+    invalid = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    found = condition(invalid, "InvalidSpec")
+    assert found is not None
+    assert found["reason"] == "DependencyCycle"
+    assert "Pipeline/my-app spec.environments: the environments depend on each other" in found["message"]
+    assert await world.objects(GRAPH) == []
+    await world.apply(pipeline(REPOSITORY, environments=[EU, US]))
+    corrected = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    assert condition(corrected, "InvalidSpec") is None
+
+
+async def test_a_denied_skip_names_environment_and_gate_and_creates_nothing(world: World, running: Controller) -> None:
+    await world.apply(gate("soak", "true", applies_to=STAGING, namespace=POLICIES))
+    await world.settle()
+    await world.apply(bundle("app-1", intent={"skip": [STAGING]}))
+    denied = await world.wait_for(BUNDLE, "app-1", phase("SkipDenied"))
+    ready = condition(denied)
+    assert ready is not None
+    assert ready["message"].startswith(f"skipping {STAGING} is denied by gate soak")
+    assert await world.objects(GRAPH) == []
+    permission = gate(
+        "hotfix",
+        'bundle.name == "app-1"',
+        applies_to=STAGING,
+        namespace=POLICIES,
+        labels={"kardinal.io/type": "skip-permission"},
+    )
+    await world.apply(permission)
+    started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    assert list(states(started)) == [DEV, PROD]
+
+
+async def test_a_changed_label_is_ignored_with_a_warning(world: World, running: Controller) -> None:
+    await world.apply(bundle("app-1"))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    await patch(world, "app-1", {"metadata": {"labels": {"kardinal.io/pipeline": "other"}}})
+    warned = await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Warning") is not None)
+    assert warned["status"]["pipeline"] == "my-app"
+    assert warned["status"]["phase"] == "Promoting"
+    await world.settle()
+    events = await world.events("PipelineLabelChanged")
+    assert [event["type"] for event in events] == ["Warning"]
+    await patch(world, "app-1", {"metadata": {"labels": {"kardinal.io/pipeline": "my-app"}}})
+    await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Warning") is None)
+
+
+async def test_a_graph_deleted_by_hand_is_made_again_once(world: World, running: Controller, hands: Hands) -> None:
+    await world.apply(bundle("app-1"))
+    first = await world.wait_for(GRAPH, "app-1", lambda _: True)
+    await world.delete(GRAPH, "app-1")
+    second = await world.wait_for(GRAPH, "app-1", lambda graph: graph["metadata"]["uid"] != first["metadata"]["uid"])
+    await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"].get("graphRecreated") is True)
+    await world.client.delete(GRAPH, "app-1", TEAM, uid=second["metadata"]["uid"])
+    lost = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    assert reason(lost) == "GraphDeleted"
+    await world.settle()
+    assert await world.find(GRAPH, "app-1") is None
+
+
+async def test_a_foreign_graph_in_the_way_is_named_and_waited_for(world: World, running: Controller) -> None:
+    foreign = {"apiVersion": GRAPH.api_version, "kind": "Graph", "metadata": {"name": "app-1", "namespace": TEAM}}
+    await world.apply({**foreign, "spec": {"nodes": []}})
+    await world.apply(bundle("app-1"))
+    blocked = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "GraphNameTaken")
+    assert blocked["status"]["phase"] == "Available"
+    await world.delete(GRAPH, "app-1")
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+
+
+async def test_pipelines_say_whether_they_can_be_translated(world: World, controller: Controller) -> None:
+    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
+    bad = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "NotAvailable")
+    ready = condition(bad)
+    assert ready is not None
+    assert (ready["status"], ready["observedGeneration"]) == ("False", 1)
+    assert "spec.promotionPolicy: 'queue' is not available in this version" in ready["message"]
+    await world.settle()
+    assert [event["regarding"]["name"] for event in await world.events("NotAvailable")] == ["my-app"]
+    await world.apply(pipeline(REPOSITORY))
+    good = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "Translatable")
+    ready = condition(good)
+    assert ready is not None
+    assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
+
+
+async def test_kinds_that_are_not_built_say_so(world: World, controller: Controller) -> None:
+    check = {
+        "apiVersion": "kardinal.io/v1alpha1",
+        "kind": "MetricCheck",
+        "metadata": {"name": "rate", "namespace": TEAM},
+        "spec": {
+            "provider": {"type": "prometheus", "address": "http://prometheus:9090"},
+            "query": "up",
+            "successCondition": ">= 0.99",
+        },
+    }
+    subscription = {
+        "apiVersion": "kardinal.io/v1alpha1",
+        "kind": "Subscription",
+        "metadata": {"name": "watch", "namespace": TEAM},
+        "spec": {"pipeline": "my-app", "source": {"type": "image", "image": {"repository": "ghcr.io/acme/app"}}},
+    }
+    await world.apply(check, subscription)
+    for resource, name in ((METRIC_CHECK, "rate"), (SUBSCRIPTION, "watch")):
+        stored = await world.wait_for(resource, name, lambda obj: reason(obj) == "NotImplemented")
+        assert condition(stored)["status"] == "False"  # type: ignore[index]
+
+
+async def test_what_keeps_the_engine_from_its_work_stands_on_the_bundle(
+    world: World, running: Controller, hands: Hands
+) -> None:
+    await world.apply(gate("soak", "true"), gate(f"app-1-{PROD}-soak", "false", applies_to="nowhere"))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    stuck = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "GraphTrouble")
+    assert stuck["status"]["phase"] == "Promoting"
+    assert str(condition(stuck)).find("Conflict") > 0
+
+
+async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(
+    world: World, running: Controller, hands: Hands
+) -> None:
+    await world.apply(bundle("app-1", intent={"target": DEV}))
+    await hands.verify(f"app-1-{DEV}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    await world.delete(PIPELINE, "my-app")
+    await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
+    waiting = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    assert condition(waiting, "InvalidSpec")["reason"] == "PipelineNotFound"  # type: ignore[index]
+    await world.idle(timedelta(minutes=1))
+    assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Failed"
+    await world.apply(pipeline(REPOSITORY))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    await hands.verify(f"app-1-{STAGING}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+
+
+async def test_a_graph_that_cannot_be_made_again_is_made_when_the_pipeline_is_corrected(
+    world: World, running: Controller
+) -> None:
+    await world.apply(bundle("app-1"))
+    await world.wait_for(GRAPH, "app-1", lambda _: True)
+    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
+    await world.settle()
+    await world.delete(GRAPH, "app-1")
+    await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    await world.apply(pipeline(REPOSITORY))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    assert await world.find(GRAPH, "app-1") is not None

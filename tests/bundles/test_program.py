@@ -1,0 +1,156 @@
+"""The control plane as one program: with the agent inside, with an agent elsewhere, and as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal_controller.program import ControllerOptions
+from tests.bundles.looks import phase, states
+from tests.support.names import DEV, POLICIES, PROD, STAGING
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_agent, start_controller, start_simulator
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+START = "from kardinal_controller.main import main; main()"
+
+
+async def test_a_bundle_walks_through_all_environments_by_real_commits(world: World, repository: GitRepository) -> None:
+    await start_controller(world)
+    await start_simulator(world, delay=timedelta(0))
+    await world.apply(pipeline(repository, provider="git"), gate("always", "true", namespace=POLICIES))
+    await world.settle()
+    before = world.audit.count(verbs=["create", "patch", "update", "delete"], user=world.user("controller"))
+    await world.apply(bundle("app-1"))
+    done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    await world.settle()
+    assert states(done) == {DEV: "Verified", STAGING: "Verified", PROD: "Verified"}
+    for name in (DEV, STAGING, PROD):
+        assert len(repository.promotions(name)) == 1
+        assert done["status"]["environments"][name]["commit"] == repository.promotions(name)[0].sha
+    after = world.audit.count(verbs=["create", "patch", "update", "delete"], user=world.user("controller"))
+    # Events, gates and revisions included: at most ten for each of the three environments.
+    assert after - before <= 30
+
+
+async def test_the_control_plane_leaves_promotions_to_agents_where_it_is_told_to(
+    world: World, repository: GitRepository
+) -> None:
+    controller = await start_controller(world, standalone=False)
+    assert controller.runner is None
+    await world.apply(pipeline(repository, provider="git", environments=[DEV]), bundle("app-1"))
+    await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda _: True)
+    await world.idle(timedelta(minutes=5))
+    assert repository.promotions(DEV) == []
+    await start_simulator(world, delay=timedelta(0))
+    await start_agent(world)
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+
+
+async def test_a_sharded_environment_is_never_promoted_by_the_control_plane(
+    world: World, repository: GitRepository
+) -> None:
+    await start_controller(world)
+    await start_simulator(world, delay=timedelta(0))
+    way = pipeline(repository, provider="git", environments=[DEV, environment(PROD, shard="eu")])
+    await world.apply(way, bundle("app-1"))
+    await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True)
+    await world.idle(timedelta(minutes=5))
+    assert (len(repository.promotions(DEV)), repository.promotions(PROD)) == (1, [])
+    await start_agent(world, shard="eu")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+
+
+async def test_a_superseded_bundle_lets_go_of_its_graph_when_the_agent_has_abandoned_its_steps(
+    world: World, repository: GitRepository
+) -> None:
+    await start_controller(world)
+    await start_simulator(world, delay=timedelta(0))
+    await world.apply(pipeline(repository, environments=[DEV, environment(PROD, approval="pr-review")]))
+    await world.apply(bundle("app-1", tag="1.1.0"))
+    await world.wait_for(
+        PROMOTION_STEP, f"app-1-{PROD}", lambda step: step.get("status", {}).get("state") == "WaitingForMerge"
+    )
+    await world.live(timedelta(seconds=2))
+    await world.apply(bundle("app-2", tag="1.2.0"))
+    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
+    await world.until(lambda: _gone(world, f"app-1-{PROD}"))
+    ended = await world.get(BUNDLE, "app-1")
+    assert states(ended) == {DEV: "Verified", PROD: "Failed"}
+    assert ended["status"]["phase"] == "Superseded"
+    assert repository.promotions(PROD) == []
+
+
+async def _gone(world: World, name: str) -> bool:
+    return await world.find(PROMOTION_STEP, name) is None
+
+
+def test_the_options_have_the_documented_defaults() -> None:
+    options = ControllerOptions()
+    assert options.policy_namespaces == ("platform-policies",)
+    assert not options.allow_local_repositories
+    assert options.standalone
+
+
+async def test_the_process_serves_and_ends_cleanly_on_a_signal(world: World, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    arguments = [
+        f"--kubeconfig={world.server.kubeconfig_for('controller')}",
+        f"--health-probe-bind-address=127.0.0.1:{port}",
+        "--api-bind-address=127.0.0.1:0",
+        "--metrics-bind-address=127.0.0.1:0",
+        f"--git-cache-dir={tmp_path / 'git'}",
+        "--log-format=json",
+    ]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", START, *arguments, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        async with aiohttp.ClientSession() as session, asyncio.timeout(50):
+            while not await _answers(session, f"http://127.0.0.1:{port}/readyz"):
+                assert process.returncode is None, (await process.communicate())[1].decode()
+                await asyncio.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            _, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, errors.decode()
+    assert b"Traceback" not in errors
+
+
+async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with session.get(url) as answer:
+            return answer.status == 200
+    except aiohttp.ClientError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--kubeconfig=/does/not/exist"], 1, "/does/not/exist"),
+        (["--api-bind-address=8083"], 2, "write host:port"),
+        (["--log-level=loud"], 2, "'loud' is not one of"),
+    ],
+)
+async def test_a_process_that_cannot_start_says_what_to_do(arguments: list[str], code: int, says: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", START, *arguments, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await process.communicate()
+    assert process.returncode == code
+    assert says in errors.decode()
+    assert "Traceback" not in errors.decode()

@@ -1,5 +1,0 @@
-"""What the tests of this room need: a control plane, and hands in the place of an agent."""
-
-from tests.promotion.hands import controller, hands, running
-
-__all__ = ["controller", "hands", "running"]

@@ -1,0 +1,176 @@
+"""The pull request tells a reviewer everything, with real values that cannot break its tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kardinal.api import Bundle
+from kardinal.api.evidence import GateResult
+from kardinal.api.image import ImageReference
+from kardinal.steps.kustomization import ImageChange
+from kardinal.steps.markdown import cell, link, period
+from kardinal.steps.pull_request_text import Proposal, body, title
+
+NOW = datetime(2026, 4, 9, 14, 0, tzinfo=UTC)
+DIGEST = "sha256:" + "a1b2c3d4" * 8
+
+
+def bundle(**spec: Any) -> Bundle:
+    return Bundle.model_validate(
+        {
+            "metadata": {"name": "my-app-1-29-0-x", "namespace": "default"},
+            "spec": {
+                "artifacts": {"images": [{"name": "my-app", "reference": "ghcr.io/o/app:1.29.0", "digest": DIGEST}]},
+                "provenance": {
+                    "commitSHA": "abc123def456",
+                    "ciRunURL": "https://ci.example.com/runs/12345",
+                    "author": "dependabot[bot]",
+                },
+            }
+            | spec,
+            "status": {
+                "environments": {
+                    "staging": {"state": "Verified", "verifiedAt": "2026-04-09T13:15:00Z"},
+                    "dev": {"state": "Verified", "verifiedAt": "2026-04-09T12:00:00Z"},
+                    "prod": {"state": "Promoting"},
+                }
+            },
+        }
+    )
+
+
+def proposal(**fields: Any) -> Proposal:
+    values: dict[str, Any] = {
+        "pipeline": "my-app",
+        "environment": "prod",
+        "bundle": bundle(),
+        "gates": [
+            GateResult(name="no-weekend-deploys", scope="org", result="pass", reason="schedule.isWeekend is false"),
+            GateResult(name="staging-soak", scope="team", result="fail"),
+        ],
+        "changes": {
+            "environments/prod/kustomization.yaml": [
+                ImageChange("app", ImageReference("ghcr.io/o/app", "1.28.0"), ImageReference("ghcr.io/o/app", "1.29.0"))
+            ]
+        },
+        "merged_by_agent": False,
+        "now": NOW,
+    }
+    return Proposal(**values | fields)
+
+
+def test_the_body_is_that_of_the_design_with_every_table_filled() -> None:
+    assert title(proposal()) == "Promote my-app 1.29.0 to prod"
+    assert (
+        body(proposal())
+        == f"""\
+## Promotion: my-app 1.29.0 to prod
+
+### Policy Gates
+| Gate | Scope | Status | Detail |
+| --- | --- | --- | --- |
+| no-weekend-deploys | org | PASS | schedule.isWeekend is false |
+| staging-soak | team | FAIL | no reason given |
+
+### Artifact
+| Field | Value |
+| --- | --- |
+| Image | ghcr.io/o/app:1.29.0 |
+| Digest | {DIGEST} |
+| Source Commit | abc123d |
+| CI Run | [Build #12345](https://ci.example.com/runs/12345) |
+| Author | dependabot\\[bot\\] |
+| Bundle | my-app-1-29-0-x |
+
+### Upstream Verification
+| Environment | Verified | Soak |
+| --- | --- | --- |
+| dev | 2h ago (2026-04-09 12:00 UTC) | 2h |
+| staging | 45m ago (2026-04-09 13:15 UTC) | 45m |
+
+### Changes
+- ghcr.io/o/app: 1.28.0 to 1.29.0 in environments/prod/kustomization.yaml
+
+---
+
+Merging lets the promotion go on; closing without merging ends it as Failed.
+"""
+    )
+
+
+def test_what_is_not_known_is_said() -> None:
+    text = body(
+        proposal(
+            gates=[],
+            bundle=Bundle.model_validate({"spec": {"artifacts": {"images": [{"reference": "app:1"}]}}}),
+            changes={},
+            merged_by_agent=True,
+        )
+    )
+    assert "No policy gate applies to this environment." in text
+    assert "| Source Commit | not given |" in text
+    assert "| CI Run | not given |" in text
+    assert "prod is the first environment of this Bundle." in text
+    assert "The branch has these images already." in text
+    assert "kardinal merges this pull request by itself" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (None, ImageReference("r/a", "2"), "r/a: newly set to 2"),
+        (ImageReference("r/a"), ImageReference("r/a", "2"), "r/a: any version to 2"),
+        (ImageReference("r/b", "1"), ImageReference("r/a", "2"), "r/b:1 to r/a:2"),
+        (ImageReference("a", "1", DIGEST), ImageReference("a", "1"), f"a: 1&#64;{DIGEST} to 1"),
+        (ImageReference("a", "1"), ImageReference("a", None, DIGEST), f"a: 1 to {DIGEST}"),
+    ],
+)
+def test_a_change_names_what_was_and_what_will_be(
+    before: ImageReference | None, after: ImageReference, told: str
+) -> None:
+    assert f"- {told} in f\n" in body(proposal(changes={"f": [ImageChange("x", before, after)]}))
+
+
+@given(st.text(max_size=400))
+def test_no_value_leaves_its_cell(value: str) -> None:
+    text = cell(value)
+    assert len(text.splitlines()) <= 1
+    assert "|" not in text.replace("\\\\", "").replace("\\|", "")
+    assert not set("<>@") & set(text)
+    row = next(line for line in body(proposal(pipeline=value)).splitlines())
+    assert row.startswith("## Promotion:")
+
+
+@given(st.text(max_size=60))
+def test_hostile_provenance_leaves_the_tables_as_they_are(value: str) -> None:
+    hostile = bundle(provenance={"commitSHA": value, "ciRunURL": value, "author": f"x{value}"})
+    text = body(proposal(gates=[GateResult(name="g", scope="org", result="pass", reason=value)], bundle=hostile))
+    rows = [line.replace("\\\\", "").replace("\\|", "") for line in text.split("\n") if line.startswith("|")]
+    assert [row.count("|") - 1 for row in rows] == [4] * 3 + [2] * 8 + [3] * 4
+
+
+def test_only_addresses_of_the_web_become_links() -> None:
+    assert link("x", "javascript:alert(1)") == "javascript:alert(1)"
+    assert link("x", "https://[bad") == "https://\\[bad"
+    assert link("x", "https://a/b) | [y](z") == "[x](https://a/b%29%20%7C%20%5By%5D%28z)"
+
+
+@pytest.mark.parametrize(
+    ("duration", "said"),
+    [
+        (timedelta(seconds=0), "0s"),
+        (timedelta(seconds=59), "59s"),
+        (timedelta(minutes=45, seconds=20), "45m"),
+        (timedelta(hours=2, minutes=5), "2h5m"),
+        (timedelta(hours=2), "2h"),
+        (timedelta(days=3, hours=4, minutes=9), "3d4h"),
+        (timedelta(seconds=-5), "0s"),
+    ],
+)
+def test_a_period_is_said_as_a_person_would(duration: timedelta, said: str) -> None:
+    assert period(duration) == said

@@ -1,0 +1,122 @@
+"""A sequence of steps is executed as written, or refused at the field that is wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from kardinal.api.pipeline import StepSpec
+from kardinal.steps.sequence import default_sequence, sequence_problems
+
+AUTO = ("git-clone", "kustomize-set-image", "git-commit", "git-push", "health-check")
+PROPOSED = (*AUTO[:-1], "open-pr", "wait-for-merge", "health-check")
+
+
+def steps(*names: str) -> tuple[StepSpec, ...]:
+    return tuple(StepSpec(uses=name) for name in names)
+
+
+def refusals(
+    sequence: tuple[StepSpec, ...],
+    *,
+    approval: Literal["auto", "pr-review"] = "auto",
+    pr: bool = False,
+    provider: Literal["git", "local"] = "local",
+) -> list[tuple[str, str]]:
+    return [
+        (problem.field, problem.message)
+        for problem in sequence_problems(sequence, approval=approval, pr=pr, provider=provider)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("approval", "pr", "names"),
+    [("auto", False, AUTO), ("auto", True, PROPOSED), ("pr-review", False, PROPOSED), ("pr-review", True, PROPOSED)],
+)
+def test_the_default_sequence_follows_the_approval_and_is_accepted(
+    approval: Literal["auto", "pr-review"], pr: bool, names: tuple[str, ...]
+) -> None:
+    sequence = default_sequence(approval=approval, pr=pr, strategy="kustomize")
+    assert tuple(step.uses for step in sequence) == names
+    assert refusals(sequence, approval=approval, pr=pr) == []
+
+
+@pytest.mark.parametrize("strategy", ["helm", "replace", "oci"])
+def test_a_strategy_that_is_not_executed_has_no_sequence_that_is_accepted(strategy: str) -> None:
+    assert refusals(default_sequence(approval="auto", pr=False, strategy=strategy))[0][0] == "steps[1].uses"
+
+
+@pytest.mark.parametrize(
+    ("names", "field", "words"),
+    [
+        (("git-clon", *AUTO[1:]), "steps[0].uses", "did you mean 'git-clone'?"),
+        (("git-clone", "run-tests", "health-check"), "steps[1].uses", "custom steps are not available in this version"),
+        (("git-clone", "kustomize-build"), "steps[1].uses", "'kustomize-build' is not available in this version"),
+        (("git-clone", "git-push", "git-commit", "health-check"), "steps[1].uses", "git-push before git-commit"),
+        (("kustomize-set-image", *AUTO), "steps[0].uses", "put git-clone before it"),
+        (("git-clone", "git-commit", "git-push", "health-check"), "steps[1].uses", "no step before git-commit edits"),
+        ((*AUTO[:2], "health-check"), "steps[0].uses", "git-clone has no effect without git-commit"),
+        ((*AUTO[:3], "health-check"), "steps[2].uses", "git-commit has no effect without git-push"),
+        (AUTO[:-1], "steps[3].uses", "the last step must be health-check"),
+        ((*AUTO, "health-check"), "steps[5].uses", "stands in the sequence twice"),
+        (
+            (*AUTO[:4], "open-pr", "wait-for-merge", "health-check"),
+            "steps[4].uses",
+            "set approval: pr-review or pr: true",
+        ),
+        ((), "steps", "leave steps out"),
+    ],
+)
+def test_a_sequence_that_makes_no_sense_is_refused(names: tuple[str, ...], field: str, words: str) -> None:
+    found = refusals(steps(*names))
+    assert any(where == field and words in message for where, message in found), found
+
+
+def test_a_review_cannot_be_skipped_by_leaving_out_its_steps() -> None:
+    found = refusals(steps(*AUTO), approval="pr-review")
+    assert found[0][0] == "steps[3].uses"
+    assert "approval asks for a pull request" in found[0][1]
+
+
+def test_a_pull_request_nobody_waits_for_is_refused() -> None:
+    found = refusals(steps(*AUTO[:4], "open-pr", "health-check"), approval="pr-review")
+    assert found == [
+        ("steps[4].uses", "open-pr has no effect without wait-for-merge; add wait-for-merge after it"),
+    ]
+
+
+def test_plain_git_has_no_pull_requests() -> None:
+    sequence = default_sequence(approval="pr-review", pr=False, strategy="kustomize")
+    assert refusals(sequence, approval="pr-review", provider="git")[0][0] == "approval"
+    assert refusals(sequence, pr=True, provider="git")[0][0] == "pr"
+
+
+def test_an_environment_may_only_prove_what_another_one_wrote() -> None:
+    assert refusals(steps("health-check")) == []
+
+
+def test_several_overlays_may_be_edited() -> None:
+    sequence = (
+        *steps("git-clone"),
+        StepSpec(uses="kustomize-set-image", config={"path": "eu"}),
+        StepSpec(uses="kustomize-set-image", config={"path": "us"}),
+        *steps("git-commit", "git-push", "health-check"),
+    )
+    assert refusals(sequence) == []
+
+
+@pytest.mark.parametrize(
+    ("uses", "config", "field", "words"),
+    [
+        ("kustomize-set-image", {"pth": "eu"}, "steps[1].config.pth", "did you mean 'path'?"),
+        ("kustomize-set-image", {"path": 3}, "steps[1].config.path", "valid string"),
+        ("kustomize-set-image", {"path": "../prod"}, "steps[1].config.path", "without .. segments"),
+        ("kustomize-set-image", {"path": "/etc"}, "steps[1].config.path", "relative path"),
+        ("git-push", {"force": True}, "steps[1].config.force", "git-push takes no config"),
+    ],
+)
+def test_a_wrong_input_of_a_step_is_refused(uses: str, config: dict[str, Any], field: str, words: str) -> None:
+    found = refusals((*steps("git-clone"), StepSpec(uses=uses, config=config)))
+    assert found[0][0] == field
+    assert words in found[0][1]

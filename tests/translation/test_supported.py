@@ -1,0 +1,219 @@
+"""Every choice that the resources offer is executed, or refused by name: none is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+
+from kardinal.api.base import Model
+from kardinal.api.bundle import BundleSpec
+from kardinal.api.pipeline import PipelineSpec
+from kardinal.translation.errors import InvalidSpec, Problem
+from kardinal.translation.validation import EXECUTED
+from tests.support.objects import environment
+from tests.translation.values import bundle, pipeline, translated
+
+DIGEST = "sha256:" + "0123abcd" * 8
+
+ONLY_ONE_MEANING = {("HealthResource", "kind"), ("HealthResource", "condition")}
+"""Choices with a single value, which the default is: there is nothing to ignore."""
+
+
+def choices(model: type[Model], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[Model], str, Any]]:
+    """Every value of every enumeration in a model and in what it holds: (path, model, attribute, value)."""
+    for name, field in model.model_fields.items():
+        here = (*path, field.alias or name)
+        for value in literals(field.annotation):
+            yield here, model, name, value
+        for inner in models(field.annotation):
+            yield from choices(inner, here)
+
+
+def literals(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+    elif get_origin(annotation) is not tuple:
+        for argument in get_args(annotation):
+            yield from literals(argument)
+
+
+def models(annotation: Any) -> Iterator[type[Model]]:
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from models(argument)
+
+
+PIPELINE_CHOICES = list(choices(PipelineSpec))
+BUNDLE_CHOICES = list(choices(BundleSpec))
+
+
+def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    for key in reversed(path):
+        value = {key: value}
+    return value  # type: ignore[no-any-return]
+
+
+def refused(**arguments: Any) -> list[Problem]:
+    with pytest.raises(InvalidSpec) as caught:
+        translated(**arguments)
+    return list(caught.value.problems)
+
+
+def test_every_enumeration_of_pipelines_and_bundles_is_decided() -> None:
+    decided = {(model.__name__, name) for model, name in EXECUTED} | ONLY_ONE_MEANING
+    assert {(model.__name__, name) for _, model, name, _ in PIPELINE_CHOICES + BUNDLE_CHOICES} <= decided
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "name", "value"),
+    PIPELINE_CHOICES,
+    ids=[f"{'.'.join(path)}={value}" for path, _, _, value in PIPELINE_CHOICES],
+)
+def test_each_choice_of_a_pipeline_is_executed_or_refused(
+    path: tuple[str, ...], model: type[Model], name: str, value: str
+) -> None:
+    if path[0] == "environments":
+        way = pipeline(environment("dev", **nested(path[1:], value)))
+        field = f"spec.environments[0].{'.'.join(path[1:])}"
+    else:
+        spec = nested(path, value)
+        git = {"url": "file:///repo", "provider": "local", **spec.pop("git", {})}
+        way = pipeline("dev", git=git, **spec)
+        field = f"spec.{'.'.join(path)}"
+    if (model.__name__, name) in ONLY_ONE_MEANING or value in EXECUTED[model, name]:
+        assert translated(way)
+        return
+    problem = next(problem for problem in refused(way=way) if problem.field == field)
+    assert problem.reason == "NotAvailable"
+    assert "is not available in this version" in str(problem)
+    assert value in str(problem)
+
+
+@pytest.mark.parametrize("value", [value for path, _, _, value in BUNDLE_CHOICES if path == ("type",)])
+def test_each_type_of_bundle_is_executed_or_refused(value: str) -> None:
+    if value == "image":
+        assert translated(what=bundle(type=value))
+        return
+    assert [(problem.field, problem.reason) for problem in refused(what=bundle(type=value))] == [
+        ("spec.type", "NotAvailable")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("health", "field"),
+    [
+        ({"argocd": {"name": "app"}}, "spec.environments[0].health.argocd"),
+        ({"flux": {"name": "app"}}, "spec.environments[0].health.flux"),
+        ({"type": "resource", "argocd": {"name": "app"}}, "spec.environments[0].health.argocd"),
+        ({"cluster": "prod-eu"}, "spec.environments[0].health.cluster"),
+    ],
+)
+def test_parts_of_health_that_nothing_reads_are_refused(health: dict[str, Any], field: str) -> None:
+    found = refused(way=pipeline(environment("dev", health=health)))
+    assert [(problem.field, problem.reason, problem.remedy) for problem in found] == [
+        (field, "NotAvailable", "leave it out")
+    ]
+
+
+def test_a_commit_beside_images_is_refused_because_it_would_be_left_behind() -> None:
+    commit = {"repository": "https://example.com/config", "sha": "abc1234"}
+    images = [{"reference": "ghcr.io/acme/my-app:1"}]
+    found = refused(what=bundle(artifacts={"images": images, "gitCommit": commit}))
+    assert [problem.field for problem in found] == ["spec.artifacts.gitCommit"]
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "field", "says"),
+    [
+        ({"images": []}, "spec.artifacts.images", "nothing to promote"),
+        ({"images": [{"reference": "app"}]}, "spec.artifacts.images[0]", "names no version"),
+        ({"images": [{"reference": "a:1"}, {"reference": "A B"}]}, "spec.artifacts.images[1]", "'A B'"),
+        ({"images": [{"reference": "a:1", "digest": "sha256:a1b2c3d4e5f6"}]}, None, ""),
+        ({"images": [{"reference": "a:1", "digest": DIGEST}]}, None, ""),
+        ({"images": [{"reference": "a:1", "digest": "md5:0123456789"}]}, "spec.artifacts.images[0]", "sha256:"),
+    ],
+)
+def test_images_that_name_nothing_to_promote_are_refused(
+    artifacts: dict[str, Any], field: str | None, says: str
+) -> None:
+    what = bundle(artifacts=artifacts)
+    if field is None:
+        assert translated(what=what)
+        return
+    found = refused(what=what)
+    assert [problem.field for problem in found] == [field]
+    assert says in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("way", "field", "says"),
+    [
+        (
+            pipeline(environment("dev", approval="pr-review"), provider="git"),
+            "spec.environments[0].approval",
+            "provider 'git' has no pull requests",
+        ),
+        (
+            pipeline(environment("dev", pr=True), provider="git"),
+            "spec.environments[0].pr",
+            "provider 'git' has no pull requests",
+        ),
+        (
+            pipeline(environment("dev", steps=[{"uses": "run-tests", "config": {"url": "https://x"}}])),
+            "spec.environments[0].steps[0].uses",
+            "custom steps are not available in this version",
+        ),
+        (
+            pipeline(environment("dev", steps=[{"uses": "kustomize-build"}])),
+            "spec.environments[0].steps[0].uses",
+            "not available in this version",
+        ),
+        (
+            pipeline("dev", url="https://example.com/repo"),
+            "spec.git.provider",
+            "provider local keeps pull requests inside a bare repository on this machine",
+        ),
+        (pipeline("dev", provider="git", url="ssh://example.com/repo"), "spec.git.url", "https://host/path"),
+        (pipeline("dev", provider="git", url="git@example.com:repo"), "spec.git.url", "https://host/path"),
+        (pipeline("dev", provider="git", url="relative/path"), "spec.git.url", "https://host/path"),
+    ],
+)
+def test_combinations_that_cannot_be_executed_are_refused(way: Any, field: str, says: str) -> None:
+    found = refused(way=way)
+    assert [problem.field for problem in found] == [field]
+    assert says in str(found[0])
+
+
+@pytest.mark.parametrize("url", ["file:///repo", "/repo"])
+def test_a_repository_of_this_machine_needs_the_operators_word(url: str) -> None:
+    way = pipeline("dev", url=url, provider="git")
+    assert translated(way)
+    found = refused(way=way, local=False)
+    assert [(problem.field, problem.reason) for problem in found] == [("spec.git.url", "LocalRepositoryRefused")]
+    assert "--allow-local-repositories" in found[0].remedy
+
+
+def test_plain_git_over_https_is_accepted() -> None:
+    assert translated(pipeline("dev", url="https://example.com/acme/gitops", provider="git"), local=False)
+
+
+def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
+    found = refused(way=pipeline("dev", url="https://me:s3cret@example.com/repo", provider="git"))
+    assert [problem.field for problem in found] == ["spec.git.url"]
+    assert "s3cret" not in str(found[0])
+    assert "secretRef" in str(found[0])
+
+
+def test_all_problems_of_all_resources_are_reported_together_with_their_subject() -> None:
+    found = refused(
+        way=pipeline(environment("dev", update={"strategy": "helm"}), promotionPolicy="queue"),
+        what=bundle(type="config"),
+    )
+    assert [str(problem) for problem in found] == [
+        "Pipeline/my-app spec.environments[0].update.strategy: 'helm' is not available in this version; use kustomize",
+        "Pipeline/my-app spec.promotionPolicy: 'queue' is not available in this version; use supersede",
+        "Bundle/app-1 spec.type: 'config' is not available in this version; use image",
+    ]
