@@ -10,13 +10,21 @@ The trap: two references with the same tag may be two images. Where a promotion 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kardinal.api.bundle import Artifacts, Image
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut
 
-__all__ = ["ImageReference", "ImageReferenceError", "bundle_version", "promoted_image", "promoted_images"]
+__all__ = [
+    "ImageReference",
+    "ImageReferenceError",
+    "bundle_version",
+    "image_problems",
+    "promoted_image",
+    "promoted_images",
+]
 
 _DEFAULT_REGISTRY = "docker.io"
 _OFFICIAL = "library"
@@ -131,6 +139,15 @@ def promoted_images(artifacts: Artifacts) -> tuple[ImageReference, ...]:
         except ImageReferenceError as error:
             raise ImageReferenceError(f"spec.artifacts.images[{index}]: {error}") from error
     return tuple(found)
+
+
+def image_problems(artifacts: Artifacts) -> Iterator[tuple[str, str]]:
+    """Yield (field, message) for each image that cannot be promoted; the field is relative to the spec of a Bundle."""
+    for index, image in enumerate(artifacts.images):
+        try:
+            promoted_image(image)
+        except ImageReferenceError as error:
+            yield f"artifacts.images[{index}]", str(error)
 
 
 def bundle_version(artifacts: Artifacts) -> str:

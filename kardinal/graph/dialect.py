@@ -22,6 +22,7 @@ import orjson
 from kardinal.graph.errors import Problem
 from kardinal.objects import JsonObject, NodeKind
 from kardinal.objects.suggestions import nearest
+from kardinal.objects.supported import UNAVAILABLE_NODE_KEYS
 
 __all__ = ["DIALECT_VERSION", "Declaration", "parse_nodes"]
 
@@ -32,9 +33,6 @@ SIZE_LIMIT = 512 * 1024
 
 _BODIES: dict[str, NodeKind] = {"template": "template", "ref": "ref", "reference": "ref", "watch": "watch"}
 _CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
-_UNAVAILABLE = frozenset(
-    ["patch", "def", "forEach", "finalizes", "lifecycle", "dependsOn", "recheckAfter", "timeout", "onTimeout", "metric"]
-)
 _KNOWN = frozenset(["id", *_BODIES, *_CONDITIONS])
 
 _IDENTIFIER = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,62}")
@@ -130,10 +128,10 @@ def _node_problems(node: JsonObject, path: str) -> Iterator[Problem]:
         return Problem("DeclarationError", f"{path}{field}", message, identifier)
 
     for word in node:
-        if word in _UNAVAILABLE:
+        if word in UNAVAILABLE_NODE_KEYS:
             yield problem(f".{word}", "not available in this version")
         elif word not in _KNOWN and not word.startswith("x-"):
-            near = nearest(word, [*_KNOWN, *_UNAVAILABLE])
+            near = nearest(word, [*_KNOWN, *UNAVAILABLE_NODE_KEYS])
             yield problem(f".{word}", f"unknown word{f' (did you mean {near}?)' if near else ''}")
     bodies = [word for word in _BODIES if word in node]
     if len(bodies) > 1:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from kardinal.cel import Program, Reference
 from kardinal.objects.suggestions import nearest
+from kardinal.objects.supported import UNAVAILABLE_ATTRIBUTES
 
 __all__ = ["DAYS", "unserved"]
 
@@ -32,13 +33,11 @@ SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
 }
 """The attributes by root; a set bounds the fields of an attribute, None leaves them open."""
 
-LATER = frozenset(["metrics", "delegation", "externalApproval", "contracts", "targetDrift"])
-
 
 def unserved(program: Program) -> str | None:
     """Why a program can never be answered: the first attribute of it that is not served."""
     for reference in sorted(program.references, key=str):
-        if reference.root in LATER:
+        if reference.root in UNAVAILABLE_ATTRIBUTES:
             return f"{reference} is not available in this version"
         if (known := _known(reference)) is not None:
             return f"there is no attribute {reference}{_hint(str(reference), known)}"

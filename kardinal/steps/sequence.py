@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from kardinal.api.base import Model, RelativePath
 from kardinal.api.pipeline import Approval, Provider, StepSpec
 from kardinal.objects.suggestions import nearest
+from kardinal.objects.supported import UNAVAILABLE_STEPS
 
 __all__ = [
     "EDITS",
@@ -73,8 +74,6 @@ STEP_CONFIGS: Final[Mapping[str, type[StepConfig]]] = {
 
 EDITS: Final = frozenset(["kustomize-set-image"])
 """The steps that change files; they may stand in a sequence more than once."""
-
-_NOT_AVAILABLE: Final = frozenset(["kustomize-build", "config-merge", "helm-set-image"])
 
 _PROPOSAL: Final = ("open-pr", "wait-for-merge")
 _WITHOUT_PULL_REQUESTS: Final = frozenset(["git"])
@@ -144,7 +143,7 @@ def _step_problems(index: int, step: StepSpec) -> Iterable[SequenceProblem]:
 
 
 def _unknown_step(name: str) -> str:
-    if name in _NOT_AVAILABLE:
+    if name in UNAVAILABLE_STEPS:
         return f"step {name!r} is not available in this version"
     if near := nearest(name, STEP_CONFIGS):
         return f"unknown step {name!r}; did you mean {near!r}?"

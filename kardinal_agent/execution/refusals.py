@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kardinal.api import Bundle, PromotionStep
-from kardinal.api.image import ImageReferenceError, promoted_images
+from kardinal.api.image import image_problems
 from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionStepSpec
+from kardinal.api.supported import unsupported_choices
 from kardinal.steps.sequence import default_sequence, sequence_problems
 
 __all__ = ["refusal", "sequence_of"]
@@ -28,24 +29,15 @@ def refusal(step: PromotionStep, bundle: Bundle) -> str | None:
 
 
 def _refusals(spec: PromotionStepSpec, bundle: Bundle) -> Iterable[str]:
-    choices = [
-        ("git.provider", spec.git.provider, ("git", "local")),
-        ("git.layout", spec.git.layout, ("directory",)),
-        ("update.strategy", spec.update.strategy, ("kustomize",)),
-        ("health.type", spec.health.type, (None, "resource")),
-        ("health.cluster", spec.health.cluster, (None,)),
-        ("delivery.delegate", spec.delivery.delegate, ("none",)),
-        (f"bundle {bundle.metadata.name}: spec.type", bundle.spec.type, ("image",)),
-    ]
-    for field, value, executed in choices:
-        if value not in executed:
-            yield f"{field}: {value!r} is not available in this version"
+    bundle_name = f"bundle {bundle.metadata.name}"
+    for choice in unsupported_choices(spec, field=""):
+        yield f"{choice.field}: {choice.message}"
+    for choice in unsupported_choices(bundle.spec, field="spec"):
+        yield f"{bundle_name}: {choice.field}: {choice.message}"
     if not bundle.spec.artifacts.images:
-        yield f"bundle {bundle.metadata.name}: spec.artifacts.images: there is nothing to promote"
-    try:
-        promoted_images(bundle.spec.artifacts)
-    except ImageReferenceError as error:
-        yield f"bundle {bundle.metadata.name}: {error}"
+        yield f"{bundle_name}: spec.artifacts.images: there is nothing to promote"
+    for field, message in image_problems(bundle.spec.artifacts):
+        yield f"{bundle_name}: spec.{field}: {message}"
     steps = sequence_of(spec)
     for problem in sequence_problems(steps, approval=spec.approval, pr=spec.pr, provider=spec.git.provider):
         yield f"{problem.field}: {problem.message}"

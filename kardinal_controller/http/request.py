@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
-from kardinal.api.image import ImageReferenceError, promoted_image
+from kardinal.api.image import image_problems
 from kardinal.objects.suggestions import nearest
 from kardinal_controller.http.problem import FieldError, ProblemError
 
@@ -68,11 +68,7 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
         errors += _unknown_environment(f"intent.skip[{index}]", name, environments)
     if request.type == "image" and not request.artifacts.images:
         errors.append(FieldError("artifacts.images", "name at least one image"))
-    for index, image in enumerate(request.artifacts.images):
-        try:
-            promoted_image(image)
-        except ImageReferenceError as error:
-            errors.append(FieldError(f"artifacts.images[{index}]", str(error)))
+    errors += [FieldError(field, message) for field, message in image_problems(request.artifacts)]
     if errors:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"the request does not fit Pipeline {pipeline.metadata.name}", errors

@@ -10,8 +10,8 @@ import pytest
 from kardinal.api.base import Model
 from kardinal.api.bundle import BundleSpec
 from kardinal.api.pipeline import PipelineSpec
+from kardinal.objects.supported import FIELD_VALUES
 from kardinal.translation.errors import InvalidSpec, Problem
-from kardinal.translation.validation import EXECUTED
 from tests.support.objects import environment
 from tests.translation.values import bundle, pipeline, translated
 
@@ -63,7 +63,7 @@ def refused(**arguments: Any) -> list[Problem]:
 
 
 def test_every_enumeration_of_pipelines_and_bundles_is_decided() -> None:
-    decided = {(model.__name__, name) for model, name in EXECUTED} | ONLY_ONE_MEANING
+    decided = set(FIELD_VALUES) | ONLY_ONE_MEANING
     assert {(model.__name__, name) for _, model, name, _ in PIPELINE_CHOICES + BUNDLE_CHOICES} <= decided
 
 
@@ -83,7 +83,7 @@ def test_each_choice_of_a_pipeline_is_executed_or_refused(
         git = {"url": "file:///repo", "provider": "local", **spec.pop("git", {})}
         way = pipeline("dev", git=git, **spec)
         field = f"spec.{'.'.join(path)}"
-    if (model.__name__, name) in ONLY_ONE_MEANING or value in EXECUTED[model, name]:
+    if (model.__name__, name) in ONLY_ONE_MEANING or value in FIELD_VALUES[model.__name__, name]:
         assert translated(way)
         return
     problem = next(problem for problem in refused(way=way) if problem.field == field)

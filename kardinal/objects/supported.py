@@ -1,0 +1,49 @@
+"""What this version executes of what its resources can say: the one place where that is decided.
+
+The resources describe more than is built. An adapter, a delegate, a step or a modifier that is silently ignored ends in
+an environment that is Verified without having been, so everything that is not listed here as supported is refused by
+name, where its author looks. The tables are plain names, because rooms that know no model read them as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = [
+    "FIELD_VALUES",
+    "UNAVAILABLE_ATTRIBUTES",
+    "UNAVAILABLE_NODE_KEYS",
+    "UNAVAILABLE_STEPS",
+    "UNIMPLEMENTED_KINDS",
+]
+
+FIELD_VALUES: Mapping[tuple[str, str], tuple[str | None, ...]] = {
+    ("PipelineSpec", "promotion_policy"): ("supersede",),
+    ("Git", "layout"): ("directory",),
+    ("Git", "provider"): ("git", "local"),
+    ("Update", "strategy"): ("kustomize",),
+    ("Health", "type"): (None, "resource"),
+    ("Health", "argocd"): (None,),
+    ("Health", "flux"): (None,),
+    ("Health", "cluster"): (None,),
+    ("Delivery", "delegate"): ("none",),
+    ("Environment", "approval"): ("auto", "pr-review"),
+    ("Environment", "on_health_failure"): ("none",),
+    ("BundleSpec", "type"): ("image",),
+    ("Artifacts", "git_commit"): (None,),
+}
+"""(model, attribute) -> the values that are executed; None stands for leaving the field out."""
+
+UNAVAILABLE_STEPS = frozenset(["kustomize-build", "config-merge", "helm-set-image"])
+"""Steps that are documented and not built."""
+
+UNAVAILABLE_NODE_KEYS = frozenset(
+    ["patch", "def", "forEach", "finalizes", "lifecycle", "dependsOn", "recheckAfter", "timeout", "onTimeout", "metric"]
+)
+"""Keys of the Graph dialect that are not built."""
+
+UNAVAILABLE_ATTRIBUTES = frozenset(["metrics", "delegation", "externalApproval", "contracts", "targetDrift"])
+"""Roots of attributes that gate expressions cannot read in this version."""
+
+UNIMPLEMENTED_KINDS = ("MetricCheck", "Subscription")
+"""Kinds that are stored and not acted on."""
