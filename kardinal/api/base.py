@@ -78,6 +78,15 @@ RelativePath = Annotated[
 ]
 
 
+LIST_SEPARATOR = ","
+"""Between the values of fields that the Graph engine fills from several nodes, such as `upstreamVerified`."""
+
+
+def split_list(text: str | None) -> tuple[str, ...]:
+    """Return the values of a field that the Graph engine filled from several nodes; none where it is absent."""
+    return tuple(part.strip() for part in text.split(LIST_SEPARATOR)) if text else ()
+
+
 class Model(BaseModel):
     """A value of a resource: frozen, camelCase outside, snake_case inside; fields it does not know are ignored."""
 

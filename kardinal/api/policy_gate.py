@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from kardinal.api.base import DnsLabel, Duration, Model, Name, Resource, Status, Text, Time
+from kardinal.api.base import DnsLabel, Duration, Model, Name, Resource, Status, Text, Time, split_list
 from kardinal.api.pipeline import Approval
 from kardinal.objects import ResourceType
 
@@ -43,6 +43,11 @@ class PolicyGateSpec(Model):
     ] = ()
     upstream_environment: Annotated[str | None, Field(max_length=2048)] = None
     origin: GateOrigin | None = None
+
+    @property
+    def upstream_environments(self) -> tuple[str, ...]:
+        """Return the environments whose soak an instance measures; empty before a first environment."""
+        return split_list(self.upstream_environment)
 
 
 class PolicyGateStatus(Status):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time
+from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, split_list
 from kardinal.api.evidence import Evidence
 from kardinal.api.pipeline import Approval, Delivery, Git, Health, StepSpec, Update
 from kardinal.objects import ResourceType
@@ -44,6 +44,11 @@ class PromotionStepSpec(Model):
     shard: DnsLabel | None = None
     upstream_verified: Annotated[str | None, Field(max_length=2048)] = None
     required_gates: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+
+    @property
+    def upstream_states(self) -> tuple[str, ...]:
+        """Return the states of the upstream steps; empty for a first environment."""
+        return split_list(self.upstream_verified)
 
 
 class StepProgress(Model):

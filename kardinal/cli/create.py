@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import click
 
 from kardinal.api import BUNDLE
-from kardinal.api.bundle import Artifacts, Image
-from kardinal.api.image import ImageReferenceError, bundle_version, promoted_image
-from kardinal.api.names import ANNOTATION_SOURCE, LABEL_PIPELINE, bundle_name, label_value
+from kardinal.api.bundle import Artifacts, Image, Intent, Provenance
+from kardinal.api.image import ImageReferenceError, promoted_image
+from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
 from kardinal.cli.session import Session, cluster_command, output_option
-from kardinal.kube import AlreadyExists
+from kardinal.kube import create_first_free
 
 __all__ = ["create"]
 
@@ -62,34 +61,25 @@ async def bundle(
             raise CommandError(
                 f"Pipeline {pipeline} has no environment {name}", remedy=f"It has: {', '.join(environments)}"
             )
-    artifacts = Artifacts(images=tuple(_image(reference) for reference in images))
-    provenance = {"commitSHA": commit, "ciRunURL": ci_run, "author": author}
-    spec: dict[str, Any] = {
-        "type": "image",
-        "artifacts": artifacts.to_json(),
-        "provenance": {key: value for key, value in provenance.items() if value} or None,
-        "intent": {key: value for key, value in (("target", target), ("skip", list(skips))) if value} or None,
-    }
-    name = bundle_name(pipeline, bundle_version(artifacts), str(int(datetime.now(UTC).timestamp())))
-    body = {
-        "apiVersion": BUNDLE.api_version,
-        "kind": BUNDLE.kind,
-        "metadata": {
-            "name": name,
-            "namespace": session.namespace,
-            "labels": {**_labels(labels), LABEL_PIPELINE: label_value(pipeline)},
-            "annotations": {ANNOTATION_SOURCE: "cli"},
-        },
-        "spec": {key: value for key, value in spec.items() if value is not None},
-    }
-    try:
-        created = await session.client.create(BUNDLE, body, field_manager="kardinal-cli")
-    except AlreadyExists as error:
-        raise CommandError(f"Bundle {name} was created this very second", remedy="Try again in a second.") from error
+    provenance = Provenance(commit_sha=commit or None, ci_run_url=ci_run or None, author=author or None)
+    new = NewBundle(
+        pipeline=pipeline,
+        namespace=session.namespace,
+        artifacts=Artifacts(images=tuple(_image(reference) for reference in images)),
+        source="cli",
+        provenance=provenance if provenance != Provenance() else None,
+        intent=Intent(target=target, skip=skips),
+        labels=_labels(labels),
+    )
+    manifests = new.manifests(now=datetime.now(UTC))
+    created = await create_first_free(session.client, BUNDLE, manifests, field_manager="kardinal-cli")
+    if created is None:
+        message = f"{NAME_ATTEMPTS} Bundles of this version of {pipeline} were created in this second"
+        raise CommandError(message, remedy="Try again in a second.")
     if output != "table":
         print_value(created, output)
         return
-    click.echo(f"bundle.kardinal.io/{name} created")
+    click.echo(f"bundle.kardinal.io/{created['metadata']['name']} created")
     click.echo(f"Follow it: kardinal get steps {pipeline} -n {session.namespace}", err=True)
 
 

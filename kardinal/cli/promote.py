@@ -8,7 +8,7 @@ from kardinal.api import BUNDLE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.session import Session, cluster_command
 from kardinal.kube import PatchType
-from kardinal.translation.environment_order import OrderError, ancestors
+from kardinal.translation.environment_order import OrderError, ancestors, upstreams
 
 __all__ = ["promote"]
 
@@ -41,7 +41,7 @@ async def promote(session: Session, *, pipeline: str, environment: str, name: st
         click.echo(f"{title} is already on its way to {environment}")
         return
     try:
-        before = ancestors(found.spec.environments, environment)
+        before = ancestors(upstreams(found.spec.environments), environment)
     except OrderError as error:
         raise CommandError(f"Pipeline {pipeline} cannot be ordered: {error}") from error
     if target not in before:

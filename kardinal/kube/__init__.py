@@ -3,6 +3,7 @@
 from kardinal.kube.backoff import Backoff
 from kardinal.kube.client import Client
 from kardinal.kube.connection import Access, Connection
+from kardinal.kube.creation import create_first_free
 from kardinal.kube.discovery import Served, discover
 from kardinal.kube.errors import (
     AlreadyExists,
@@ -52,6 +53,7 @@ __all__ = [
     "UnsupportedMediaType",
     "WatchEvent",
     "Write",
+    "create_first_free",
     "discover",
     "load_connection",
     "recorded_writes",

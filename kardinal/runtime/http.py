@@ -16,11 +16,20 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from kardinal.runtime.addresses import split_address
 from kardinal.runtime.metrics import Metrics
 
-__all__ = ["Check", "ProbeServer"]
+__all__ = ["Check", "ProbeServer", "listen"]
 
 Check = Callable[[], str | None]
 
 SHUTDOWN_SECONDS = 1.0
+
+
+async def listen(runner: web.AppRunner, address: str) -> str:
+    """Serve a runner that is set up on `address` (`host:port`, port 0 takes a free one) and return its URL."""
+    host, port = split_address(address)
+    await web.TCPSite(runner, host, port).start()
+    bound = runner.addresses[0]
+    name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+    return f"http://{name}:{bound[1]}"
 
 
 class ProbeServer:
@@ -66,11 +75,7 @@ class ProbeServer:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         self._runners.append(runner)
-        host, port = split_address(address)
-        await web.TCPSite(runner, host, port).start()
-        bound = runner.addresses[0]
-        name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        return f"http://{name}:{bound[1]}"
+        return await listen(runner, address)
 
     async def _healthz(self, _: web.Request) -> web.Response:
         # That this line is reached says that the loop turns.

@@ -50,16 +50,15 @@ def topological(edges: Mapping[str, Iterable[str]]) -> list[str]:
     return list(TopologicalSorter(edges).static_order())
 
 
-def ancestors(environments: Sequence[Environment], target: str) -> set[str]:
-    """Every environment that comes before `target`. Raises `OrderError`."""
-    edges = upstreams(environments)
+def ancestors(edges: Mapping[str, Iterable[str]], name: str) -> set[str]:
+    """Return everything that comes before `name` in `edges`, which map each name to those it directly follows."""
     found: set[str] = set()
-    waiting = list(edges[target])
+    waiting = list(edges.get(name, ()))
     while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += edges[name]
+        upstream = waiting.pop()
+        if upstream not in found:
+            found.add(upstream)
+            waiting += edges.get(upstream, ())
     return found
 
 

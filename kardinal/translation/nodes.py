@@ -1,21 +1,23 @@
-"""The nodes of a Graph: what the engine shall create, in which order, and what opens the way (DD 3.5, 3.6, 5.3; pure).
+"""The nodes of a Graph: what the engine creates, in which order, and what lets the next node start.
 
-Two of DD's fields do double duty: `upstreamVerified`, `upstreamEnvironment` and `requiredGates` are data for whoever
-reads the object, and the expressions in them are the edges of the Graph. Everything else is literal: whatever a user
-wrote is escaped, so that no text of a Pipeline or a gate is ever evaluated as an expression of the Graph.
+Three fields do double duty: `upstreamVerified`, `upstreamEnvironment` and `requiredGates` are data for readers of the
+object, and the expressions in them are the edges of the Graph. Everything else is literal: text of a user is escaped,
+so that nothing of a Pipeline or a gate is ever evaluated as an expression of the Graph.
 
-`propagateWhen` holds what comes after a node; `readyWhen` only says how it is (graph.md 2.6). Freshness therefore
-stands in `propagateWhen`: a controller that is down must open nothing.
+`propagateWhen` holds what comes after a node; `readyWhen` only reports its state. Freshness therefore stands in
+`propagateWhen`: a controller that is down must open nothing. What a node stands for is carried under the key of
+`kardinal.translation.topology`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_duration
+from kardinal.api.base import LIST_SEPARATOR
 from kardinal.api.names import (
     LABEL_BUNDLE,
     LABEL_ENVIRONMENT,
@@ -35,15 +37,16 @@ from kardinal.objects import JsonObject, ResourceType
 from kardinal.policy.freshness import freshness_window
 from kardinal.policy.matching import GateTemplate
 from kardinal.steps.sequence import default_sequence
+from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 
-__all__ = ["Place", "bundle_node", "freeze_node", "gate_node", "step_node"]
+__all__ = ["Promotion", "bundle_node", "freeze_node", "gate_node", "step_node"]
 
 HEALTH_TIMEOUT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The promotion that the nodes belong to."""
+class Promotion:
+    """One Bundle on its way through one Pipeline: what all nodes of a Graph belong to."""
 
     namespace: str
     pipeline: str
@@ -54,15 +57,15 @@ class Place:
         return {key: label_value(value) for key, value in {**owner, **more}.items()}
 
 
-def bundle_node(place: Place) -> JsonObject:
-    """The Bundle itself, read and never written."""
-    return {"id": "bundle", "ref": _identity(BUNDLE, place.bundle, place.namespace)}
+def bundle_node(promotion: Promotion) -> JsonObject:
+    """Return the node of the Bundle itself, which is read and never written."""
+    return {"id": "bundle", "ref": _identity(BUNDLE, promotion.bundle, promotion.namespace)}
 
 
-def freeze_node(place: Place) -> JsonObject:
-    """The freeze gates of the Pipeline, for whoever looks; the agent asks them itself before every effect."""
-    selector = {LABEL_TYPE: TYPE_FREEZE, LABEL_PIPELINE: label_value(place.pipeline)}
-    metadata = {"namespace": place.namespace, "selector": selector}
+def freeze_node(promotion: Promotion) -> JsonObject:
+    """Return the node that shows the freeze gates; the agent reads them itself before every effect."""
+    selector = {LABEL_TYPE: TYPE_FREEZE, LABEL_PIPELINE: label_value(promotion.pipeline)}
+    metadata = {"namespace": promotion.namespace, "selector": selector}
     return {
         "id": "freeze",
         "watch": {"apiVersion": POLICY_GATE.api_version, "kind": POLICY_GATE.kind, "metadata": metadata},
@@ -70,7 +73,7 @@ def freeze_node(place: Place) -> JsonObject:
 
 
 def gate_node(
-    place: Place,
+    promotion: Promotion,
     gate: GateTemplate,
     environment: Environment,
     *,
@@ -78,13 +81,13 @@ def gate_node(
     name: str,
     upstreams: Sequence[str],
 ) -> JsonObject:
-    """One gate before one environment; `upstreams` are the node ids of the steps it comes after."""
+    """Return the node of one gate before one environment; `upstreams` are the node ids of the steps before it."""
     origin = GateOrigin(
         namespace=gate.namespace,
         name=gate.name,
         scope=gate.scope,
-        pipeline=place.pipeline,
-        bundle=place.bundle,
+        pipeline=promotion.pipeline,
+        bundle=promotion.bundle,
         environment=environment.name,
         approval=environment.approval,
     )
@@ -103,71 +106,77 @@ def gate_node(
     ready = f"${{{identifier}.status.ready == true}}"
     return {
         "id": identifier,
+        NODE_KEY: describe_gate(environment.name, namespace=gate.namespace, name=gate.name),
         "readyWhen": [ready],
         "propagateWhen": [
             ready,
             f'${{timestamp({identifier}.status.lastEvaluatedAt) > now() - duration("{window}")}}',
         ],
-        "template": _identity(POLICY_GATE, name, place.namespace, labels=place.labels(labels)) | {"spec": spec},
+        "template": _identity(POLICY_GATE, name, promotion.namespace, labels=promotion.labels(labels)) | {"spec": spec},
     }
 
 
 def step_node(
-    place: Place,
+    promotion: Promotion,
     environment: Environment,
     pipeline: PipelineSpec,
     *,
     identifier: str,
-    upstreams: Sequence[str],
+    upstreams: Mapping[str, str],
     gates: Sequence[str],
 ) -> JsonObject:
-    """The promotion into one environment; `upstreams` and `gates` are the node ids it comes after."""
-    spec = _literal(_order(place, environment, pipeline).to_json())
+    """Return the node of the PromotionStep of one environment.
+
+    `upstreams` maps the environments it comes after to their node ids, `gates` are the node ids of its gates.
+    """
+    spec = _literal(_step_spec(promotion, environment, pipeline).to_json())
     spec["bundleRef"] = "${bundle.metadata.name}"
     if upstreams:
-        spec["upstreamVerified"] = _joined(upstreams, "status.state")
+        spec["upstreamVerified"] = _joined(upstreams.values(), "status.state")
     spec["requiredGates"] = [f"${{{gate}.metadata.name}}" for gate in gates]
     labels = {LABEL_ENVIRONMENT: environment.name}
     if environment.shard:
         labels[LABEL_SHARD] = environment.shard
     verified = f'${{{identifier}.status.state == "Verified"}}'
-    name = step_name(place.bundle, environment.name)
+    name = step_name(promotion.bundle, environment.name)
+    identity = _identity(PROMOTION_STEP, name, promotion.namespace, labels=promotion.labels(labels))
     return {
         "id": identifier,
+        NODE_KEY: describe_step(environment.name, upstreams),
         "readyWhen": [verified],
         "propagateWhen": [verified],
-        "template": _identity(PROMOTION_STEP, name, place.namespace, labels=place.labels(labels)) | {"spec": spec},
+        "template": identity | {"spec": spec},
     }
 
 
-def _order(place: Place, environment: Environment, pipeline: PipelineSpec) -> PromotionStepSpec:
-    """What an agent needs, every default resolved: it never reads the Pipeline."""
+def _step_spec(promotion: Promotion, environment: Environment, pipeline: PipelineSpec) -> PromotionStepSpec:
+    """Return what an agent needs, every default resolved: it never reads the Pipeline."""
     steps = environment.steps or default_sequence(
         approval=environment.approval, pr=environment.pr, strategy=environment.update.strategy
     )
     return PromotionStepSpec(
-        pipeline=place.pipeline,
+        pipeline=promotion.pipeline,
         environment=environment.name,
-        bundle_ref=place.bundle,
+        bundle_ref=promotion.bundle,
         path=environment.path or f"environments/{environment.name}",
         git=pipeline.git,
         update=environment.update,
         approval=environment.approval,
         pr=environment.pr,
         steps=steps,
-        health=_health(place, environment),
+        health=_health(promotion, environment),
         delivery=environment.delivery,
         shard=environment.shard,
     )
 
 
-def _health(place: Place, environment: Environment) -> Health:
+def _health(promotion: Promotion, environment: Environment) -> Health:
     given = environment.health.resource or HealthResource()
     return Health(
         type=environment.health.type or "resource",
         resource=HealthResource(
             kind=given.kind,
-            name=given.name or place.pipeline,
+            name=given.name or promotion.pipeline,
             namespace=given.namespace or environment.name,
             condition=given.condition,
         ),
@@ -184,12 +193,12 @@ def _identity(
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
 
 
-def _joined(identifiers: Sequence[str], path: str) -> str:
-    return ",".join(f"${{{identifier}.{path}}}" for identifier in identifiers)
+def _joined(identifiers: Iterable[str], path: str) -> str:
+    return LIST_SEPARATOR.join(f"${{{identifier}.{path}}}" for identifier in identifiers)
 
 
 def _literal(value: Any) -> Any:
-    """The value with every `${` of it escaped: the engine takes one dollar away and evaluates nothing."""
+    """Return the value with every `${` escaped: the engine takes one dollar away and evaluates nothing."""
     if isinstance(value, str):
         return value.replace("${", "$${")
     if isinstance(value, Mapping):

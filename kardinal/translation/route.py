@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kardinal.api import Bundle, Pipeline
 from kardinal.objects.suggestions import nearest
-from kardinal.translation.environment_order import OrderError, topological, upstreams
+from kardinal.translation.environment_order import OrderError, ancestors, topological, upstreams
 from kardinal.translation.errors import InvalidSpec, Problem
 
 __all__ = ["Route", "find_route", "order_problems"]
@@ -28,7 +28,7 @@ class Route:
 
     def up_to(self, environment: str) -> set[str]:
         """`environment` and all that comes before it in the Pipeline."""
-        return _leading_to(self.pipeline, environment)
+        return {environment, *ancestors(self.pipeline, environment)}
 
 
 def order_problems(pipeline: Pipeline) -> tuple[Problem, ...]:
@@ -49,7 +49,7 @@ def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
     if unknown := _unknown(bundle, order):
         raise InvalidSpec(unknown)
     intent = bundle.spec.intent
-    cut = _leading_to(edges, intent.target) if intent.target else set(order)
+    cut = {intent.target, *ancestors(edges, intent.target)} if intent.target else set(order)
     skipped = tuple(name for name in order if name in cut and name in intent.skip)
     kept = [name for name in order if name in cut and name not in skipped]
     subject = f"Bundle/{bundle.metadata.name}"
@@ -79,17 +79,6 @@ def _problem(subject: str, field: str, reason: str, name: str, known: Sequence[s
     near = nearest(name, known)
     remedy = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
     return Problem(subject, field, reason, f"the Pipeline has no environment {name}", remedy)
-
-
-def _leading_to(edges: Mapping[str, tuple[str, ...]], target: str) -> set[str]:
-    found: set[str] = set()
-    waiting = [target]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += edges.get(name, ())
-    return found
 
 
 def _rewired(name: str, edges: Mapping[str, tuple[str, ...]], skipped: Sequence[str]) -> tuple[str, ...]:

@@ -1,68 +1,123 @@
-"""Reading back what a Graph was drawn for: its environments, their order and their gates.
+"""The topology of a Graph that translation made: its environments, their order and their gates.
 
-A Graph outlives changes of its Pipeline, so whoever asks how far a Bundle goes must ask the Graph. It reads the fields
-that the translator wrote into the templates, and for the edges the expressions of `upstreamVerified`.
+A Graph outlives changes of its Pipeline, so whoever asks how far a Bundle goes asks the Graph. Every generated node
+carries what it stands for under the key `x-kardinal`, which the engine ignores:
+
+    kind          step or gate; the Bundle and the freeze watch have no place in the topology
+    environment   the environment it belongs to
+    gate          of a gate: namespace and name of its template
+    upstreams     of a step: the environments that must be Verified before it
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kardinal.api import PROMOTION_STEP
 from kardinal.objects import JsonObject
+from kardinal.translation.environment_order import ancestors
 
-__all__ = ["Legend", "read_legend"]
+__all__ = ["NODE_KEY", "GateNode", "StepNode", "Topology", "describe_gate", "describe_step", "read_topology"]
+
+NODE_KEY = "x-kardinal"
 
 _UPSTREAM = re.compile(r"\$\{(\w+)\.status\.state\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Legend:
-    """Node ids by environment and by `(namespace, gate, environment)`; upstream environments by environment."""
+class StepNode:
+    """The PromotionStep of one environment; `upstreams` are environments, in the order of `dependsOn`."""
 
-    environments: Mapping[str, str]
-    gates: Mapping[tuple[str, str, str], str]
-    upstreams: Mapping[str, tuple[str, ...]]
+    id: str
+    environment: str
+    upstreams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateNode:
+    """The instance of one gate template before one environment."""
+
+    id: str
+    environment: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The steps by environment, and the gates."""
+
+    steps: Mapping[str, StepNode]
+    gates: Sequence[GateNode]
 
     @property
     def ids(self) -> dict[tuple[str, ...], str]:
-        """All node ids, by the keys of `names.node_ids`."""
-        ids: dict[tuple[str, ...], str] = {(name,): identifier for name, identifier in self.environments.items()}
-        ids.update((key, identifier) for key, identifier in self.gates.items())
-        return ids
+        """Return all node ids, by the keys of `names.node_ids`."""
+        steps: dict[tuple[str, ...], str] = {(step.environment,): step.id for step in self.steps.values()}
+        return steps | {(gate.namespace, gate.name, gate.environment): gate.id for gate in self.gates}
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """Return the environments that have a step."""
+        return tuple(self.steps)
+
+    @property
+    def upstreams(self) -> dict[str, tuple[str, ...]]:
+        """Return the upstream environments by environment."""
+        return {environment: step.upstreams for environment, step in self.steps.items()}
 
     def before(self, environment: str) -> set[str]:
-        """Every environment that must be Verified before this one starts."""
-        found: set[str] = set()
-        waiting = list(self.upstreams.get(environment, ()))
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting += self.upstreams.get(name, ())
-        return found
+        """Return every environment that must be Verified before this one starts."""
+        return ancestors(self.upstreams, environment)
 
 
-def read_legend(graph: JsonObject) -> Legend:
-    """What the nodes of a Graph say of themselves; nodes that are neither steps nor gates are passed over."""
-    environments: dict[str, str] = {}
-    gates: dict[tuple[str, str, str], str] = {}
-    waits: dict[str, list[str]] = {}
-    for node in graph.get("spec", {}).get("nodes", ()):
-        template = node.get("template")
-        if not isinstance(template, Mapping):
-            continue
-        spec = template.get("spec", {})
-        if template.get("kind") == PROMOTION_STEP.kind and "environment" in spec:
-            environments[spec["environment"]] = node["id"]
-            waits[spec["environment"]] = _UPSTREAM.findall(spec.get("upstreamVerified", ""))
-        elif origin := spec.get("origin"):
-            gates[origin["namespace"], origin["name"], origin["environment"]] = node["id"]
-    names = {identifier: environment for environment, identifier in environments.items()}
-    upstreams = {
-        environment: tuple(names[identifier] for identifier in identifiers if identifier in names)
-        for environment, identifiers in waits.items()
+def describe_step(environment: str, upstreams: Iterable[str]) -> JsonObject:
+    """Return what the node of a step carries under `NODE_KEY`."""
+    return {"kind": "step", "environment": environment, "upstreams": list(upstreams)}
+
+
+def describe_gate(environment: str, *, namespace: str, name: str) -> JsonObject:
+    """Return what the node of a gate carries under `NODE_KEY`."""
+    return {"kind": "gate", "environment": environment, "gate": {"namespace": namespace, "name": name}}
+
+
+def read_topology(graph: JsonObject) -> Topology:
+    """Return the topology of a Graph; nodes that are neither steps nor gates are passed over."""
+    nodes = graph.get("spec", {}).get("nodes", ())
+    found = [*_described(nodes), *_from_templates(nodes)]
+    return Topology(
+        {node.environment: node for node in found if isinstance(node, StepNode)},
+        [node for node in found if isinstance(node, GateNode)],
+    )
+
+
+def _described(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode]:
+    for node in nodes:
+        match node.get(NODE_KEY):
+            case {"kind": "step", "environment": str(environment), "upstreams": list(upstreams)}:
+                yield StepNode(node["id"], environment, tuple(map(str, upstreams)))
+            case {
+                "kind": "gate",
+                "environment": str(environment),
+                "gate": {"namespace": str(namespace), "name": str(name)},
+            }:
+                yield GateNode(node["id"], environment, namespace, name)
+
+
+def _from_templates(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode]:
+    """Read the nodes that version 0.1 made, which do not describe themselves; goes with version 0.3."""
+    specs: dict[str, Mapping[str, Any]] = {
+        node["id"]: node["template"].get("spec") or {} for node in nodes if isinstance(node.get("template"), Mapping)
     }
-    return Legend(environments, gates, upstreams)
+    environments = {node: spec["environment"] for node, spec in specs.items() if "environment" in spec}
+    undescribed = {node["id"] for node in nodes if NODE_KEY not in node}
+    for node, spec in specs.items():
+        if node not in undescribed:
+            continue
+        if node in environments:
+            upstreams = _UPSTREAM.findall(spec.get("upstreamVerified") or "")
+            yield StepNode(node, environments[node], tuple(environments[each] for each in upstreams))
+        elif origin := spec.get("origin"):
+            yield GateNode(node, origin["environment"], origin["namespace"], origin["name"])

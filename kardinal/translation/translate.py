@@ -20,11 +20,11 @@ from kardinal.graph import FINALIZER
 from kardinal.objects import GRAPH, JsonObject
 from kardinal.policy.matching import GateTemplate, instance_names
 from kardinal.translation.errors import InvalidSpec, Problem
-from kardinal.translation.nodes import Place, bundle_node, freeze_node, gate_node, step_node
+from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node
 from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems
 from kardinal.translation.skip import check_skips
-from kardinal.translation.topology import Legend, read_legend
+from kardinal.translation.topology import Topology, read_topology
 from kardinal.translation.validation import bundle_problems, pipeline_problems
 
 __all__ = ["extend_graph", "translate", "validate"]
@@ -41,9 +41,9 @@ def translate(
     """The Graph of a Bundle. Raises `InvalidSpec` with every problem there is, or `SkipDenied`."""
     route = _checked(pipeline, bundle, features)
     check_skips(_environments(pipeline, route.skipped), bundle, gates, now=now)
-    place = _place(pipeline, bundle)
-    drawing = _Drawing(pipeline, place, route, Legend({}, {}, {}), gates)
-    nodes = [bundle_node(place), freeze_node(place), *drawing.nodes(route.upstreams)]
+    promotion = _promotion(pipeline, bundle)
+    builder = _NodeBuilder(pipeline, promotion, route, Topology({}, []), gates)
+    nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(route.upstreams)]
     owner = {
         "apiVersion": BUNDLE.api_version,
         "kind": BUNDLE.kind,
@@ -56,8 +56,8 @@ def translate(
         "kind": GRAPH.kind,
         "metadata": {
             "name": bundle.metadata.name,
-            "namespace": place.namespace,
-            "labels": place.labels({}),
+            "namespace": promotion.namespace,
+            "labels": promotion.labels({}),
             # The engine would add it by a write of its own.
             "finalizers": [FINALIZER],
             "ownerReferences": [owner],
@@ -77,24 +77,24 @@ def extend_graph(
 ) -> list[JsonObject]:
     """The nodes of a Graph with those added that today's target needs; raises what `translate` raises."""
     nodes: list[JsonObject] = graph["spec"]["nodes"]
-    legend, route = read_legend(graph), find_route(pipeline, bundle)
-    missing = [name for name in route.upstreams if name not in legend.environments]
+    topology, route = read_topology(graph), find_route(pipeline, bundle)
+    missing = [name for name in route.upstreams if name not in topology.steps]
     if not missing:
         return nodes
     _checked(pipeline, bundle, features)
-    passed = set().union(*map(route.up_to, legend.environments))
+    passed = set().union(*map(route.up_to, topology.steps))
     newly_skipped = [name for name in route.skipped if name not in passed]
     check_skips(_environments(pipeline, newly_skipped), bundle, gates, now=now)
-    return [*nodes, *_Drawing(pipeline, _place(pipeline, bundle), route, legend, gates).nodes(missing)]
+    return [*nodes, *_NodeBuilder(pipeline, _promotion(pipeline, bundle), route, topology, gates).nodes(missing)]
 
 
-class _Drawing:
+class _NodeBuilder:
     """The ids and names of one Graph, those that stand and those to come, and the nodes made of them."""
 
     def __init__(
-        self, pipeline: Pipeline, place: Place, route: Route, legend: Legend, gates: Sequence[GateTemplate]
+        self, pipeline: Pipeline, promotion: Promotion, route: Route, topology: Topology, gates: Sequence[GateTemplate]
     ) -> None:
-        self._place = place
+        self._promotion = promotion
         self._spec = pipeline.spec
         self._upstreams = route.upstreams
         self._environments = {environment.name: environment for environment in pipeline.spec.environments}
@@ -102,28 +102,29 @@ class _Drawing:
             name: {(gate.namespace, gate.name, name): gate for gate in gates if _holds(gate, name)}
             for name in route.upstreams
         }
-        keys = [*legend.gates, *(key for here in self._gates.values() for key in here)]
-        names = [*legend.environments, *route.upstreams]
-        self._ids = node_ids(names, keys) | legend.ids
-        self._instances = instance_names(place.bundle, set(keys))
+        known = [(gate.namespace, gate.name, gate.environment) for gate in topology.gates]
+        keys = [*known, *(key for here in self._gates.values() for key in here)]
+        names = [*topology.steps, *route.upstreams]
+        self._ids = node_ids(names, keys) | topology.ids
+        self._instances = instance_names(promotion.bundle, set(keys))
 
     def nodes(self, environments: Collection[str]) -> Iterator[JsonObject]:
         """For each environment its gates, then its step."""
         for name in environments:
             environment = self._environments[name]
-            upstreams = [self._ids[upstream,] for upstream in self._upstreams[name]]
+            upstreams = {upstream: self._ids[upstream,] for upstream in self._upstreams[name]}
             gates = self._gates[name]
             for key, gate in gates.items():
                 yield gate_node(
-                    self._place,
+                    self._promotion,
                     gate,
                     environment,
                     identifier=self._ids[key],
                     name=self._instances[key],
-                    upstreams=upstreams,
+                    upstreams=list(upstreams.values()),
                 )
             yield step_node(
-                self._place,
+                self._promotion,
                 environment,
                 self._spec,
                 identifier=self._ids[name,],
@@ -151,5 +152,5 @@ def _checked(pipeline: Pipeline, bundle: Bundle, features: Features) -> Route:
     return route
 
 
-def _place(pipeline: Pipeline, bundle: Bundle) -> Place:
-    return Place(bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name)
+def _promotion(pipeline: Pipeline, bundle: Bundle) -> Promotion:
+    return Promotion(bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name)

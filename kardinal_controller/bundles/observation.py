@@ -15,7 +15,7 @@ from kardinal.api.names import LABEL_PIPELINE
 from kardinal.objects import JsonObject, labels_of
 from kardinal.translation.errors import InvalidSpec, Problem, PromotionError, SkipDenied
 from kardinal.translation.route import find_route
-from kardinal.translation.topology import Legend, read_legend
+from kardinal.translation.topology import Topology, read_topology
 from kardinal_controller.bundles.progress import environments, graph_trouble, progress
 from kardinal_controller.bundles.status import Finding
 from kardinal_controller.bundles.supersession import FINISHED
@@ -50,14 +50,14 @@ class Scene:
     steps: Mapping[str, PromotionStep]
 
     @property
-    def legend(self) -> Legend | None:
-        return read_legend(self.graph) if self.graph is not None else None
+    def topology(self) -> Topology | None:
+        return read_topology(self.graph) if self.graph is not None else None
 
 
 def entries_of(scene: Scene) -> dict[str, EnvironmentStatus]:
     status = scene.bundle.status
     under_way = status.phase not in FINISHED
-    return environments(scene.legend, scene.steps, status.environments, under_way=under_way)
+    return environments(scene.topology, scene.steps, status.environments, under_way=under_way)
 
 
 def followed(scene: Scene) -> Finding:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kardinal.api import Graph, PromotionStep
 from kardinal.api.bundle import BundlePhase, EnvironmentStatus
 from kardinal.objects import JsonObject
-from kardinal.translation.topology import Legend
+from kardinal.translation.topology import Topology
 
 __all__ = ["Progress", "environments", "graph_trouble", "is_over", "progress"]
 
@@ -32,14 +32,14 @@ class Progress:
 
 
 def environments(
-    legend: Legend | None,
+    topology: Topology | None,
     steps: Mapping[str, PromotionStep],
     before: Mapping[str, EnvironmentStatus],
     *,
     under_way: bool,
 ) -> dict[str, EnvironmentStatus]:
     """The entry of every environment the Graph has, else of those that are known."""
-    names = legend.environments if legend is not None else before
+    names = topology.environments if topology is not None else before
     return {name: _entry(steps.get(name), before.get(name), under_way=under_way) for name in names}
 
 
@@ -74,13 +74,13 @@ def progress(entries: Mapping[str, EnvironmentStatus]) -> Progress:
     return Progress("Promoting", "Promoting", f"{len(verified)} of {len(entries)} environments are Verified")
 
 
-def is_over(entries: Mapping[str, EnvironmentStatus], legend: Legend) -> bool:
+def is_over(entries: Mapping[str, EnvironmentStatus], topology: Topology) -> bool:
     """Whether nothing moves any more: every environment is Verified, Failed, or behind one that failed."""
     states = {name: entry.state for name, entry in entries.items()}
     return all(
         states.get(name) in ("Verified", "Failed")
-        or any(states.get(upstream) == "Failed" for upstream in legend.before(name))
-        for name in legend.environments
+        or any(states.get(upstream) == "Failed" for upstream in topology.before(name))
+        for name in topology.environments
     )
 
 

@@ -143,10 +143,10 @@ class BundleReconciler:
 
     async def _follow(self, scene: Scene) -> Finding:
         """A Bundle that has, or had, a Graph becomes what its steps say."""
-        status, legend = scene.bundle.status, scene.legend
+        status, topology = scene.bundle.status, scene.topology
         if status.phase == "Superseded":
             return unchanged(scene)
-        moving = status.phase == "Promoting" if legend is None else not is_over(entries_of(scene), legend)
+        moving = status.phase == "Promoting" if topology is None else not is_over(entries_of(scene), topology)
         if moving and (newer := successor(scene.bundle, scene.siblings)):
             return superseded(scene, newer)
         if scene.graph is None:

@@ -14,6 +14,7 @@ from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
 from kardinal.api.image import image_problems
+from kardinal.api.new_bundle import NewBundle
 from kardinal.objects.suggestions import nearest
 from kardinal_controller.http.problem import FieldError, ProblemError
 
@@ -36,6 +37,19 @@ class BundleRequest(BaseModel):
     labels: Annotated[
         dict[str, Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]], Field(max_length=32)
     ] = Field(default_factory=dict)
+
+    def bundle(self) -> NewBundle:
+        """Return the Bundle to create."""
+        return NewBundle(
+            pipeline=self.pipeline,
+            namespace=self.namespace,
+            artifacts=self.artifacts,
+            source="webhook",
+            type=self.type,
+            provenance=self.provenance,
+            intent=self.intent,
+            labels=self.labels,
+        )
 
 
 def parse_request(body: bytes) -> BundleRequest:

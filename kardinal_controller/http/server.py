@@ -20,25 +20,23 @@ import orjson
 from aiohttp import web
 
 from kardinal.api import BUNDLE, Pipeline
-from kardinal.api.image import bundle_version
 from kardinal.api.names import (
     ANNOTATION_IDEMPOTENCY_BODY,
-    ANNOTATION_SOURCE,
     FIELD_MANAGER_CONTROLLER,
-    LABEL_PIPELINE,
     WEBHOOK_SECRET,
     bundle_name,
-    label_value,
 )
-from kardinal.kube import AlreadyExists, Client, Invalid, KubeError, NotFound
-from kardinal.objects import SECRET, JsonObject
+from kardinal.api.new_bundle import NewBundle
+from kardinal.kube import AlreadyExists, Client, Invalid, KubeError, NotFound, create_first_free
+from kardinal.objects import SECRET
 from kardinal.objects.naming import short_hash
 from kardinal.runtime.clock import Clock
+from kardinal.runtime.http import listen
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
-from kardinal_controller.http.request import BundleRequest, check_against, parse_request
+from kardinal_controller.http.request import check_against, parse_request
 
 __all__ = ["ApiServer"]
 
@@ -48,8 +46,6 @@ BODY_DEADLINE = 30.0
 """Seconds a client may take to send its body."""
 POSTS_PER_MINUTE = 100
 """Bundles a minute per Pipeline; more are answered 429."""
-NAME_ATTEMPTS = 16
-"""Bundles of one Pipeline and version that can be named within one second."""
 
 _log = get_logger(__name__)
 
@@ -71,11 +67,8 @@ class ApiServer:
         app.router.add_post("/api/v1/bundles", self._create_bundle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
         await runner.setup()
-        host, _, port = self._address.rpartition(":")
-        await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
         self._runner = runner
-        bound = runner.addresses[0]
-        self.url = f"http://{host or '127.0.0.1'}:{bound[1]}"
+        self.url = await listen(runner, self._address)
 
     async def stop(self) -> None:
         if self._runner is not None:
@@ -102,7 +95,8 @@ class ApiServer:
                 headers={"Retry-After": str(wait)},
             )
         key = http.headers.get("Idempotency-Key", "")
-        name = await (self._create_once(request, key, body) if key else self._create(request))
+        bundle = request.bundle()
+        name = await (self._create_once(bundle, key, body) if key else self._create(bundle))
         return web.Response(
             status=HTTPStatus.CREATED.value,
             body=orjson.dumps({"name": name, "namespace": request.namespace}),
@@ -124,60 +118,32 @@ class ApiServer:
                 f"in namespace {namespace}; sign the raw body with HMAC-SHA256"
             )
 
-    async def _create(self, request: BundleRequest) -> str:
-        second = int(self._clock.now().timestamp())
-        version = bundle_version(request.artifacts)
-        for attempt in range(NAME_ATTEMPTS):
-            name = bundle_name(request.pipeline, version, str(second + attempt))
-            try:
-                await self._client.create(
-                    BUNDLE, _bundle(request, name, annotations={}), field_manager=FIELD_MANAGER_CONTROLLER
-                )
-            except AlreadyExists:
-                continue
-            return name
+    async def _create(self, bundle: NewBundle) -> str:
+        manifests = bundle.manifests(now=self._clock.now())
+        created = await create_first_free(self._client, BUNDLE, manifests, field_manager=FIELD_MANAGER_CONTROLLER)
+        if created is not None:
+            return str(created["metadata"]["name"])
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too many Bundles of this version in one second; try again",
             headers={"Retry-After": "1"},
         )
 
-    async def _create_once(self, request: BundleRequest, key: str, body: bytes) -> str:
+    async def _create_once(self, bundle: NewBundle, key: str, body: bytes) -> str:
         """The name is made of the key alone: the same key can never create a second Bundle, whatever it carries."""
-        name = bundle_name(request.pipeline, "", short_hash(f"{request.pipeline}/{key}"))
+        name = bundle_name(bundle.pipeline, "", short_hash(f"{bundle.pipeline}/{key}"))
         digest = hashlib.sha256(body).hexdigest()
-        bundle = _bundle(request, name, annotations={ANNOTATION_IDEMPOTENCY_BODY: digest})
+        manifest = bundle.manifest(name, annotations={ANNOTATION_IDEMPOTENCY_BODY: digest})
         try:
-            await self._client.create(BUNDLE, bundle, field_manager=FIELD_MANAGER_CONTROLLER)
+            await self._client.create(BUNDLE, manifest, field_manager=FIELD_MANAGER_CONTROLLER)
         except AlreadyExists:
-            existing = await self._client.get(BUNDLE, name, request.namespace)
+            existing = await self._client.get(BUNDLE, name, bundle.namespace)
             if existing["metadata"].get("annotations", {}).get(ANNOTATION_IDEMPOTENCY_BODY) != digest:
                 raise ProblemError(
                     HTTPStatus.CONFLICT,
                     f"this Idempotency-Key made Bundle {name} from another body; use a new key for a new Bundle",
                 ) from None
         return name
-
-
-def _bundle(request: BundleRequest, name: str, *, annotations: dict[str, str]) -> JsonObject:
-    spec: dict[str, Any] = {
-        "type": request.type,
-        "artifacts": request.artifacts.to_json(),
-        "intent": request.intent.to_json(),
-    }
-    if request.provenance is not None:
-        spec["provenance"] = request.provenance.to_json()
-    return {
-        "apiVersion": BUNDLE.api_version,
-        "kind": BUNDLE.kind,
-        "metadata": {
-            "name": name,
-            "namespace": request.namespace,
-            "labels": {**request.labels, LABEL_PIPELINE: label_value(request.pipeline)},
-            "annotations": {ANNOTATION_SOURCE: "webhook", **annotations},
-        },
-        "spec": spec,
-    }
 
 
 async def _read_body(http: web.Request) -> bytes:

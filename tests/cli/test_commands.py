@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -29,6 +30,12 @@ async def test_create_bundle_makes_one_that_carries_what_was_given(cli: Cli, wor
     assert created["metadata"]["annotations"]["kardinal.io/source"] == "cli"
     assert created["spec"]["intent"]["target"] == STAGING
     assert created["spec"]["provenance"] == {"author": "dana", "commitSHA": "abc123def456"}
+
+
+async def test_two_bundles_of_one_version_and_one_second_both_get_a_name(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY))
+    await asyncio.gather(*(cli("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3") for _ in range(3)))
+    assert len(await world.objects(BUNDLE)) == 3
 
 
 async def test_lists_are_there_as_tables_json_and_yaml(cli: Cli, world: World) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kardinal.api import PolicyGate, PromotionStep
 from kardinal.graph import FINALIZER, compile_graph
-from kardinal.translation.topology import read_legend
+from kardinal.translation.topology import read_topology
 from tests.support.objects import environment
 from tests.translation.values import (
     MORNING,
@@ -285,7 +285,7 @@ def test_generated_ids_and_names_are_unique_and_valid_whatever_the_names(
     ]
     assert len(objects) == len(set(objects))
     assert all(len(entry[1]) <= 63 for entry in objects)
-    assert set(read_legend(graph).environments) == set(environments)
+    assert set(read_topology(graph).environments) == set(environments)
 
 
 def test_the_templates_are_what_the_models_read_once_expressions_are_resolved() -> None:
@@ -298,9 +298,10 @@ def test_the_templates_are_what_the_models_read_once_expressions_are_resolved() 
 
 
 @pytest.mark.parametrize("wanted", ["dev", "staging", "prod"])
-def test_the_legend_reads_back_what_was_drawn(wanted: str) -> None:
+def test_topology_reads_back_what_was_translated(wanted: str) -> None:
     graph = translated(what=bundle(intent={"target": wanted}), found=[org_gate("g", applies_to=None)])
-    legend = read_legend(graph)
-    assert set(legend.environments) == set(edges(graph))
-    assert legend.before(wanted) == set(edges(graph)) - {wanted}
-    assert set(legend.gates) == {("platform-policies", "g", environment) for environment in edges(graph)}
+    topology = read_topology(graph)
+    assert set(topology.environments) == set(edges(graph))
+    assert topology.before(wanted) == set(edges(graph)) - {wanted}
+    gates = {(gate.namespace, gate.name, gate.environment) for gate in topology.gates}
+    assert gates == {("platform-policies", "g", environment) for environment in edges(graph)}
