@@ -1,1 +1,1 @@
-"""What the controller, the agent and the command line share."""
+"""The code that the controller, the agent and the command line share."""

@@ -1,4 +1,4 @@
-"""What all custom resources share: the model base, metadata, conditions and the bounded field types.
+"""The base of all custom resources: the model, metadata, conditions and the bounded field types.
 
 The field types carry their own bounds because a real API server prices every CEL rule by the largest value its schema
 admits: an unbounded string or list makes the whole CRD unacceptable.
@@ -93,7 +93,7 @@ class Model(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object an API server takes; absent fields are left out."""
+        """Return the JSON object an API server takes; absent fields are left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

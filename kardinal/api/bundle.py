@@ -1,4 +1,4 @@
-"""Bundle: one immutable, versioned set of artifacts on its way through a Pipeline (DD 5.5)."""
+"""Bundle: one immutable, versioned set of artifacts on its way through a Pipeline."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kardinal.objects import ResourceType
 
 __all__ = [
     "BUNDLE",
+    "ENDED_PHASES",
     "Artifacts",
     "Bundle",
     "BundlePhase",
@@ -30,6 +31,10 @@ BUNDLE = ResourceType("kardinal.io", "v1alpha1", "Bundle", "bundles")
 
 BundleType = Literal["image", "config", "mixed"]
 BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
+
+
+ENDED_PHASES: frozenset[str | None] = frozenset(["Verified", "Failed", "Superseded", "SkipDenied"])
+"""Phases of a Bundle that is not on its way any more."""
 
 
 class Image(Model):
@@ -116,6 +121,11 @@ class BundleStatus(Status):
     graph_ref: Name | None = None
     graph_recreated: bool | None = None
     environments: Annotated[dict[str, EnvironmentStatus], Field(max_length=64)] = Field(default_factory=dict)
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the Bundle is not on its way any more; a new intent can start it again."""
+        return self.phase in ENDED_PHASES
 
 
 class Bundle(Resource):

@@ -190,7 +190,7 @@ def _field_model(model: type[Resource], field: str) -> type[Model]:
 
 
 def _description(model: type[Resource]) -> str:
-    """The first sentence of the module that defines the kind."""
+    """Return the first sentence of the module that defines the kind."""
     essay = sys.modules[model.__module__].__doc__ or model.__name__
     return essay.partition(" (")[0].partition("\n")[0]
 

@@ -1,4 +1,4 @@
-"""What a promotion can show for itself afterwards (DD 5.4, 5.5)."""
+"""The evidence of a promotion: gate results, approvers, metrics and durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph and GraphRevision: a set of objects in dependency order (graph.md 1).
+"""Graph and GraphRevision: a set of objects in dependency order.
 
 The body of a node is free-form: the CRDs preserve unknown fields and the engine checks it, so `spec.nodes` stays plain
 JSON here. Only what the engine writes into status has a fixed shape.

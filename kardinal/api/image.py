@@ -60,7 +60,7 @@ class ImageReference:
 
     @classmethod
     def parse(cls, text: str) -> ImageReference:
-        """Raises `ImageReferenceError` where `text` is not `repository[:tag][@digest]`."""
+        """Read `repository[:tag][@digest]`; raise `ImageReferenceError` for anything else."""
         rest, at, digest = text.partition("@")
         if at and not _DIGEST.fullmatch(digest):
             raise ImageReferenceError(
@@ -116,7 +116,10 @@ class ImageReference:
 
 
 def promoted_image(image: Image) -> ImageReference:
-    """The reference a Bundle promotes: `digest` wins over the one in `reference`; a tag or a digest must be there."""
+    """Return the reference a Bundle promotes.
+
+    `digest` wins over the one in `reference`; a tag or a digest must be there.
+    """
     reference = ImageReference.parse(image.reference)
     if image.digest:
         if not _DIGEST.fullmatch(image.digest):
@@ -151,9 +154,9 @@ def image_problems(artifacts: Artifacts) -> Iterator[tuple[str, str]]:
 
 
 def bundle_version(artifacts: Artifacts) -> str:
-    """The tag of the first image, else its short digest, else the short commit, else nothing.
+    """Return the tag of the first image, else its short digest, else the short commit, else nothing.
 
-    Of an image that translation would refuse, what it says: whoever lists Bundles must be able to show that one too.
+    For an image that translation would refuse, return its text: a list of Bundles must be able to show that one too.
     """
     if artifacts.images:
         try:

@@ -1,4 +1,4 @@
-"""MetricCheck: a query whose result gates may read (DD 5.7). Stored and shown, not executed by this version."""
+"""MetricCheck: a query whose result gates may read. Stored and shown, not executed by this version."""
 
 from __future__ import annotations
 

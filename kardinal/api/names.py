@@ -1,4 +1,4 @@
-"""Every generated name, label and annotation, in one place (promotion.md, "Resources and names").
+"""Every generated name, label and annotation, in one place.
 
 Names are derived from their inputs alone, so that a reconcile that runs twice asks for the same object twice. A name
 that would pass 63 characters is cut and closed with eight hex digits of a hash of the whole, which keeps two long names
@@ -134,7 +134,7 @@ def bundle_name(pipeline: str, version: str, suffix: str) -> str:
 
 
 def branch_name(bundle: str, environment: str) -> str:
-    """The proposal branch of a pull request: the same for every attempt of one promotion."""
+    """Return the proposal branch of a pull request: the same for every attempt of one promotion."""
     return f"kardinal/{bundle}/{environment}"
 
 

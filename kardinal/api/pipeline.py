@@ -1,4 +1,4 @@
-"""Pipeline: the environments of one application, in order, and how each is written to (DD 5.1)."""
+"""Pipeline: the environments of one application, in order, and how each is written to."""
 
 from __future__ import annotations
 

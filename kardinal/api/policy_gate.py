@@ -1,4 +1,4 @@
-"""PolicyGate: a condition written in CEL that stands between two environments (DD 5.2, 5.6).
+"""PolicyGate: a condition written in CEL that stands between two environments.
 
 A gate is a template until it carries the label `kardinal.io/bundle`; then it is the instance of one Bundle and
 environment, made by the Graph, and `origin` says of what.

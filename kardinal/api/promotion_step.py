@@ -1,4 +1,4 @@
-"""PromotionStep: one Bundle into one environment; a self-contained order for an agent (DD 5.4)."""
+"""PromotionStep: one Bundle into one environment, with everything that an agent needs to promote it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kardinal.api.pipeline import Approval, Delivery, Git, Health, StepSpec, Upd
 from kardinal.objects import ResourceType
 
 __all__ = [
+    "ENDED_STATES",
     "PROMOTION_STEP",
     "PromotionState",
     "PromotionStep",
@@ -25,6 +26,9 @@ __all__ = [
 PROMOTION_STEP = ResourceType("kardinal.io", "v1alpha1", "PromotionStep", "promotionsteps")
 
 PromotionState = Literal["Pending", "Promoting", "WaitingForMerge", "HealthChecking", "Verified", "Failed"]
+
+ENDED_STATES: frozenset[str | None] = frozenset(["Verified", "Failed"])
+"""States in which nothing more is done for a promotion."""
 
 
 class PromotionStepSpec(Model):
@@ -97,6 +101,11 @@ class PromotionStepStatus(Status):
     evidence: Evidence | None = None
     delegated_to: ShortText | None = None
     delegated_status: ShortText | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether nothing more is done for the promotion."""
+        return self.state in ENDED_STATES
 
 
 class PromotionStep(Resource):

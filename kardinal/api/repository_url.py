@@ -1,4 +1,4 @@
-"""Which repositories kardinal talks to, decided before anything is opened.
+"""Repository URLs: the accepted forms, checked before anything is opened.
 
 Three spellings are accepted: `https://host/path`, `file:///path` and a plain absolute path. The last two name a
 place on this machine's file system, which inside a cluster is the pod's; they need an explicit permission.
@@ -38,7 +38,7 @@ class RepositoryURL:
 
     @classmethod
     def parse(cls, url: str, *, allow_local: bool) -> RepositoryURL:
-        """The normalised form of `url`."""
+        """Return the normalised form of `url`."""
         if not url or len(url) > _MAX_LENGTH or not url.isprintable() or " " in url:
             raise _invalid(url, "it is empty, too long or contains spaces or control characters")
         parsed = cls._local(url) if url.startswith(("/", "file:")) else cls._remote(url)

@@ -1,8 +1,9 @@
-"""From a pydantic model to the structural schema of a CustomResourceDefinition (promotion.md, "CRDs").
+"""From a pydantic model to the structural schema of a CustomResourceDefinition.
 
 An API server takes neither `$ref` nor `anyOf` with null, prices CEL rules by the bounds of what they read, and prunes
 what the schema does not name. So references are written out, an optional field is a field that may be absent, and
-defaults are kept for scalars in `spec` alone: a default object would make the server write fields nobody asked for.
+defaults are kept for scalars in `spec` alone: a default object would make the server write fields that the author left
+out.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _JsonSchema(GenerateJsonSchema):
 
 
 def structural_schema(model: type[BaseModel], *, defaults: bool) -> dict[str, Any]:
-    """The structural schema of `model`; `defaults` says whether scalar defaults are written into it."""
+    """Return the structural schema of `model`; `defaults` says whether scalar defaults are written into it."""
     schema = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_JsonSchema)
     definitions = schema.get("$defs", {})
     return _structural(schema, definitions, defaults=defaults)

@@ -1,4 +1,4 @@
-"""Subscription: a source that makes Bundles by itself (DD 2.5, 3.16). This version stores it and does not run it."""
+"""Subscription: a source that makes Bundles by itself. This version stores it and does not run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which choices of a resource this version does not execute, with the path of each field.
+"""Find the choices of a resource that this version does not execute, with the path of each field.
 
 The table is `kardinal.objects.supported`. A value that is added to a model and to nothing else is therefore refused.
 """

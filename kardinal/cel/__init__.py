@@ -1,4 +1,4 @@
-"""The one CEL environment: policy gates, Graph nodes and the CRD rules of the local plane share it (graph.md 3).
+"""The one CEL environment: policy gates, Graph nodes and the CRD rules of the local plane share it.
 
 program = cel.compile('dev.status.state == "Verified"')
 outcome = program.evaluate({"dev": step}, now=clock.now())      # Value, Missing or Failed; never raises

@@ -1,4 +1,4 @@
-"""What can go wrong with an expression.
+"""The errors of compiling and evaluating an expression.
 
     CompileError          the text is wrong; its author fixes it
     EvaluationError       inside one evaluation, never leaves this package

@@ -42,7 +42,7 @@ Functions = Mapping[str, Function]
 
 
 def build(node: Node, functions: Functions = FUNCTIONS) -> Evaluate:
-    """The closure that computes `node`."""
+    """Return the closure that computes `node`."""
     return _BUILDERS[type(node)](node, functions)
 
 
@@ -71,7 +71,7 @@ def _name(node: Name, functions: Functions) -> Evaluate:
 
 
 def _access(node: Select | Index, functions: Functions) -> Evaluate:
-    """A chain of fields over one base, walked in one loop."""
+    """Return a chain of fields over one base, walked in one loop."""
     hops: list[tuple[str, bool]] = []
     base: Node = node
     while True:
@@ -111,7 +111,10 @@ def _access(node: Select | Index, functions: Functions) -> Evaluate:
 
 
 def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
-    """The start of `a.b`, or of `a.?b`: that `a` itself is not in scope is one of the cases the optional is for."""
+    """Return the start of `a.b`, or of `a.?b`.
+
+    That `a` itself is not in scope is one of the cases the optional is for.
+    """
     name = base.name
 
     def evaluate(frame: Frame) -> object:

@@ -1,4 +1,4 @@
-"""What one evaluation sees and spends."""
+"""The state of one evaluation: its variables and its budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kardinal.cel.values import type_name
 __all__ = ["STEP_LIMIT", "Evaluate", "Frame", "not_boolean"]
 
 STEP_LIMIT = 100_000
-"""Syntax nodes that the comprehensions of one evaluation may visit (graph.md 2.14)."""
+"""Syntax nodes that the comprehensions of one evaluation may visit."""
 
 
 @dataclass(slots=True)

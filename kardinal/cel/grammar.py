@@ -2,7 +2,7 @@
 
 The grammar is cel-python's own, read from the installed distribution, with the optional selectors (`a.?b`, `a[?k]`)
 added. Only the grammar is used: the library's evaluator converts whole objects, evaluates both sides of `&&`, and
-writes values into its error messages (graph.md 3.3), so kardinal evaluates the tree itself. Reading the file through
+writes values into its error messages, so kardinal evaluates the tree itself. Reading the file through
 the distribution's metadata leaves the library unimported, which saves 20 MB and its change of the recursion limit.
 
 The parser is built on import: half a second on the event loop, at the first gate, would stall every worker.
@@ -21,7 +21,7 @@ from kardinal.cel.errors import CompileError
 __all__ = ["SOURCE_LIMIT", "parse"]
 
 SOURCE_LIMIT = 4096
-"""Characters of one expression (graph.md 2.14)."""
+"""Characters of one expression."""
 
 _RULE_MEMBER = "member         : member_dot | "
 _RULE_DOT = 'member_dot     : member "." IDENT'
@@ -55,7 +55,7 @@ _PARSER = Lark(
 
 
 def parse(source: str) -> Tree[Token]:
-    """The parse tree of `source`; the library's own message never leaves this function."""
+    """Return the parse tree of `source`; the library's own message never leaves this function."""
     if len(source) > SOURCE_LIMIT:
         raise CompileError(SOURCE_LIMIT, f"the expression is longer than {SOURCE_LIMIT} characters")
     if not source.strip():

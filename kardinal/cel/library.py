@@ -1,4 +1,4 @@
-"""What an expression may call: functions by name, and macros by name and number of arguments.
+"""The library of an environment: functions by name, and macros by name and number of arguments.
 
 Gates and graphs share the standard library; the rules of a CRD have what a Kubernetes API server adds to it. A library
 is compared by identity: programs are cached by text and library.

@@ -1,6 +1,6 @@
 """Literal tokens as values.
 
-The lexer accepts more than the language does (a string that ends in a lone backslash, an escape nobody knows), so the
+The lexer accepts more than the language does (a string that ends in a lone backslash, an unknown escape), so the
 text is decoded here, strictly.
 """
 

@@ -38,7 +38,7 @@ from kardinal.cel.syntax import (
 __all__ = ["DEPTH_LIMIT", "lower"]
 
 DEPTH_LIMIT = 64
-"""Levels of nesting in one expression (graph.md 2.14)."""
+"""Levels of nesting in one expression."""
 
 _RESERVED = frozenset(
     [
@@ -78,7 +78,7 @@ class _Place:
 
 
 def lower(source: str, library: Library = STANDARD) -> Node:
-    """The syntax of `source`, or CompileError."""
+    """Return the syntax of `source`, or CompileError."""
     return _Lowering(source, library).node(parse(source), _Place())
 
 
@@ -126,7 +126,7 @@ class _Lowering:
         return re.sub(r"\s+", " ", self._source[tree.meta.start_pos : tree.meta.end_pos])
 
     def _members(self, parts: list[Token | _Parsed], place: _Place) -> tuple[Node, ...]:
-        """The members of an `exprlist` or `mapinits`, which is all that `parts` can hold, if anything."""
+        """Return the members of an `exprlist` or `mapinits`, which is all that `parts` can hold, if anything."""
         return tuple(self.node(_tree(child), place) for part in parts for child in _tree(part).children)
 
     def _conditional(self, tree: _Parsed, position: int, place: _Place) -> Conditional:
@@ -167,7 +167,7 @@ class _Lowering:
         return Name(position, name, bound=name in place.bound)
 
     def _operand(self, tree: _Parsed, place: _Place) -> Node:
-        """What a field is selected from: there the name of a type is an ordinary name."""
+        """Return what a field is selected from: there the name of a type is an ordinary name."""
         node = self.node(tree, place)
         return Name(node.position, node.name, bound=False) if isinstance(node, TypeName) else node
 

@@ -24,7 +24,7 @@ _TOLERANT = frozenset({"all", "exists"})
 
 
 def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transform: Evaluate | None) -> Evaluate:
-    """The closure of a macro whose parts have theirs."""
+    """Return the closure of a macro whose parts have theirs."""
     if node.macro in ("optMap", "optFlatMap"):
         return _optional(node, operand, body)
     loop = _Loop(node, body, transform)
@@ -83,7 +83,7 @@ class _Loop:
             frame.bound[self._node.second] = item[1]
 
     def _results(self, frame: Frame, items: list[_Item]) -> Iterator[tuple[_Item, object]]:
-        """What becomes of each item that passes the filter, if there is one."""
+        """Yield what becomes of each item that passes the filter, if there is one."""
         chosen, compute = items, self._body
         if self._transform is not None:
             chosen, compute = [item for item, truth in self._verdicts(frame, items) if truth], self._transform

@@ -1,4 +1,4 @@
-"""How a function is found: by its name, then by the exact types of its arguments."""
+"""Overload resolution: by name, then by the exact types of the arguments."""
 
 from __future__ import annotations
 

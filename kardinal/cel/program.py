@@ -76,7 +76,10 @@ class Program:
             return Failed("limit", "the data is nested too deeply")
 
     def observed(self, scope: Mapping[str, object]) -> list[tuple[str, object]]:
-        """The references that are scalars in `scope`, in source order: what an explanation of the result may show."""
+        """Return the references that are scalars in `scope`, in source order.
+
+        What an explanation of the result may show.
+        """
         seen: list[tuple[str, object]] = []
         for reference in self._reads:
             value: object = scope.get(reference.root)
@@ -87,14 +90,14 @@ class Program:
         return seen
 
     def next_flip(self, scope: Mapping[str, object], *, now: datetime) -> datetime | None:
-        """The earliest moment after `now` at which time alone can change the result; None when it cannot."""
+        """Return the earliest moment after `now` at which time alone can change the result; None when it cannot."""
         moments = [threshold.after(scope, now) for threshold in self._thresholds]
         return min((moment for moment in moments if moment is not None), default=None)
 
 
 @lru_cache(maxsize=_CACHED_PROGRAMS)
 def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 - read as `cel.compile`
-    """The program of `source`; raises CompileError."""
+    """Return the program of `source`; raises CompileError."""
     node: Node = lower(source, library)
     reads = tuple(dict.fromkeys(references(node)))
     volatile = is_volatile(node)

@@ -1,4 +1,4 @@
-"""What an expression reads, found on its syntax (graph.md 2.2).
+"""The references of an expression, found on its syntax tree.
 
 A reference is a root name with the longest chain of fields that is known without data: `a.l[0].x` reads `a.l`,
 `a.m.filter(…)` reads `a.m`, `a["k"]` reads `a.k`. The variable of a comprehension is no reference, even where it
@@ -40,7 +40,7 @@ def references(node: Node) -> Iterator[Reference]:
 
 
 def chain(node: Node) -> tuple[tuple[str, ...], Node, bool]:
-    """The static fields `node` selects, what it selects them from, and whether the first of them is optional."""
+    """Return the static fields `node` selects, what it selects them from, and whether the first of them is optional."""
     fields: list[str] = []
     optional = False
     while True:

@@ -160,7 +160,7 @@ Node = (
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below, in source order."""
+    """Yield the nodes directly below, in source order."""
     match node:
         case Select(operand=operand) | Has(operand=operand):
             yield operand

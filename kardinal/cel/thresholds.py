@@ -1,4 +1,4 @@
-"""When time alone changes an answer.
+"""The moments at which time alone changes the result of an expression.
 
 `timestamp(g.status.lastEvaluatedAt) > now() - duration("10m")` is true until a moment that can be computed: both
 sides are linear in now(), so the difference at two instants gives its slope, and the slope the crossing. That covers
@@ -38,7 +38,7 @@ class Threshold:
     sides: tuple[Evaluate, Evaluate] | None = None
 
     def after(self, scope: Mapping[str, object], now: datetime) -> datetime | None:
-        """The first moment after `now` at which the comparison can turn."""
+        """Return the first moment after `now` at which the comparison can turn."""
         if self.sides is None:
             return now + RECHECK_INTERVAL
         try:
@@ -66,7 +66,7 @@ class Threshold:
 
 
 def thresholds(node: Node) -> Iterator[Threshold]:
-    """The comparisons of `node` that depend on now(), and a catch-all for any other use of it."""
+    """Yield the comparisons of `node` that depend on now(), and a catch-all for any other use of it."""
     if not is_volatile(node):
         return
     match node:

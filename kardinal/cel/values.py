@@ -140,7 +140,7 @@ def duration_text(span: timedelta) -> str:
 
 
 def to_json(value: object) -> object:
-    """A result as decoded JSON that shares nothing mutable with the scope; what JSON cannot say is a Fault."""
+    """Return a result as decoded JSON that shares nothing mutable with the scope; what JSON cannot say is a Fault."""
     budget = [_RESULT_LIMIT]
     if isinstance(value, Optional):
         return _json(value.value, budget) if value.present else OMIT

@@ -18,6 +18,7 @@ from rich.text import Text
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, Bundle, Graph, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import freeze_name, step_name
+from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import age, console, print_value, span, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
@@ -170,9 +171,9 @@ def _result(
     state = (step.status.state or "Pending") if step else (recorded.state if recorded else None)
     message = (step.status.message if step else recorded.message if recorded else None) or ""
     ready = bundle.status.condition("Ready")
-    if state in ("Verified", "Failed"):
+    if state is not None and state in ENDED_STATES:
         return f"{state.upper()}: {message}" if message else state.upper()
-    if bundle.status.phase in ("Failed", "Superseded", "SkipDenied"):
+    if bundle.status.phase is not None and bundle.status.has_ended and bundle.status.phase != "Verified":
         return f"{bundle.status.phase.upper()}: {ready.message if ready else message}"
     if frozen:
         return "PAUSED: the Pipeline is frozen until kardinal resume"

@@ -28,7 +28,7 @@ async def promote(session: Session, *, pipeline: str, environment: str, name: st
         )
     bundle = await session.bundle(pipeline, name)
     title = f"Bundle {bundle.metadata.name}"
-    if bundle.status.phase in ("Failed", "Superseded", "SkipDenied"):
+    if bundle.status.has_ended and bundle.status.phase != "Verified":
         raise CommandError(
             f"{title} is {bundle.status.phase} and goes nowhere any more",
             remedy=f"Create a new one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",

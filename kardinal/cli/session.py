@@ -61,7 +61,7 @@ class Session:
                 f"Pipeline {pipeline} has no Bundle yet",
                 remedy=f"Create one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
             )
-        under_way = [bundle for bundle in bundles if bundle.status.phase in (None, "Available", "Promoting")]
+        under_way = [bundle for bundle in bundles if not bundle.status.has_ended]
         return (under_way or bundles)[0]
 
 

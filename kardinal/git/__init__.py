@@ -1,4 +1,4 @@
-"""Git without a work tree: mirrors, edits in the object database, one writer per branch (promotion.md)."""
+"""Git without a work tree: mirrors, edits in the object database, one writer per branch."""
 
 from kardinal.git.bare import create_bare_repository
 from kardinal.git.credentials import Credentials

@@ -1,7 +1,7 @@
-"""What a place that holds a repository must be able to do, so that one set of operations serves local and remote ones.
+"""The protocol of a repository's place, so that one set of operations serves local and remote ones.
 
 Everything except `refresh` and `run` is called on a thread. The protocol of a change is the same for all places:
-read the tip, build on it, `publish` against the tip that was read. When somebody was faster, `publish` raises
+read the tip, build on it, `publish` against the tip that was read. When another writer was faster, `publish` raises
 `RefMoved` and changes nothing; the caller refreshes, builds again on what is there now, and publishes that
 (`converge`).
 """
@@ -71,7 +71,7 @@ class Backend(Protocol):
 
 
 def require_tip(backend: Backend, branch: str) -> str:
-    """The head of a branch that has to exist."""
+    """Return the head of a branch that has to exist."""
     tip = backend.tip(branch_ref(branch))
     if tip is None:
         raise BranchNotFound(
@@ -82,7 +82,7 @@ def require_tip(backend: Backend, branch: str) -> str:
 
 
 async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `attempt` until nobody is faster."""
+    """Run `attempt` until no other writer is faster."""
     await backend.prepare()
     refused = 0
     for _ in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""Where mirrors live on disk.
+"""The directory of mirrors on disk.
 
 A mirror's directory is named by a hash of URL and credentials: what one credential may read is not found by
 another. The cache belongs to one process at a time, which holds a lock on it, because two writers would repair each

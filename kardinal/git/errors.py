@@ -1,8 +1,8 @@
-"""What can go wrong with Git, said so that its reader can act (promotion.md, *Errors*).
+"""The errors of Git, each with a remedy.
 
     GitError
     ├── InvalidBranchName        the branch is not a name Git accepts
-    ├── RepositoryUnreachable    nobody answers, or there is no such repository
+    ├── RepositoryUnreachable    no answer, or there is no such repository
     ├── AuthenticationFailed     the credentials are missing or refused
     ├── BranchNotFound           the repository has no such branch
     ├── PushRejected             the repository refuses the change, and will refuse it again
@@ -95,7 +95,7 @@ class TransientGitError(GitError):
 
 
 class RefMoved(Exception):
-    """A reference no longer has the value a change was built on; whoever built it reads again and rebuilds."""
+    """A reference no longer has the value a change was built on; the caller reads again and rebuilds."""
 
     def __init__(self, name: str, *, old: str | None) -> None:
         super().__init__(name)

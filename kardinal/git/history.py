@@ -36,7 +36,7 @@ class History:
         self._known: dict[str, Commit] = {}
 
     def commit(self, staging: Staging, oid: str) -> Commit:
-        """The commit `oid`."""
+        """Return the commit `oid`."""
         known = self._known.get(oid)
         if known is None:
             known = _parse_commit(oid, staging.read(oid))
@@ -48,7 +48,7 @@ class History:
     def walk(
         self, staging: Staging, tip: str, *, since: str | None = None, limit: int = FIND_DEPTH
     ) -> Iterator[Commit]:
-        """Commits from `tip` back, nearest first, not including `since` and what lies behind it."""
+        """Yield commits from `tip` back, nearest first, not including `since` and what lies behind it."""
         pending = deque([tip])
         seen = {tip, since}
         known = self._known
@@ -71,7 +71,7 @@ class History:
     def find(
         self, staging: Staging, tip: str, trailers: Mapping[str, str], *, since: str | None = None
     ) -> Commit | None:
-        """The nearest commit that carries all of `trailers`."""
+        """Return the nearest commit that carries all of `trailers`."""
         if not trailers:
             return None
         return next((commit for commit in self.walk(staging, tip, since=since) if commit.carries(trailers)), None)

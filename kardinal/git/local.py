@@ -7,7 +7,7 @@ This is not a push. The repository's hooks do not run, its reflogs are not writt
 reference is flushed to disk but the loose objects are left to the file system (`core.fsyncObjectFiles` is
 honoured).
 
-A repository with a work tree is accepted as long as nobody has the branch checked out: moving that would make the
+A repository with a work tree is accepted as long as the branch is not checked out: moving that would make the
 checked-out files look like a change back.
 """
 
@@ -97,7 +97,7 @@ class LocalBackend:
             raise self._unwritable(error) from error
 
     def watched(self) -> tuple[str, ...]:
-        """The files and directories whose change means that a reference may have moved."""
+        """Return the files and directories whose change means that a reference may have moved."""
         directory = self._git_directory()
         return (os.path.join(directory, "refs"), os.path.join(directory, "packed-refs"))
 

@@ -54,7 +54,7 @@ class LockFile:
 
 @contextmanager
 def locked(path: str) -> Iterator[LockFile]:
-    """Hold `<path>.lock`, waiting a moment for whoever has it."""
+    """Hold `<path>.lock`; wait a moment for the process that has it."""
     descriptor, claim = _acquire(path)
     try:
         yield LockFile(path, descriptor)
@@ -122,7 +122,7 @@ def _break_stale(lock: str) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        # Only who holds this flock removes this lock, so between the look and the removal nobody can replace it.
+        # Only who holds this flock removes this lock, so between the look and the removal no process can replace it.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock), found):
                 os.unlink(lock)

@@ -1,4 +1,4 @@
-"""A proposed commit onto its base, without a merge commit (promotion.md, *No host*). Runs on a thread.
+"""A proposed commit onto its base, without a merge commit. Runs on a thread.
 
 Where the base has not moved, it moves forward to the proposal. Where it has, the proposal's difference is applied
 to today's base as one commit with the proposal's own message, trailers included, so that one commit per environment
@@ -54,7 +54,7 @@ def merge(backend: Backend, history: History, branch: str, commit: str, *, time:
 
 
 def _first_of(history: History, staging: Staging, tip: str, *, origin: str) -> Commit:
-    """The commit whose message speaks for a proposal: the promotion's own, or else the last one."""
+    """Return the commit whose message speaks for a proposal: the promotion's own, or else the last one."""
     proposal = list(history.walk(staging, tip, since=origin))
     return next((commit for commit in reversed(proposal) if commit.trailers), proposal[0])
 

@@ -1,4 +1,4 @@
-"""A remote repository, by way of a bare mirror (promotion.md, *Mirror*).
+"""A remote repository, by way of a bare mirror.
 
 All promotions share it. Reading means fetching first, and callers who ask at the same time share one fetch; but
 never one that had begun before they asked, because it may not have seen what they are looking for. Writing does not
@@ -189,7 +189,7 @@ class MirrorBackend:
 
     def _discard(self) -> None:
         if self._path.exists():
-            # Renamed first: whoever still reads from it keeps what is open and finds nothing half deleted.
+            # Renamed first: a reader that has it open keeps what is open and finds nothing half deleted.
             doomed = Path(f"{self._path}.{secrets.token_hex(4)}")
             self._path.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)

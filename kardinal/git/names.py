@@ -20,14 +20,14 @@ _MAX_LENGTH = 200
 
 
 def branch_ref(branch: str) -> str:
-    """The full reference name of `branch`."""
+    """Return the full reference name of `branch`."""
     if branch.startswith("-") or branch == "HEAD":
         raise _invalid(branch)
     return check_ref(HEADS + branch)
 
 
 def branch_of(ref: str) -> str:
-    """The short name of a branch's reference."""
+    """Return the short name of a branch's reference."""
     return ref.removeprefix(HEADS)
 
 

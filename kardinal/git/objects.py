@@ -68,7 +68,7 @@ class Staging:
         self._trees: dict[str, dict[str, Entry]] = {}
 
     def read(self, oid: str) -> bytes:
-        """The content of an object."""
+        """Return the content of an object."""
         staged = self._new.get(oid)
         if staged is not None:
             return staged[1]
@@ -82,7 +82,7 @@ class Staging:
         return oid in self._new or oid in self._odb
 
     def tree(self, oid: str) -> dict[str, Entry]:
-        """The entries of a tree by name; shared, so not to be changed."""
+        """Return the entries of a tree by name; shared, so not to be changed."""
         known = self._trees.get(oid)
         if known is None:
             known = self._trees[oid] = _parse_tree(self.read(oid))

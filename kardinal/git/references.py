@@ -1,4 +1,4 @@
-"""Records kept in a local repository's own references, for whoever stores more there than branches.
+"""Records kept in a local repository's own references, for data beside branches.
 
 Provider `local` keeps its pull requests this way. Everything is compare-and-swap, or done while the reference is
 held, so several processes may work on one repository at once.
@@ -19,7 +19,7 @@ __all__ = ["HeldRecord", "References"]
 
 
 class HeldRecord:
-    """A reference nobody else can move while it is held. `content` is the blob it pointed to when it was taken."""
+    """A reference that no other process can move while it is held; `content` is the blob it pointed to then."""
 
     def __init__(self, references: References, held: HeldRef, content: bytes | None) -> None:
         self._references = references
@@ -40,7 +40,7 @@ class References:
         self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(self, name: str) -> str | None:
-        """The object a reference points to."""
+        """Return the object a reference points to."""
         return await self.backend.run(lambda: self.backend.refs.read(name))
 
     async def below(self, prefix: str) -> dict[str, str]:
@@ -48,7 +48,7 @@ class References:
         return await self.backend.run(lambda: self.backend.refs.list(prefix))
 
     async def contents(self, blobs: list[str]) -> dict[str, bytes]:
-        """The content of several blobs, by id."""
+        """Return the content of several blobs, by id."""
 
         def read() -> dict[str, bytes]:
             staging = Staging(self.backend.open())
@@ -57,7 +57,7 @@ class References:
         return await self.backend.run(read)
 
     async def store(self, content: bytes) -> str:
-        """The id of a blob with this content, which is in the repository from now on."""
+        """Return the id of a blob with this content, which is in the repository from now on."""
 
         def write() -> str:
             staging = Staging(self.backend.open())

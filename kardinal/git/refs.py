@@ -1,11 +1,11 @@
-"""The references of a repository on this machine, moved by compare-and-swap (promotion.md, *Local repositories*).
+"""The references of a repository on this machine, moved by compare-and-swap.
 
 A reference is a loose file or a line of `packed-refs`. Under its lock file, which every Git process respects, its
 value can not change; so: lock, read, compare, write, rename. That is what `git update-ref NAME NEW OLD` does, and
 the two may race each other at will. libgit2 offers pieces of this, but creates without looking again under the
 lock, and its push to a local path was seen to overwrite a commit made meanwhile.
 
-A value of None means the reference does not exist: `old=None` creates and fails when somebody was first, which is
+A value of None means the reference does not exist: `old=None` creates and fails when another process is first, which is
 how a number is claimed; `new=None` deletes. Hooks are not run and reflogs not written.
 """
 
@@ -58,7 +58,7 @@ class RefStore:
 
     @off_loop
     def read(self, name: str) -> str | None:
-        """The object a reference points to."""
+        """Return the object a reference points to."""
         check_ref(name)
         loose = self._loose(name)
         if loose is None:
@@ -80,7 +80,7 @@ class RefStore:
 
     @contextmanager
     def hold(self, name: str) -> Iterator[HeldRef]:
-        """The reference under its lock."""
+        """Yield the reference under its lock."""
         with locked(self._path(name)) as lock:
             yield HeldRef(self, name, lock)
 

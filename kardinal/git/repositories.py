@@ -25,7 +25,7 @@ __all__ = ["Repositories"]
 
 
 def _unobserved(operation: str, seconds: float, outcome: str) -> None:
-    """Nobody is interested."""
+    """Observe nothing."""
 
 
 class Repositories:
@@ -54,7 +54,7 @@ class Repositories:
         return self._fetches
 
     def open(self, url: str, credentials: Credentials | None = None) -> Repository:
-        """The repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
+        """Return the repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
         parsed = RepositoryURL.parse(url, allow_local=self._allow_local)
         key = (parsed.text, None if parsed.path else credentials)
         repository = self._open.get(key)

@@ -79,7 +79,7 @@ class Repository:
             return await self._now(read)
 
     async def plan(self, commit: str, edit: Edit) -> Plan:
-        """What `edit` would do to `commit`; nothing is written."""
+        """Return what `edit` would do to `commit`; nothing is written."""
 
         def compute(staging: Staging, before: str) -> Plan:
             view = TreeView(staging, before)
@@ -92,7 +92,7 @@ class Repository:
             return await self._at(commit, compute)
 
     async def find(self, branch: str, trailers: Mapping[str, str], *, since: str | None = None) -> str | None:
-        """The commit nearest to the head of `branch` that carries all `trailers`, within `FIND_DEPTH` commits."""
+        """Return the nearest commit of `branch` that carries all `trailers`, at most `FIND_DEPTH` commits back."""
 
         def search() -> str | None:
             tip = require_tip(self._backend, branch)
@@ -142,17 +142,17 @@ class Repository:
             return await self._now(look)
 
     async def read(self, commit: str, path: str) -> bytes | None:
-        """The content of a file at a commit."""
+        """Return the content of a file at a commit."""
 
         return await self.inspect(commit, lambda tree: tree.read(path))
 
     async def inspect(self, commit: str, function: Callable[[Tree], T]) -> T:
-        """What `function`, which only reads, makes of the files at a commit."""
+        """Return what `function`, which only reads, makes of the files at a commit."""
         async with self._observed("inspect"):
             return await self._at(commit, lambda staging, tree: function(TreeView(staging, tree)))
 
     async def log(self, branch: str, limit: int) -> list[Commit]:
-        """The commits of `branch` from its head back."""
+        """Return the commits of `branch` from its head back."""
 
         def walk() -> list[Commit]:
             return list(self._history.walk(self._staging(), require_tip(self._backend, branch), limit=limit))

@@ -61,7 +61,7 @@ class GitRunner:
         return len(self._busy)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `function`, computed on a thread of the pool."""
+        """Return the result of `function`, computed on a thread of the pool."""
         return await self._submit(self._work, function, *args, **kwargs)
 
     async def run_transfer(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

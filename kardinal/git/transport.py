@@ -148,7 +148,7 @@ class Transfer(pygit2.RemoteCallbacks):
 
 
 def translated(error: pygit2.GitError, url: str, *, pushing: Expected | None = None) -> Exception:
-    """What a failure of libgit2 during a transfer means."""
+    """Return what a failure of libgit2 during a transfer means."""
     text = str(error)
     if pushing is not None and _LOST_RACE.search(text):
         return RefMoved(pushing.ref, old=pushing.old)

@@ -1,4 +1,4 @@
-"""Reading and editing a tree without a work tree, and without a way out of it (promotion.md, *Work tree*).
+"""Reading and editing a tree without a work tree, and without a way out of it.
 
 An edit is a pure function from a tree to the files it wants changed. It may run several times, on newer trees, so
 it must look at nothing but the tree it is given. Planning and landing run the same edit.
@@ -84,7 +84,7 @@ class TreeView:
 
 
 def split_path(path: str) -> list[str]:
-    """The segments of a path inside a repository; the empty path and `.` are its root."""
+    """Return the segments of a path inside a repository; the empty path and `.` are its root."""
     segments = [segment for segment in path.split("/") if segment not in ("", ".")]
     if path.startswith("/") or "\\" in path or "\0" in path:
         raise EditError(path, "not a relative path inside the repository")
@@ -97,7 +97,7 @@ def split_path(path: str) -> list[str]:
 
 
 def apply(staging: Staging, tree: str, files: Mapping[str, bytes]) -> str:
-    """The id of `tree` with the content of `files` put in; modes of existing files stay."""
+    """Return the id of `tree` with the content of `files` put in; modes of existing files stay."""
     for path, content in files.items():
         segments = split_path(path)
         if not segments:

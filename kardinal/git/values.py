@@ -1,4 +1,4 @@
-"""The shapes Git hands out: plain values that may cross threads and outlive the repository they came from."""
+"""The values that the Git room returns: they may cross threads and outlive the repository they came from."""
 
 from __future__ import annotations
 

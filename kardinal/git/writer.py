@@ -1,4 +1,4 @@
-"""The one writer of a branch (promotion.md, *Writer*).
+"""The one writer of a branch.
 
 Promotions of one repository come in crowds and would only race each other. Here they queue: while a push is under
 way the next edits gather, and together they become the next push. A crowd of fifty needs a handful of pushes
@@ -38,7 +38,7 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
 
     async def land(self, order: Order) -> Landed:
-        """The result of `order` once it is on the branch."""
+        """Return the result of `order` once it is on the branch."""
         result: asyncio.Future[Landed] = asyncio.get_running_loop().create_future()
         self._queue.append((order, result))
         if self._task is None:

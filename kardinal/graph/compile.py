@@ -1,7 +1,7 @@
-"""From declarations to a graph that can be walked: programs, edges and the order (graph.md 2.2, 2.3).
+"""From declarations to a graph that can be walked: programs, edges and the order.
 
-Nobody writes edges down. A node comes after every node its fields mention; what its conditions mention counts according
-to the list they stand in:
+Edges are not written down. A node comes after every node its fields mention; what its conditions mention counts
+according to the list they stand in:
 
     body, includeWhen    hard: the node waits for the data
     propagateWhen        with the node itself in it: its outflow gate, which holds what comes after the node;
@@ -62,7 +62,7 @@ class CompiledGraph:
 
 
 def compile_graph(spec: Mapping[str, Any]) -> CompiledGraph:
-    """The graph of `spec`; raises GraphError with everything that is wrong."""
+    """Return the graph of `spec`; raises GraphError with everything that is wrong."""
     declarations, problems = parse_nodes(spec)
     known = {node["id"] for node in spec.get("nodes", ()) if isinstance(node, dict) and isinstance(node.get("id"), str)}
     nodes: dict[str, CompiledNode] = {}
@@ -139,7 +139,7 @@ class _NodeCompiler:
                 self.problems.append(Problem("ExpressionError", path, message, self._id))
 
     def _roots(self, programs: Iterable[cel.Program], *, soft: bool | None) -> list[str]:
-        """The other nodes that are read, in a stable order; `soft` limits to one kind of reading."""
+        """Return the other nodes that are read, in a stable order; `soft` limits to one kind of reading."""
         return sorted(
             {
                 reference.root

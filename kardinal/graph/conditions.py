@@ -1,4 +1,4 @@
-"""The *When lists of a node: every entry is one expression and all must hold (graph.md 2.1, 2.4).
+"""The *When lists of a node: every entry is one expression, and all of them must hold.
 
 An entry holds when it is true, or the text "true". Whatever else an evaluation may yield is a reason why it does not;
 what follows from that differs by list, so the reason is kept apart: false, not known yet, or wrong.
@@ -45,7 +45,7 @@ class Unmet:
 
 
 def compile_condition(text: str, *, path: str, node: str) -> Condition | Problem:
-    """The condition in `text`, which is one expression; `${}` around it may be left out."""
+    """Return the condition in `text`, which is one expression; `${}` around it may be left out."""
     try:
         match scan(text) if "${" in text else [Expression(text)]:
             case [Expression(source=source)]:
@@ -57,7 +57,7 @@ def compile_condition(text: str, *, path: str, node: str) -> Condition | Problem
 
 
 def first_unmet(conditions: Iterable[Condition], scope: Mapping[str, object], *, now: datetime) -> Unmet | None:
-    """The first condition that does not hold, or None when all do."""
+    """Return the first condition that does not hold, or None when all do."""
     for condition in conditions:
         match condition.program.evaluate(scope, now=now):
             case cel.Value(json=True | "true"):

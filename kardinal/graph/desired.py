@@ -40,7 +40,7 @@ class Desired:
     hash: str
 
     def marked(self, layer: int, *, adopted: bool) -> JsonObject:
-        """The object as it is applied."""
+        """Return the object as it is applied."""
         metadata = self.object["metadata"]
         marks = {TEMPLATE_HASH: self.hash, APPLY_ORDER: str(layer)}
         if adopted:
@@ -64,7 +64,7 @@ def identify(body: JsonObject, identity: GraphIdentity, kinds: Kinds) -> ObjectK
 
 
 def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> ObjectKey | None:
-    """The object of a template whose identity needs no data."""
+    """Return the object of a template whose identity needs no data."""
     if node.declaration.kind != "template":
         return None
     body = node.declaration.body
@@ -78,7 +78,7 @@ def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> Ob
 
 
 def desired_object(node: CompiledNode, body: JsonObject, key: ObjectKey, identity: GraphIdentity) -> Desired:
-    """The object of a rendered template."""
+    """Return the object of a rendered template."""
     given: dict[str, Any] = body["metadata"]
     label = node_label(node.id, identity)
     marks = {GRAPH_LABEL: graph_hash(identity.namespace, identity.name), label: "template"}

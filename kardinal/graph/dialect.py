@@ -1,8 +1,8 @@
-"""The dialect of `spec.nodes`: which words a node may use and what they mean (graph.md 1.1).
+"""The dialect of `spec.nodes`: which words a node may use and what they mean.
 
 The dialect is still moving, so every decision about it stands in this module and the rest of the engine sees only
 `Declaration`. A word that belongs to the dialect but not to this version is refused by name: a modifier that is
-silently ignored would be a gate that silently opens. A word that belongs to nobody is most likely a typo, and gets a
+silently ignored would be a gate that silently opens. An unknown word is most likely a typo, and gets a
 suggestion.
 
 Body keywords are explicit: a node is what it says it is. One bridge is built, for documents that write a bare identity
@@ -70,7 +70,7 @@ class Declaration:
 
 
 def parse_nodes(spec: Mapping[str, Any]) -> tuple[list[Declaration], list[Problem]]:
-    """The nodes that are declared well, and everything that is not."""
+    """Return the nodes that are declared well, and everything that is not."""
     nodes = spec.get("nodes", [])
     if "resources" in spec:
         return [], [Problem("DeclarationError", "spec.resources", "the nodes of a Graph stand in spec.nodes")]

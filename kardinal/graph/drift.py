@@ -1,4 +1,4 @@
-"""Whether an object still says what was applied to it.
+"""Drift: compare a live object with what was applied to it.
 
 An API server adds to what it is given: defaults, fields of other writers, the whole status. Only the fields that were
 applied are compared. A server may also write a value its own way or drop a field it does not know; such a difference
@@ -21,7 +21,7 @@ def covers(live: JsonObject, desired: JsonObject) -> bool:
 
 
 def applied_part(live: JsonObject, desired: JsonObject) -> object:
-    """What `live` says in the fields that were applied."""
+    """Return what `live` says in the fields that were applied."""
     return {field: _part(live.get(field), value) for field, value in _compared(desired).items()}
 
 

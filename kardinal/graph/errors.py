@@ -1,4 +1,4 @@
-"""What can be wrong with a Graph, as a value: all of it is reported at once (graph.md 2.3)."""
+"""The problems of a Graph, as values: all of them are reported at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the engine recognises what is its own (graph.md 2.10).
+"""The marks by which the engine recognises its own objects.
 
 Nothing about ownership is kept in status or memory: every object the engine applies carries a label with a hash of its
 Graph, which selects, a label named after its node, which reads, and two annotations: the hash of the template it was
@@ -96,20 +96,20 @@ def field_manager(namespace: str, name: str) -> str:
 
 
 def _node_suffixes(identity: GraphIdentity) -> tuple[str, str]:
-    """What follows the node in the key of its label: in full, and for names that are too long for that."""
+    """Return what follows the node in the key of its label: in full, and for names that are too long for that."""
     namespace, name = identity.namespace, identity.name
     short = graph_hash(namespace, name)
     return f".{name}.{namespace}.internal.kro.run/type", f".{short}.{namespace}.internal.kro.run/type"
 
 
 def node_label(node: str, identity: GraphIdentity) -> str:
-    """The key of the label that says which node of a Graph an object belongs to."""
+    """Return the key of the label that says which node of a Graph an object belongs to."""
     keys = [node.lower() + suffix for suffix in _node_suffixes(identity)]
     return next((key for key in keys if len(key.partition("/")[0]) <= _PREFIX_LIMIT), keys[-1])
 
 
 def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
-    """The node an object belongs to, in lower case."""
+    """Return the node an object belongs to, in lower case."""
     suffixes = _node_suffixes(identity)
     for key in obj["metadata"].get("labels") or ():
         for suffix in suffixes:

@@ -1,4 +1,4 @@
-"""What has to go, and in which order (graph.md 2.11).
+"""Pruning: which objects have to be deleted, and in which order.
 
 A candidate is an object that carries our label and that no node wants any more: its node is gone, is excluded, or has
 made an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed) is
@@ -32,7 +32,7 @@ def next_wave(
     made: Container[str],
     wanted: Container[ObjectKey],
 ) -> tuple[Prune, ...]:
-    """The deletions that may happen now; of nodes in `made` the object they want exists."""
+    """Return the deletions that may happen now; of nodes in `made` the object they want exists."""
     candidates = []
     for key, obj in owned:
         node = graph.by_label.get(node_of(obj, identity) or "")
@@ -46,7 +46,7 @@ def next_wave(
 
 
 def teardown_wave(owned: Iterable[tuple[ObjectKey, JsonObject]]) -> tuple[Prune, ...]:
-    """The deletions that may happen now when everything has to go; empty when nothing is left."""
+    """Return the deletions that may happen now when everything has to go; empty when nothing is left."""
     return _wave([(_annotated_layer(obj), key, obj) for key, obj in owned])
 
 

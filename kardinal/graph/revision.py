@@ -1,4 +1,4 @@
-"""GraphRevisions: every state of a Graph that ever compiled, word for word (graph.md 1.3, 2.13).
+"""GraphRevisions: every state of a Graph that ever compiled, word for word.
 
 The newest one is what the engine falls back to while the Graph itself does not compile: a typo must not stop the repair
 of what was right before. The others are kept for looking back.
@@ -29,7 +29,7 @@ def revision_name(graph: str, generation: int) -> str:
 
 
 def owner_uids(revision: JsonObject) -> Iterable[str]:
-    """The Graph a revision is of, by uid: a Graph made again under its name has none yet."""
+    """Return the Graph a revision is of, by uid: a Graph made again under its name has none yet."""
     return (owner["uid"] for owner in revision["metadata"].get("ownerReferences", ()))
 
 
@@ -38,7 +38,7 @@ def newest_first(revisions: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def new_revision(graph: JsonObject, *, content: str) -> JsonObject:
-    """The revision of a Graph that compiled to `content`, a hash."""
+    """Return the revision of a Graph that compiled to `content`, a hash."""
     metadata = graph["metadata"]
     name, generation = metadata["name"], metadata["generation"]
     owner = {**{field: graph[field] for field in ("apiVersion", "kind")}, "name": name, "uid": metadata["uid"]}

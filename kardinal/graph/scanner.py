@@ -1,4 +1,4 @@
-"""Where the expressions are in a string (graph.md 2.1).
+"""Find the expressions in a string.
 
 `${` opens an expression and its `}` closes it, but only CEL knows which `}` that is: braces inside string literals and
 map literals do not count, so the scanner follows CEL's own lexical rules. `$${` stands for the text `${`: one dollar
@@ -51,7 +51,7 @@ def scan(text: str) -> list[Segment]:
 
 
 def _closing(text: str, position: int) -> int:
-    """The index of the `}` that closes the expression starting at `position`."""
+    """Return the index of the `}` that closes the expression starting at `position`."""
     depth = 0
     while token := _TOKEN.search(text, position):
         position = token.end()

@@ -1,4 +1,4 @@
-"""Which objects a watch node selects: `{key: value}`, or `{matchLabels, matchExpressions}`."""
+"""Label selectors of watch nodes: `{key: value}`, or `{matchLabels, matchExpressions}`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Selection:
 
 
 def parse_selector(selector: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    """The requirements of either form; raises SelectorError."""
+    """Return the requirements of either form; raises SelectorError."""
     if not selector.keys() & {"matchLabels", "matchExpressions"}:
         selector = {"matchLabels": selector}
     if unknown := selector.keys() - {"matchLabels", "matchExpressions"}:

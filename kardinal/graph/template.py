@@ -1,4 +1,4 @@
-"""A tree with expressions in it, compiled once and rendered against a scope (graph.md 2.1).
+"""A tree with expressions in it, compiled once and rendered against a scope.
 
 A string that is one expression takes the type of its value: 3 stays a number, a map is copied whole. Any other string
 is text, and only values with an obvious text may stand in it; a list or null there is a mistake that would otherwise
@@ -68,12 +68,12 @@ class Template:
     _root: _Part
 
     def render(self, scope: Mapping[str, object], *, now: datetime) -> object:
-        """The tree with every expression replaced by its value; raises Unrenderable."""
+        """Return the tree with every expression replaced by its value; raises Unrenderable."""
         return _render(self._root, scope, now)
 
 
 def compile_template(tree: object, *, path: str, node: str) -> tuple[Template, list[Problem]]:
-    """The template of `tree`, which with problems must not be rendered."""
+    """Return the template of `tree`, which with problems must not be rendered."""
     compiler = _Compiler(node)
     root = compiler.part(tree, path)
     return Template(tuple(compiler.programs), root), compiler.problems

@@ -1,4 +1,4 @@
-"""One pass over a Graph: from what is, to what each node's state is and what has to be done (graph.md 2.4-2.8, 2.10).
+"""One pass over a Graph: from what is, to what each node's state is and what has to be done.
 
 A pure function of the compiled graph, the objects as observed and the time. Nothing is remembered between passes, so a
 restart, a lost event or a doubled one cannot lead anywhere else than a fresh look would:
@@ -96,7 +96,7 @@ class _Walker:
         self.moments += [flip for flip in flips if flip is not None]
 
     def _kept_back(self, node: CompiledNode) -> NodeResult | None:
-        """What comes before the node decides first: excluded, then failed, then missing, then a closed gate."""
+        """Return what comes before the node decides first: excluded, then failed, then missing, then a closed gate."""
         before = [self.outcomes[other] for other in node.hard]
         if any(other.state == "Excluded" for other in before):
             return NodeResult(node, node.declaration.kind, "Excluded", "DependencyExcluded")
@@ -114,7 +114,7 @@ class _Walker:
         return None
 
     def _frozen(self, node: CompiledNode, reason: str, waiting_for: tuple[str, ...]) -> NodeResult:
-        """The node stays as it is; where its object exists, it is observed all the same."""
+        """Return the node stays as it is; where its object exists, it is observed all the same."""
         own = self._own_object(node)
         if own is None or _terminating(own):
             return _pending(node, reason, waiting_for=waiting_for)
@@ -128,7 +128,7 @@ class _Walker:
         return live if live is not None and self._is_ours(live) else None
 
     def _resolved(self, node: CompiledNode) -> NodeResult:
-        """The node may act: whether it exists at all, then what it makes or reads."""
+        """Return the node may act: whether it exists at all, then what it makes or reads."""
         kind = node.declaration.kind
         if unmet := first_unmet(node.include_when, self._scope, now=self._now):
             if unmet.missing:
@@ -220,7 +220,7 @@ class _Walker:
     def _observe(
         self, node: CompiledNode, kind: NodeKind, value: JsonObject | list[JsonObject], *, reason: str | None = None
     ) -> NodeResult:
-        """The node has data: it is in scope from here on, and its own conditions are asked about it."""
+        """Return the node has data: it is in scope from here on, and its own conditions are asked about it."""
         self._scope[node.id] = value
         outcome = NodeResult(node, kind, "Ready", reason, object=value if isinstance(value, dict) else None)
         if unmet := first_unmet(node.ready_when, self._scope, now=self._now):

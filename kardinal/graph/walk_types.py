@@ -1,4 +1,4 @@
-"""What a walk finds out about a node, and what it wants done."""
+"""The input and the results of a walk: states of nodes, applies and prunes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Apply", "Failure", "NodeResult", "Observed", "Prune", "Situation", "
 
 
 class Observed(Protocol):
-    """The objects as they are now. They are shared: nobody changes them."""
+    """The objects as they are now. They are shared and must not be changed."""
 
     def get(self, key: ObjectKey) -> JsonObject | None: ...
 

@@ -1,4 +1,4 @@
-"""How objects are named and found: keys, labels and owners.
+"""Names of objects: keys and labels.
 
 Cluster-scoped objects have the empty namespace, never None, so that keys compare and sort.
 """

@@ -29,7 +29,7 @@ class ResourceType:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of the collection, of one object, or of one of its subresources."""
+        """Return the URL path of the collection, of one object, or of one of its subresources."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if self.namespaced and namespace:

@@ -1,4 +1,4 @@
-"""What this version executes of what its resources can say: the one place where that is decided.
+"""The choices of resources, steps, Graph nodes and expressions that this version executes.
 
 The resources describe more than is built. An adapter, a delegate, a step or a modifier that is silently ignored ends in
 an environment that is Verified without having been, so everything that is not listed here as supported is refused by

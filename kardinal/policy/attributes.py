@@ -1,4 +1,4 @@
-"""What a gate's expression may read (DD 5.2).
+"""The attributes that a gate's expression may read.
 
 A gate that reads an attribute which is not served stays closed and says so, with the nearest name that is served.
 Attributes that DD promises for later are told apart from typing mistakes.
@@ -45,7 +45,7 @@ def unserved(program: Program) -> str | None:
 
 
 def _known(reference: Reference) -> list[str] | None:
-    """What could have been meant, where `reference` is not served; None where it is."""
+    """Return what could have been meant, where `reference` is not served; None where it is."""
     attributes = SERVED.get(reference.root)
     if attributes is None:
         return [f"{root}.{name}" for root, names in SERVED.items() for name in names]

@@ -1,4 +1,4 @@
-"""What a gate sees: one Bundle before one environment, at one moment (DD 5.2; pure).
+"""The context of a gate: one Bundle before one environment, at one moment.
 
 Only time moves inside a context: the schedule, in UTC, and the soak. Everything else is fixed when it is made, so that
 the same context can be asked what it would answer at another moment.
@@ -38,7 +38,10 @@ class Soak:
 
 
 def upstream_soak(environment: str, verified: Mapping[str, datetime | None]) -> Soak:
-    """The soak before `environment`; `verified` says of each upstream since when it is Verified, None if it is not."""
+    """Return the soak before `environment`.
+
+    `verified` says of each upstream since when it is Verified, None if it is not.
+    """
     if not verified:
         return Soak(unknown=f"{environment} has no upstream")
     missing = [name for name, since in verified.items() if since is None]
@@ -57,7 +60,7 @@ class Context:
     """The version that was Verified last in the environment, of another Bundle."""
 
     def scope(self, now: datetime) -> dict[str, Any]:
-        """The variables of an expression."""
+        """Return the variables of an expression."""
         spec = self.bundle.spec
         bundle: dict[str, Any] = {
             "name": self.bundle.metadata.name,

@@ -1,6 +1,6 @@
-"""What to write into a gate's status, if anything (promotion.md, "Freshness"; pure).
+"""Decide whether to write a gate's status, and when to evaluate it again.
 
-Every write of a gate wakes its Graph and whoever watches, so a gate that has nothing new to say is silent. A closed
+Every write of a gate wakes its Graph and every watcher, so a gate without news writes nothing. A closed
 gate speaks when it opens or when something other than time has changed what it sees. An open gate is renewed every
 recheckInterval, because the Graph lets only a fresh answer through, and only until its step exists. From then on, and
 after the Bundle has ended, only a change of the answer itself matters: the agent asks for it before every effect.

@@ -37,7 +37,7 @@ class Answer:
 
 
 def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
-    """The answer of a gate at `now`."""
+    """Return the answer of a gate at `now`."""
     if broken := fault(expression):
         return _error(broken)
     program = cel.compile(expression)
@@ -57,7 +57,7 @@ def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
 
 
 def fault(expression: str) -> str | None:
-    """What is wrong with an expression whatever the Bundle, None when nothing is."""
+    """Return what is wrong with an expression whatever the Bundle, None when nothing is."""
     try:
         program = cel.compile(expression)
     except cel.CompileError as error:

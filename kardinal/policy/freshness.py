@@ -1,4 +1,4 @@
-"""How often a gate is looked at again, and for how long an answer counts (promotion.md, "Freshness").
+"""The recheck interval of a gate, and how long an answer stays fresh.
 
 The Graph lets a gate's answer through only while it is fresh, so that a controller that is down opens nothing. The
 reconciler that renews answers and the translator that writes the window must agree on the interval; both ask here.
@@ -21,5 +21,5 @@ def recheck_interval(spec: PolicyGateSpec) -> timedelta:
 
 
 def freshness_window(spec: PolicyGateSpec) -> timedelta:
-    """An answer older than this does not open anything; one renewal may be late."""
+    """Return an answer older than this does not open anything; one renewal may be late."""
     return 2 * recheck_interval(spec)

@@ -1,4 +1,4 @@
-"""Which gates stand before which environment (promotion.md, "Translation").
+"""Match gate templates with Pipelines and environments.
 
 The namespace decides the scope: what lives in a policy namespace is org, whatever its labels say, and no Pipeline can
 take it away or pass for it. A gate that carries the Bundle label is an instance; reading it back as a template would
@@ -57,7 +57,7 @@ class GateTemplate:
 def collect(
     gates: Iterable[PolicyGate], *, pipeline: str, namespace: str, policy_namespaces: Collection[str]
 ) -> tuple[GateTemplate, ...]:
-    """The templates that hold for one Pipeline, org gates first, each scope by name."""
+    """Return the templates that hold for one Pipeline, org gates first, each scope by name."""
     found = []
     for gate in gates:
         org = gate.metadata.namespace in policy_namespaces
@@ -79,7 +79,7 @@ def collect(
 
 
 def instance_names(bundle: str, wanted: Collection[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
-    """The names of the instances for `(namespace, gate, environment)`.
+    """Return the names of the instances for `(namespace, gate, environment)`.
 
     Two namespaces may hold a gate of one name, and `a` + `b-c` reads like `a-b` + `c`: names that would fall together
     get a hash of what they stand for, or a team's gate could take the place of an org gate.
@@ -95,7 +95,7 @@ def instance_names(bundle: str, wanted: Collection[tuple[str, str, str]]) -> dic
 def gate_warnings(
     gate: PolicyGate, *, environments: Collection[str], policy_namespaces: Collection[str]
 ) -> tuple[str, ...]:
-    """What a template says in vain; `environments` are those of every Pipeline that it could hold."""
+    """Return what a template says in vain; `environments` are those of every Pipeline that it could hold."""
     labels = gate.metadata.labels
     org = gate.metadata.namespace in policy_namespaces
     warnings = []

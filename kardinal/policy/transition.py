@@ -1,4 +1,4 @@
-"""When time alone will turn a gate's answer (pure).
+"""Find the moment at which time alone will change a gate's answer.
 
 Every moment at which something the expression reads can change is tried in order; the first at which the answer differs
 is the one. The schedule changes on the hour and repeats after a week. A soak crosses a threshold when it reaches one of
@@ -28,7 +28,7 @@ _LONGEST_SOAK = 366 * 24 * 60
 
 
 def next_transition(expression: str, context: Context, *, now: datetime) -> datetime | None:
-    """The first moment after `now` at which the answer is another one, if only time passes."""
+    """Return the first moment after `now` at which the answer is another one, if only time passes."""
     if fault(expression):
         return None
     ready = evaluate(expression, context, now=now).ready
@@ -48,13 +48,15 @@ def _moments(expression: str, context: Context, now: datetime) -> Iterator[datet
                 reached = context.soak.since + timedelta(minutes=threshold)
                 yield reached
                 yield reached + _INSTANT
+                # The hour that the expression waits for may come only after the soak is reached.
+                yield from _schedule(reads, reached)
     if (flip := program.next_flip(context.scope(now), now=now)) is not None:
         yield flip
         yield flip + _INSTANT
 
 
 def _schedule(reads: set[str], now: datetime) -> Iterator[datetime]:
-    """The hours or days at which a schedule that is read can change, as far as it takes to see all its values."""
+    """Yield the hours or days at which a schedule that is read can change, as far as it takes to see all its values."""
     hourly = "schedule.hour" in reads or "schedule" in reads
     daily = bool(reads & {"schedule.isWeekend", "schedule.dayOfWeek", "schedule"})
     if not hourly and not daily:

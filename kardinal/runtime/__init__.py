@@ -1,6 +1,6 @@
 """controller-runtime for asyncio, on top of `kardinal.kube`. It knows no custom resource.
 
-A module is imported when a name of its is first used: whoever needs a clock or a log does not pay for controllers,
+A module is imported when a name of its is first used: a program that needs a clock or a log does not load controllers,
 metrics and a client.
 """
 

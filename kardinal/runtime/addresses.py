@@ -1,4 +1,4 @@
-"""Where a program listens, as its command line says it."""
+"""Listen addresses as command lines give them."""
 
 from __future__ import annotations
 

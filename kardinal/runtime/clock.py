@@ -28,7 +28,7 @@ class Clock(Protocol):
     """What the product knows of time."""
 
     def now(self) -> datetime:
-        """The wall clock, timezone-aware UTC."""
+        """Return the wall clock, timezone-aware UTC."""
         ...
 
     def monotonic(self) -> float:

@@ -7,8 +7,7 @@ informers that will show them, and the next run of the same key waits until they
 An informer meets an expectation when it has seen that revision or a later one (never by equality: between the write
 and the wait others may write, and the removal of a last finalizer answers with the old revision), or when the object
 is gone where it should be. Writes that no informer will ever show are not waited for, and nothing is waited for
-longer than five seconds of real time: then the run proceeds and a metric says so. Design: runtime.md 1.7, P6, P9 to
-P11.
+longer than five seconds of real time: then the run proceeds and a metric says so.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Consistency:
         self._expectations: dict[Key, list[_Expectation]] = {}
 
     def note(self, key: Key, writes: Iterable[Write]) -> None:
-        """The run of `key` made these writes."""
+        """Return the run of `key` made these writes."""
         expectations = [
             expectation for write in writes for expectation in self._expectations_of(write) if not expectation.met()
         ]

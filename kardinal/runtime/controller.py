@@ -7,8 +7,7 @@ function from a key to a `Result`; it is called again whenever anything it watch
 
 Exceptions decide what follows. `TerminalError` is reported and forgotten. Anything else is tried again; an exception
 of Python itself (a KeyError, an AttributeError) is a bug and counted as such, and the worker lives on. Cancellation
-belongs to whoever stops us: a CancelledError that escapes a reconcile nobody cancelled is an error like others.
-Design: runtime.md 1.5.
+belongs to the manager that stops the controller: any other CancelledError of a reconcile is an error like others.
 """
 
 from __future__ import annotations
@@ -157,7 +156,7 @@ class Controller:
             self._metrics.panics.inc()
             log.error("reconcile failed by a bug", retry_in=round(delay, 3), **describe(error))
         elif isinstance(error, Conflict):
-            # Somebody wrote at the same time; the next run sees it. Nothing for a person to do.
+            # Another writer was first; the next run sees its write. Nothing for a person to do.
             log.debug("reconcile met a conflict", error=str(error))
         else:
             log.warning("reconcile failed", error=str(error) or type(error).__name__, retry_in=round(delay, 3))
@@ -166,5 +165,5 @@ class Controller:
 
 
 def _is_bug(error: BaseException) -> bool:
-    """Exceptions that Python itself raises are nobody's way of reporting a failure, those of the system excepted."""
+    """Return whether an exception is one that Python raises for a bug; those of the system are failures."""
     return type(error).__module__ == "builtins" and not isinstance(error, OSError)

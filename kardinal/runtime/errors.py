@@ -1,9 +1,9 @@
-"""What can go wrong in the runtime itself.
+"""The errors of the runtime itself.
 
 RuntimeFailure
 ├── TerminalError       raised by a reconciler: trying again will not help
 ├── SyncTimeout         a cache did not become complete; names its kind
-├── UndeclaredInformer  a kind is read that nobody declared before the start
+├── UndeclaredInformer  a kind is read that was not declared before the start
 └── GraceExceeded       something did not stop in time; names it
 """
 

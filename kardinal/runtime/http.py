@@ -1,9 +1,8 @@
 """/healthz, /readyz and /metrics.
 
-They answer before anything else runs, because a process that is still reading its caches is healthy and not yet
-ready, and whoever waits for it must be able to see the difference. `?verbose` lists the checks, a failing answer
-always does, and `?exclude=` leaves some out. A check is a function that returns what is wrong, or None. Design:
-runtime.md 1.6, P44.
+They answer before anything else runs, because a process that is still reading its caches is healthy and not yet ready,
+and a deployment that waits for it must be able to see the difference. `?verbose` lists the checks, a failing answer
+always does, and `?exclude=` leaves some out. A check is a function that returns what is wrong, or None.
 """
 
 from __future__ import annotations

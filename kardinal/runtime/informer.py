@@ -4,9 +4,8 @@ Decoding, storing and dispatching are one synchronous step: on a single thread t
 handler always finds the store in the state its event speaks of and no buffer stands between them that could grow. In
 return handlers must be quick; they map an object to keys and put those on a queue.
 
-Handlers get no bookmarks and no duplicates. An object that was deleted and made again while nobody looked is two
-events, never an update: the new one has another uid and owes nothing to the old. Design: runtime.md 1.1 and 1.2, P2,
-P8, P9.
+Handlers get no bookmarks and no duplicates. An object that was deleted and made again while no watch ran is two
+events, never an update: the new one has another uid and owes nothing to the old.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ class Informer:
         return {key: obj["metadata"]["resourceVersion"] for key, obj in self._store.items()}
 
     def get(self, namespace: str | None, name: str) -> JsonObject | None:
-        """The object of that name; the namespace of a cluster-scoped kind is ignored."""
+        """Return the object of that name; the namespace of a cluster-scoped kind is ignored."""
         return self._store.get(Key((namespace or "") if self.resource.namespaced else "", name))
 
     def by_index(self, name: str, value: str) -> list[JsonObject]:
@@ -219,7 +218,7 @@ def _difference(key: Key, old: JsonObject | None, new: JsonObject, *, initial: b
 
 
 def _stripped(obj: JsonObject) -> JsonObject:
-    """Drop who manages which field: nobody reads it here, and it is half of the memory."""
+    """Drop managedFields: no reconciler reads it, and it is half of the memory."""
     obj["metadata"].pop("managedFields", None)
     return obj
 

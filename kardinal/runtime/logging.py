@@ -1,6 +1,6 @@
 """Log lines: JSON for machines, coloured columns for a person at a terminal.
 
-Whoever handles a request or a reconcile binds what it is about to context variables once; every line written
+The handler of a request or a reconcile binds its subject to context variables once; every line written
 meanwhile carries it, also those of libraries. Values, not sentences, hold the facts, and secrets are never among
 them.
 
@@ -109,7 +109,7 @@ def configure(*, level: str = "info", stream: TextIO | None = None, json: bool |
 
 
 def get_logger(name: str | None = None) -> FilteringBoundLogger:
-    """A logger that carries the context of its task."""
+    """Return a logger that carries the context of its task."""
     import structlog  # noqa: PLC0415
 
     _apply()
@@ -123,7 +123,7 @@ def _apply() -> None:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as fields of a log line."""
+    """Return an exception as fields of a log line."""
     frames = [
         f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"
         for frame, line in traceback.walk_tb(error.__traceback__)

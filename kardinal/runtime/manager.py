@@ -7,7 +7,7 @@ last caches and probes end. All of it has thirty seconds.
 
 The first failure of any part ends the program and is what `run` raises; what fails because of the stop is noise.
 Everything is declared before the start, so that the permissions a program needs and the memory it takes can be read
-from its composition root. Design: runtime.md 1.6.
+from its composition root.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Manager:
         labels: str | None = None,
         fields: str | None = None,
     ) -> Informer:
-        """The shared copy of these objects; whoever asks for the same scope gets the same copy."""
+        """Return the shared informer of these objects: the same one for every caller with the same scope."""
         scope = Scope(resource, namespace, labels, fields)
         if scope not in self._informers:
             if self._state != "declared":

@@ -2,7 +2,7 @@
 
 Every manager has a registry of its own: two programs in one process must not add up their figures, nor two tests.
 What a queue or an informer can answer at any time (depth, age, number of objects) is asked when the figures are
-scraped and costs nothing in between. Design: runtime.md 1.8.
+scraped and costs nothing in between.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class Metrics:
         self.registry.register(self._informers)
 
     def controller(self, name: str, queue: PriorityQueue, *, concurrency: int) -> ControllerMetrics:
-        """The figures of one controller, all present and zero from now on."""
+        """Return the figures of one controller, all present and zero from now on."""
         self._queues.queues[name] = queue
         return ControllerMetrics(self, name, concurrency=concurrency)
 
     def informer(self, kind: str) -> InformerMetrics:
-        """The figures of one informer."""
+        """Return the figures of one informer."""
         return InformerMetrics(self, kind, self._informers)
 
     def observe_requests(self, host: str) -> Callable[[str, int], None]:
-        """What a client calls for every answer of the server at `host`."""
+        """Return what a client calls for every answer of the server at `host`."""
 
         def observe(method: str, status: int) -> None:
             self.requests.labels(str(status), method, host).inc()

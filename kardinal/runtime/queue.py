@@ -6,7 +6,7 @@ becomes ready but is handed out only when its worker is done, so nothing that ha
 
 Heaps are never searched: an entry that changed gets a new order number and its old positions, recognised by their
 stale number, are dropped when they surface. Every tenth hand-out takes whatever has waited longest instead of the
-most urgent, because a steady stream of events would otherwise starve the initial list for ever (runtime.md 1.4, P13).
+most urgent, because a steady stream of events would otherwise starve the initial list for ever.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PriorityQueue:
         self._arm_timer()
 
     async def get(self) -> WorkItem | None:
-        """The next key, or None when the queue is shut down. Whoever gets a key must call `done`."""
+        """Return the next key, or None when the queue is shut down. The caller must call `done` with it."""
         while not self._closed:
             item = self._take()
             if item is not None:
@@ -120,7 +120,7 @@ class PriorityQueue:
         return None
 
     def done(self, key: Key) -> None:
-        """The run of `key` is over; if it was added meanwhile, it may be handed out again."""
+        """Return the run of `key` is over; if it was added meanwhile, it may be handed out again."""
         del self.processing[key]
         entry = self._entries.get(key)
         if entry is not None and entry.due is None:

@@ -6,7 +6,7 @@ Event is named after its content, so that another process, or this one after a r
 of starting a second object.
 
 Three bounds keep a bad day cheap: a number of unwritten events, a budget per object that refills slowly, and a number
-of series that are remembered. What does not fit is counted, not kept. Design: runtime.md 1.7.
+of series that are remembered. What does not fit is counted, not kept.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ResourceRef:
 
     @classmethod
     def to(cls, obj: JsonObject) -> ResourceRef:
-        """A reference to an object as it was read."""
+        """Return a reference to an object as it was read."""
         metadata = obj["metadata"]
         return cls(
             obj["apiVersion"], obj["kind"], metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")

@@ -9,7 +9,7 @@ compares, which is how deletions that happened in the gap are noticed.
 
 Three traps: the objects a state stream starts with come in no order, so their revisions are not positions; a failure
 inside an HTTP 200 is an ERROR event; a server that accepts and closes at once would be hammered if a clean end cost
-nothing. Design: runtime.md 1.1, P1 to P4, P7, P15.
+nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Sink(Protocol):
     """Where the copy is kept."""
 
     def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
-        """This is the whole state as of `revision`."""
+        """Take this for the whole state as of `revision`."""
         ...
 
     def apply(self, change: str, obj: JsonObject) -> None:

@@ -2,7 +2,7 @@
 
 The policy itself, `Backoff`, is a value of the client room; what is added here is the memory: how often a key failed
 in a row. A key that succeeds, asks for a time of its own or is gone must be forgotten, or the memory leaks and its
-next, unrelated failure waits for minutes (runtime.md 1.4, P21).
+next, unrelated failure waits for minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Failures(Generic[Item]):
         return self._backoff.delay(count)
 
     def forget(self, item: Item) -> None:
-        """The item did well, or is gone: its next failure is its first."""
+        """Return the item did well, or is gone: its next failure is its first."""
         self._counts.pop(item, None)
 
     def __len__(self) -> int:

@@ -1,9 +1,8 @@
-"""Where a controller's work comes from: changes of objects, and keys pushed by hand.
+"""The sources of a controller: changes of objects, and keys that are pushed.
 
 A `Watch` maps each changed object to the keys it concerns. An update maps the old and the new state, because an
 object that changes its owner concerns both. What existed before the program started is work of low priority: after a
-restart everything wants a look, and a person who is waiting for an answer should not queue behind it. Design:
-runtime.md 1.3.
+restart everything wants a look, and a person who is waiting for an answer should not queue behind it.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ class Source(Protocol):
 
 
 def to_self(obj: JsonObject) -> Iterable[Key]:
-    """The object itself."""
+    """Return the object itself."""
     return (key_of(obj),)
 
 
 def to_owner(resource: ResourceType, *, controller_only: bool = True) -> Mapper:
-    """The owners of that kind, whatever their version; by default only the one that controls the object."""
+    """Return the owners of that kind, whatever their version; by default only the one that controls the object."""
 
     def owners(obj: JsonObject) -> Iterable[Key]:
         metadata = obj["metadata"]

@@ -6,7 +6,7 @@ patch names the uid, so that a status meant for an object that was deleted and m
 to the wrong one.
 
 Status must be deterministic: a time stamp or a counter that changes at each run defeats the comparison and, written
-on the error path, turns back-off into a hot loop (runtime.md P5).
+on the error path, turns back-off into a hot loop.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class StatusWriter:
 
 
 def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The smallest RFC 7386 patch from `old` to `new`; lists are replaced whole, null and absent are the same."""
+    """Return the smallest RFC 7386 patch from `old` to `new`.
+
+    Lists are replaced whole, null and absent are the same.
+    """
     patch: dict[str, Any] = {name: None for name in old if old[name] is not None and new.get(name) is None}
     for name, value in new.items():
         before = old.get(name)

@@ -1,10 +1,10 @@
 """Objects of one kind in memory, found by key and through indexes.
 
-What the store hands out is what it holds: objects are shared by everyone and nobody may change them. A copy per read
+The store returns the objects that it holds: they are shared and must not be changed. A copy per read
 would cost more than the reconcile that asks. A change arrives as a new object that takes the old one's place.
 
 An index maps an object to any number of values; buckets that become empty vanish, or every value ever seen would stay
-for ever. Design: runtime.md 1.2.
+for ever.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Store:
         return self._objects.get(key)
 
     def by_index(self, name: str, value: str) -> list[JsonObject]:
-        """The objects that the index `name` files under `value`."""
+        """Return the objects that the index `name` files under `value`."""
         return [self._objects[key] for key in self._indexes[name].keys(value)]
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:

@@ -1,4 +1,4 @@
-"""Pull requests, one module per provider behind one protocol (promotion.md)."""
+"""Pull requests, one module per provider behind one protocol."""
 
 from kardinal.scm.base import NewPullRequest, PullRequest, PullRequests, PullRequestState, RequestObserver
 from kardinal.scm.errors import PullRequestEnded, PullRequestError, PullRequestNotFound, UnsupportedProvider

@@ -1,4 +1,4 @@
-"""Pull requests, whoever keeps them.
+"""The protocol of pull requests.
 
 One protocol stands for all providers. It says only what promotion needs: open or adopt, look, merge, close, comment, be
 woken. Every operation is safe to repeat after a crash: opening adopts the open pull request of the same head, merging
@@ -72,7 +72,7 @@ class PullRequests(Protocol):
         ...
 
     async def find(self, head: str) -> PullRequest | None:
-        """The newest pull request of branch `head`, in whatever state."""
+        """Return the newest pull request of branch `head`, in whatever state."""
         ...
 
     async def merge(self, number: int, *, by: str) -> PullRequest: ...

@@ -1,4 +1,4 @@
-"""What can go wrong with pull requests.
+"""The errors of pull requests.
 
     PullRequestError
     ├── PullRequestNotFound      no pull request has that number
@@ -20,7 +20,7 @@ class PullRequestError(KardinalError):
 
 
 class PullRequestNotFound(PullRequestError):
-    """A number nobody has."""
+    """A number that no pull request has."""
 
 
 class PullRequestEnded(PullRequestError):

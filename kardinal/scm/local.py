@@ -1,13 +1,13 @@
-"""Provider `local`: pull requests inside the bare repository itself (promotion.md, *No host*).
+"""Provider `local`: pull requests inside the bare repository itself.
 
     refs/kardinal/pull/<n>/head    the commit proposed
     refs/kardinal/pull/<n>/meta    a blob: the `Record`
 
 Any number of processes work on them at once, the controller and `kardinal pr merge` among them, with nothing between
-them but the locks of Git's references. A number belongs to whoever creates its head reference; a record changes only
-while its reference is held, so that a merge and a close can not both happen. A process killed in the middle leaves
-something the next one completes: a number without a record is taken over by whoever opens the same commit, and a merge
-whose record was not written is found on the base branch by the next merge.
+them but the locks of Git's references. A number belongs to the process that creates its head reference; a record
+changes only while its reference is held, so that a merge and a close can not both happen. A process killed in the
+middle leaves something the next one completes: a number without a record is taken over by the next process that opens
+the same commit, and a merge whose record was not written is found on the base branch by the next merge.
 
 A clone does not bring these references along; `git fetch origin 'refs/kardinal/*:refs/kardinal/*'` does.
 """
@@ -42,7 +42,7 @@ class _Entry(NamedTuple):
 def local_pull_requests(
     repository: Repository, *, clock: Clock, on_request: RequestObserver | None = None
 ) -> PullRequests:
-    """The pull requests kept in a local repository."""
+    """Return the pull requests kept in a local repository."""
     try:
         repository.references  # noqa: B018 - asks whether there are any
     except GitError:
@@ -83,12 +83,12 @@ class LocalPullRequests:
                         await self._references.update(_ref(claimed, "head"), old=None, new=proposed)
                     await self._references.update(_ref(claimed, "meta"), old=None, new=meta)
                 except RefMoved:
-                    continue  # somebody took the number, or finished what we were about to finish
+                    continue  # another process took the number, or finished this one
                 return self._shown(claimed, record)
             raise TransientGitError(f"{_ATTEMPTS} pull requests were opened by others in the meantime")
 
     async def get(self, number: int) -> PullRequest:
-        """The pull request with this number."""
+        """Return the pull request with this number."""
         async with self._observed("get"):
             return self._shown(number, await self._record(number))
 
@@ -99,7 +99,7 @@ class LocalPullRequests:
             return [self._shown(number, record) for number, record in records.items() if state in (None, record.state)]
 
     async def find(self, head: str) -> PullRequest | None:
-        """The newest pull request of branch `head`, in whatever state."""
+        """Return the newest pull request of branch `head`, in whatever state."""
         async with self._observed("find"):
             records = await self._read(await self._entries())
             numbers = [number for number, record in records.items() if record.head == head]
@@ -155,7 +155,7 @@ class LocalPullRequests:
         return {number: _Entry(found[number].get("head"), found[number].get("meta")) for number in sorted(found)}
 
     async def _read(self, entries: dict[int, _Entry]) -> dict[int, Record]:
-        """The records, decoded once per content."""
+        """Return the records, decoded once per content."""
         metas = {entry.meta: number for number, entry in entries.items() if entry.meta is not None}
         unknown = [meta for meta in metas if meta not in self._records]
         known = {meta: record for meta, record in self._records.items() if meta in metas}
@@ -183,7 +183,10 @@ class LocalPullRequests:
             yield held, Record.decode(held.content, number=number)
 
     async def _proposed(self, number: int, record: Record) -> str:
-        """The commit a pull request stands for; an open one follows its branch, to which a reviewer may have added."""
+        """Return the commit a pull request stands for.
+
+        An open one follows its branch, to which a reviewer may have added.
+        """
         name = _ref(number, "head")
         kept = await self._references.read(name)
         if kept is not None and record.state != "open":
@@ -202,7 +205,7 @@ class LocalPullRequests:
         try:
             await self._references.update(f"refs/heads/{branch}", old=at, new=None)
         except RefMoved:
-            return  # gone already, or somebody works on it
+            return  # gone already, or another process works on it
 
     def _unfinished(self, entries: dict[int, _Entry], proposed: str) -> int | None:
         unfinished = (number for number, entry in entries.items() if entry.meta is None and entry.head == proposed)

@@ -1,4 +1,4 @@
-"""How provider `local` writes a pull request down: one JSON document, readable with `git show`.
+"""The record of a pull request of provider `local`: one JSON document, readable with `git show`.
 
 The document comes from a repository anybody with access may write to, so it is validated when read; what is not a pull
 request is an error that names its reference, never a crash somewhere else.
@@ -39,7 +39,7 @@ class Record(BaseModel):
 
     @classmethod
     def of(cls, new: NewPullRequest, *, now: datetime) -> Record:
-        """The record of a pull request opened now."""
+        """Return the record of a pull request opened now."""
         return cls(
             title=new.title,
             body=new.body,
@@ -54,7 +54,7 @@ class Record(BaseModel):
 
     @classmethod
     def decode(cls, content: bytes, *, number: int) -> Record:
-        """The record in a blob."""
+        """Return the record in a blob."""
         try:
             return cls.model_validate_json(content)
         except ValidationError:

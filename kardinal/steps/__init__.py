@@ -1,4 +1,4 @@
-"""What a promotion step is: sequences and inputs, edits of manifests, commit messages, pull request texts. Pure.
+"""Promotion steps: sequences and inputs, edits of manifests, commit messages, pull request texts. Pure.
 
 sequence                      which steps a promotion runs, and whether a written sequence makes sense
 commit_plan                   the edit, the message and the trailers of a promotion

@@ -1,4 +1,4 @@
-"""What an edit of a repository is: a pure function from a tree to the files it wants changed.
+"""The contract of an edit: a pure function from a tree to the files it wants changed.
 
 An edit may run several times, on newer trees, so it reads nothing but the tree it is given. Planning and landing run
 the same edit. `kardinal.git` implements the tree.

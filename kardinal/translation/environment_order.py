@@ -1,4 +1,4 @@
-"""The order of a Pipeline's environments (promotion.md, "Translation"; pure).
+"""The order of a Pipeline's environments.
 
 An environment follows what its `dependsOn` names, else the previous entry of the list. Every way in which that can make
 no sense is an error of its own, naming the culprit and the field it stands in.
@@ -26,7 +26,7 @@ class OrderError(ValueError):
 
 
 def upstreams(environments: Sequence[Environment]) -> dict[str, tuple[str, ...]]:
-    """What each environment waits for, in the order it was written. Raises `OrderError`."""
+    """Return what each environment waits for, in the order it was written. Raises `OrderError`."""
     if not environments:
         raise OrderError(
             "spec.environments", "the Pipeline has no environments; add at least one", reason="EmptyPipeline"
@@ -46,7 +46,7 @@ def upstreams(environments: Sequence[Environment]) -> dict[str, tuple[str, ...]]
 
 
 def topological(edges: Mapping[str, Iterable[str]]) -> list[str]:
-    """The environments, upstream first; entries of equal depth keep their order."""
+    """Return the environments, upstream first; entries of equal depth keep their order."""
     return list(TopologicalSorter(edges).static_order())
 
 

@@ -1,4 +1,4 @@
-"""Why a Bundle cannot be translated.
+"""The errors of translation.
 
 ```
 PromotionError
@@ -58,7 +58,7 @@ class SkipDenied(PromotionError):
 
 
 class GraphNameTaken(PromotionError):
-    """A Graph of the Bundle's name belongs to somebody else; it may be on its way out."""
+    """A Graph of the Bundle's name does not belong to the Bundle; it may be terminating."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

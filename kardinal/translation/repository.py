@@ -1,6 +1,6 @@
-"""Which repositories a Pipeline may name (promotion.md, "No host").
+"""Validate the repository of a Pipeline.
 
-A URL comes from whoever may create a Pipeline, and the controller acts on it. A path or a `file://` URL would reach
+A URL is written by the author of a Pipeline, and the controller acts on it. A path or a `file://` URL would reach
 into the file system of the controller's pod, so both need the operator's word. What a URL may look like is settled in
 the Git room; here its refusals get a field, and the provider is held against it.
 """

@@ -41,7 +41,10 @@ def order_problems(pipeline: Pipeline) -> tuple[Problem, ...]:
 
 
 def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
-    """Raises `InvalidSpec` where the environments have no order, or the intent names what is not there."""
+    """Return the route of a Bundle.
+
+    Raises `InvalidSpec` where the environments have no order, or the intent names an unknown environment.
+    """
     if problems := order_problems(pipeline):
         raise InvalidSpec(problems)
     edges = upstreams(pipeline.spec.environments)
@@ -82,7 +85,7 @@ def _problem(subject: str, field: str, reason: str, name: str, known: Sequence[s
 
 
 def _rewired(name: str, edges: Mapping[str, tuple[str, ...]], skipped: Sequence[str]) -> tuple[str, ...]:
-    """The upstreams of `name`; a skipped one is replaced by its own, in its place."""
+    """Return the upstreams of `name`; a skipped one is replaced by its own, in its place."""
     found: dict[str, None] = {}
     for upstream in edges[name]:
         found |= dict.fromkeys(_rewired(upstream, edges, skipped) if upstream in skipped else (upstream,))

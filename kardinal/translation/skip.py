@@ -1,4 +1,4 @@
-"""Whether a Bundle may leave an environment out (DD 5.6; pure).
+"""Decide whether a Bundle may skip an environment.
 
 An org gate that stands before an environment protects it from being skipped, too. Only a skip permission from a policy
 namespace can lift that, and only while its expression says so for this very Bundle.
@@ -22,7 +22,7 @@ __all__ = ["check_skips"]
 def check_skips(
     skipped: Iterable[Environment], bundle: Bundle, gates: Sequence[GateTemplate], *, now: datetime
 ) -> None:
-    """Raises `SkipDenied` for the first environment that is protected and not permitted to be left out."""
+    """Raise `SkipDenied` for the first environment that is protected and not permitted to be left out."""
     for environment in skipped:
         here = [gate for gate in gates if gate.scope == "org" and gate.applies_to(environment.name)]
         protecting = next((gate for gate in here if not gate.permits_skip), None)

@@ -1,6 +1,6 @@
 """The topology of a Graph that translation made: its environments, their order and their gates.
 
-A Graph outlives changes of its Pipeline, so whoever asks how far a Bundle goes asks the Graph. Every generated node
+A Graph outlives changes of its Pipeline, so how far a Bundle goes is read from the Graph. Every generated node
 carries what it stands for under the key `x-kardinal`, which the engine ignores:
 
     kind          step or gate; the Bundle and the freeze watch have no place in the topology

@@ -1,4 +1,4 @@
-"""Translation: a Bundle, its Pipeline and the gates become a Graph (promotion.md, "Translation"; pure).
+"""Translation: a Bundle, its Pipeline and the gates become a Graph.
 
 The Graph is all that the engine sees: it must hold every gate, every edge and nothing that this version ignores. So
 everything is checked before the first node is drawn, and a translation either yields a whole Graph or says all that is
@@ -31,14 +31,14 @@ __all__ = ["extend_graph", "translate", "validate"]
 
 
 def validate(pipeline: Pipeline, *, features: Features) -> tuple[Problem, ...]:
-    """What keeps every Bundle of a Pipeline from being translated; empty when nothing does."""
+    """Return what keeps every Bundle of a Pipeline from being translated; empty when nothing does."""
     return (*order_problems(pipeline), *pipeline_problems(pipeline, features))
 
 
 def translate(
     pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], *, features: Features, now: datetime
 ) -> JsonObject:
-    """The Graph of a Bundle. Raises `InvalidSpec` with every problem there is, or `SkipDenied`."""
+    """Return the Graph of a Bundle. Raises `InvalidSpec` with every problem there is, or `SkipDenied`."""
     route = _checked(pipeline, bundle, features)
     check_skips(_environments(pipeline, route.skipped), bundle, gates, now=now)
     promotion = _promotion(pipeline, bundle)
@@ -75,7 +75,7 @@ def extend_graph(
     features: Features,
     now: datetime,
 ) -> list[JsonObject]:
-    """The nodes of a Graph with those added that today's target needs; raises what `translate` raises."""
+    """Return the nodes of a Graph with those added that today's target needs; raises what `translate` raises."""
     nodes: list[JsonObject] = graph["spec"]["nodes"]
     topology, route = read_topology(graph), find_route(pipeline, bundle)
     missing = [name for name in route.upstreams if name not in topology.steps]

@@ -1,4 +1,4 @@
-"""What keeps a Pipeline or a Bundle from being executed by this version, with the path of each field.
+"""Find what this version cannot execute of a Pipeline or a Bundle, with the path of each field.
 
 An unsupported choice, an image that names no version and a sequence of steps that makes no sense are all found before
 the first node of a Graph is made, so that nothing is written to Git.

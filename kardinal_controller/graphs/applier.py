@@ -1,4 +1,4 @@
-"""Carrying out what a walk wants: apply, delete, release (graph.md 2.10, 2.12).
+"""Carrying out what a walk wants: apply, delete, release.
 
 One object's failure is one node's state and stops nothing else. What the server refused because it is wrong is not sent
 again until it differs; what failed on the way is sent again after a pause that grows. All of this is memory that may be

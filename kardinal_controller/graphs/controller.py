@@ -1,4 +1,4 @@
-"""Where the engine is plugged into a program."""
+"""Declare the engine on a manager: its caches, its sources and its controller."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: S
 
 
 def _more_than_status(event: Event) -> bool:
-    """The engine writes the status itself; what it must hear of is everything else."""
+    """Return the engine writes the status itself; what it must hear of is everything else."""
     if event.old is None or event.new is None:
         return True
     return any(

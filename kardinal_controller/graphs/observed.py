@@ -105,7 +105,7 @@ class Interests:
         _discard(self._selections, walk.selections, graph)
 
     def mapper(self, resource: ResourceType) -> Mapper:
-        """The Graphs that a change of an object of this kind concerns: they applied it, or they read it."""
+        """Return the Graphs that a change of an object of this kind concerns: they applied it, or they read it."""
 
         def concerned(obj: JsonObject) -> Iterable[Key]:
             keys = [key for label in _graph_label(obj) for key in self._graphs_of(label)]

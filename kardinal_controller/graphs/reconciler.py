@@ -38,7 +38,7 @@ class _Known:
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
 
     def compile(self, version: object, spec: JsonObject) -> CompiledGraph | GraphError:
-        """What compiling one version of the spec yields, without doing it twice."""
+        """Return what compiling one version of the spec yields, without doing it twice."""
         if version not in self.compiled:
             if len(self.compiled) > KEPT_REVISIONS:
                 self.compiled.clear()
@@ -150,7 +150,7 @@ class GraphReconciler:
         return result
 
     async def _program(self, run: _Run) -> _Program:
-        """The compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
+        """Return the compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
         metadata = run.obj["metadata"]
         mine = newest_first(self._revisions.by_index(OWNER_INDEX, metadata["uid"]))
         compiled = run.known.compile(metadata["generation"], run.obj.get("spec", {}))
@@ -185,7 +185,7 @@ class GraphReconciler:
 
     async def _write_finalizers(self, obj: JsonObject, finalizers: list[str]) -> None:
         metadata = obj["metadata"]
-        # The resource version keeps a finalizer that somebody else adds meanwhile.
+        # The resource version keeps a finalizer that another writer adds meanwhile.
         body = {"metadata": {"finalizers": finalizers, "resourceVersion": metadata["resourceVersion"]}}
         await self._client.patch(GRAPH, metadata["name"], metadata["namespace"], body)
 

@@ -1,4 +1,4 @@
-"""What the control plane offers over HTTP: the endpoint that CI posts Bundles to (promotion.md, "HTTP")."""
+"""The HTTP API of the control plane: the endpoint that CI posts Bundles to."""
 
 from kardinal_controller.http.server import ApiServer
 

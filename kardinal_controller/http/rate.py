@@ -1,4 +1,4 @@
-"""How often one Pipeline may be posted to."""
+"""The rate limit of posts per Pipeline."""
 
 from __future__ import annotations
 

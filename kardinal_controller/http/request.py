@@ -53,7 +53,10 @@ class BundleRequest(BaseModel):
 
 
 def parse_request(body: bytes) -> BundleRequest:
-    """Raises `ProblemError` 422 with the path of every wrong field, unknown ones with the nearest known name."""
+    """Read the body of a request.
+
+    Raises `ProblemError` 422 with the path of every wrong field, unknown ones with the nearest known name.
+    """
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -73,7 +76,7 @@ def parse_request(body: bytes) -> BundleRequest:
 
 
 def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
-    """Raises `ProblemError` 422 where the request names what its Pipeline does not have, or no usable image."""
+    """Raise `ProblemError` 422 where the request names what its Pipeline does not have, or no usable image."""
     environments = [environment.name for environment in pipeline.spec.environments]
     errors: list[FieldError] = []
     if request.intent.target:
@@ -113,7 +116,7 @@ def _unknown_fields(document: dict[str, Any], model: type[BaseModel], prefix: st
 
 
 def _models(annotation: Any) -> Iterable[type[BaseModel]]:
-    """The models an annotation holds, directly or in a union or tuple."""
+    """Return the models an annotation holds, directly or in a union or tuple."""
     if isinstance(annotation, type) and issubclass(annotation, Model):
         yield annotation
     for argument in get_args(annotation):

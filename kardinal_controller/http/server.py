@@ -130,7 +130,10 @@ class ApiServer:
         )
 
     async def _create_once(self, bundle: NewBundle, key: str, body: bytes) -> str:
-        """The name is made of the key alone: the same key can never create a second Bundle, whatever it carries."""
+        """Return the name is made of the key alone.
+
+        The same key can never create a second Bundle, whatever it carries.
+        """
         name = bundle_name(bundle.pipeline, "", short_hash(f"{bundle.pipeline}/{key}"))
         digest = hashlib.sha256(body).hexdigest()
         manifest = bundle.manifest(name, annotations={ANNOTATION_IDEMPOTENCY_BODY: digest})
@@ -184,7 +187,7 @@ def _unauthorized(detail: str) -> ProblemError:
 
 @web.middleware
 async def _problems(request: web.Request, handler: Any) -> web.StreamResponse:
-    """Every answer other than success is a problem document, whoever raised it."""
+    """Turn every answer other than success into a problem document."""
     try:
         response: web.StreamResponse = await handler(request)
     except ProblemError as problem:

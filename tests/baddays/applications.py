@@ -12,7 +12,7 @@ __all__ = ["application", "applications", "place"]
 
 
 def applications(names: Iterable[str], environments: Sequence[str]) -> dict[str, str]:
-    """The files of all applications."""
+    """Return the files of all applications."""
     return {
         f"apps/{name}/{path}": content
         for name in names
@@ -21,10 +21,10 @@ def applications(names: Iterable[str], environments: Sequence[str]) -> dict[str,
 
 
 def application(repository: GitRepository, name: str, *environments: JsonObject) -> JsonObject:
-    """The Pipeline of one application."""
+    """Return the Pipeline of one application."""
     return pipeline(repository, name=name, environments=environments)
 
 
 def place(name: str, environment: str, **fields: Any) -> JsonObject:
-    """An environment of an application."""
+    """Return an environment of an application."""
     return {"name": environment, "path": f"apps/{name}/environments/{environment}", **fields}

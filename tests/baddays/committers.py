@@ -59,12 +59,12 @@ class Committer:
 
 
 async def job(shell: Shell, repository: GitRepository) -> Committer:
-    """A job in the bare repository itself that commits as fast as it can."""
+    """Return a job in the bare repository itself that commits as fast as it can."""
     return await _start(shell, repository, _JOB)
 
 
 async def person(shell: Shell, repository: GitRepository) -> Committer:
-    """A person with a clone who pushes as fast as they can."""
+    """Return a person with a clone who pushes as fast as they can."""
     return await _start(shell, repository, _PERSON)
 
 

@@ -25,7 +25,7 @@ JsonObject = dict[str, Any]
 
 @pytest.fixture
 async def running(world: World) -> Controller:
-    """The programs of `kardinal local up --simulate`, on the world's clock."""
+    """Return the programs of `kardinal local up --simulate`, on the world's clock."""
     controller = await start_controller(world)
     await start_simulator(world)
     return controller
@@ -55,7 +55,7 @@ def state(world: World) -> Callable[..., Awaitable[JsonObject]]:
 
 @pytest.fixture
 async def controller_alone(world: World) -> Controller:
-    """The controller with its agent, and nothing that deploys."""
+    """Return the controller with its agent, and nothing that deploys."""
     return await start_controller(world)
 
 

@@ -42,7 +42,7 @@ class Installation(Protocol):
     def client(self) -> AbstractAsyncContextManager[Client]: ...
 
     async def kardinal(self, *arguments: str) -> str:
-        """What a command printed that was called with this kubeconfig, and succeeded."""
+        """Return what a command printed that was called with this kubeconfig, and succeeded."""
         ...
 
 
@@ -102,7 +102,7 @@ Install = Callable[..., Installation]
 
 @pytest.fixture
 async def install(shell: Shell, real_server: RealServer | None, tmp_path: Path) -> AsyncIterator[Install]:
-    """Makes an installation, not yet started; unless `deploys` is False, something deploys what is promoted."""
+    """Make an installation, not yet started; unless `deploys` is False, something deploys what is promoted."""
     async with AsyncExitStack() as stack:
         if real_server is not None:
             real_server.reset()

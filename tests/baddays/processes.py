@@ -75,7 +75,7 @@ class Process:
             self._process.send_signal(number)
 
     async def says(self, text: str) -> str:
-        """The first line that contains `text`, as soon as there is one."""
+        """Return the first line that contains `text`, as soon as there is one."""
         try:
             async with asyncio.timeout(DEADLINE):
                 while not (found := [line for line in self.lines if text in line]):
@@ -148,7 +148,7 @@ class Shell:
         return started
 
     async def run(self, program: str, *arguments: str | Path, kubeconfig: Path | None = None, code: int = 0) -> str:
-        """What a program printed that ended with `code`."""
+        """Return what a program printed that ended with `code`."""
         process = await self.start(program, *arguments, kubeconfig=kubeconfig)
         ended = await process.ended()
         assert ended == code, f"{process.name} ended with {ended}:\n{process.output}"
@@ -215,7 +215,7 @@ class Local:
             yield client
 
     async def kardinal(self, *arguments: str) -> str:
-        """What a command printed that was called with this kubeconfig, and succeeded."""
+        """Return what a command printed that was called with this kubeconfig, and succeeded."""
         return await self._shell.run("kardinal", *arguments, kubeconfig=self.kubeconfig)
 
 
@@ -267,7 +267,7 @@ def state(*wanted: str) -> Callable[[JsonObject], bool]:
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    """A shell whose programs are ended with the test."""
+    """Yield a shell whose programs are ended with the test."""
     shell = Shell(tmp_path)
     yield shell
     await shell.close()

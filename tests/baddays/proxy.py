@@ -64,7 +64,7 @@ class HoldingProxy:
 
 @asynccontextmanager
 async def holding_proxy(*, before: Path, kubeconfig: Path) -> AsyncIterator[HoldingProxy]:
-    """A proxy before the server of one kubeconfig; another one is written that leads to the proxy."""
+    """Yield a proxy before the server of one kubeconfig; another one is written that leads to the proxy."""
     access = await (await load_connection(before)).access()
     connector = aiohttp.TCPConnector(ssl=access.tls or True, limit=0)
     credentials = {"Authorization": access.authorization or ""}

@@ -40,7 +40,7 @@ NEVER_MOVED = "kardinal_rollbacks_total"
 
 
 async def _scrape(controller: Controller) -> dict[str, float]:
-    """The sum over all labels of every sample."""
+    """Return the sum over all labels of every sample."""
     timeout = aiohttp.ClientTimeout(total=10)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,

@@ -24,7 +24,7 @@ Deployed = Callable[[str], Awaitable[None]]
 
 @contextmanager
 def _writes(world: World) -> Iterator[list[str]]:
-    """What is written meanwhile, a line each."""
+    """Yield what is written meanwhile, a line each."""
     seen: list[str] = []
 
     def note(request: LoggedRequest) -> None:
@@ -45,7 +45,7 @@ async def _rest(world: World) -> None:
 
 
 def _git_operations(controller: Controller) -> float:
-    """Fetches, reads and writes of repositories so far."""
+    """Return the fetches, reads and writes of repositories so far."""
     return sum(
         sample.value
         for metric in controller.manager.metrics.collect()

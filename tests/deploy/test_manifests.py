@@ -1,4 +1,4 @@
-"""An API server accepts the manifests of deploy/, and pods made from them can do as little as possible (DD 13)."""
+"""An API server accepts the manifests of deploy/, and pods made from them can do as little as possible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_every_manifest_is_applied_without_an_unknown_field(api_server: Ap
 
 
 @pytest.mark.parametrize("program", PODS)
-def test_a_pod_runs_as_nobody_with_nothing_to_gain(program: str) -> None:
+def test_a_pod_runs_without_privileges(program: str) -> None:
     pod = PODS[program]["spec"]
     [container] = pod["containers"]
 

@@ -55,7 +55,7 @@ METRIC_CHECK = {
 
 @pytest.fixture
 async def used(world: World, repository: GitRepository) -> dict[str, set[Permission]]:
-    """What each program asked of the API server during the walk."""
+    """Return what each program asked of the API server during the walk."""
     asked: dict[str, set[Permission]] = {identity: set() for identity in ROLES}
     users = {world.user(identity): identity for identity in ROLES}
 
@@ -114,7 +114,7 @@ async def walk(world: World, repository: GitRepository) -> None:
     await world.until(lambda: has_phase(world, "second", "Superseded"))
     await review(world, repository, "third")
     await world.until(lambda: is_gone(world, first))
-    # Somebody deletes what the Graph holds: it comes back.
+    # An object of the Graph that is deleted by hand comes back.
     await world.delete(PROMOTION_STEP, f"third-{DEV}")
     await world.until(lambda: world.find(PROMOTION_STEP, f"third-{DEV}"))
     await world.delete(GRAPH, "third")
@@ -148,7 +148,7 @@ def state_of(step: dict[str, Any]) -> str | None:
 
 
 def unavailable(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """A kind that is served and not executed yet; its status says so."""
+    """Return a kind that is served and not executed yet; its status says so."""
     metadata = {"name": kind.lower(), "namespace": TEAM}
     return {"apiVersion": "kardinal.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
@@ -163,7 +163,7 @@ def webhook_secret() -> dict[str, Any]:
 
 
 async def post_bundle(controller: Controller, tag: str) -> str:
-    """What CI does after a build; returns the Bundle's name."""
+    """Return what CI does after a build; returns the Bundle's name."""
     images = [{"name": "app", "reference": f"{IMAGE}:{tag}"}]
     body = orjson.dumps({"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": images}})
     headers = {

@@ -217,7 +217,7 @@ class Engine:
         return {node: outcome.state for node, outcome in self.rest().items()}
 
     def writes(self) -> list[str]:
-        """What was written since the last time this was asked."""
+        """Return what was written since the last time this was asked."""
         written, self.cluster.writes = self.cluster.writes, []
         return written
 
@@ -236,7 +236,7 @@ class Engine:
 
 
 def config(identifier: str, data: JsonObject | None = None, *, name: str | None = None, **modifiers: Any) -> JsonObject:
-    """A node that makes a ConfigMap."""
+    """Return a node that makes a ConfigMap."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name or identifier}, "data": data or {}}
     return {"id": identifier, "template": body, **modifiers}
 
@@ -246,12 +246,12 @@ def key_of(resource: ResourceType, name: str) -> ObjectKey:
 
 
 def data(cluster: Cluster, name: str) -> Any:
-    """The data of a ConfigMap."""
+    """Return the data of a ConfigMap."""
     obj = cluster.find(CONFIG_MAP, name)
     assert obj is not None
     return obj["data"]
 
 
 def status(cluster: Cluster, name: str, **fields: Any) -> None:
-    """Let somebody write the status of a ConfigMap, which is what a status is here."""
+    """Write the data of a ConfigMap, which stands for a status here."""
     cluster.edit(CONFIG_MAP, name, status=fields)

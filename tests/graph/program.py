@@ -40,7 +40,7 @@ async def start_engine(world: World) -> GraphEngine:
 
 
 def graph(*nodes: JsonObject, name: str = "g", owner: JsonObject | None = None) -> JsonObject:
-    """A Graph as a person writes it, or as the translator does on behalf of `owner`."""
+    """Return a Graph as a person writes it, or as the translator does on behalf of `owner`."""
     metadata: JsonObject = {"name": name, "namespace": TEAM}
     if owner is not None:
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
@@ -75,7 +75,7 @@ class Writes:
 
 
 async def states(world: World, name: str = "g") -> dict[str, str]:
-    """The state of every node, once nothing more happens."""
+    """Return the state of every node, once nothing more happens."""
     await world.settle()
     obj = await world.get(GRAPH, name)
     return {node["id"]: node["state"] for node in obj["status"].get("nodes", ())}
@@ -94,12 +94,12 @@ async def set_status(world: World, resource: Any, name: str, **fields: Any) -> N
 
 
 def existing(name: str, data: JsonObject | None = None, **labels: str) -> JsonObject:
-    """A ConfigMap that is nobody's node."""
+    """Return a ConfigMap that belongs to no node."""
     metadata = {"name": name, "namespace": TEAM, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {}}
 
 
 async def text(world: World, name: str) -> str:
-    """The data of a ConfigMap, in short."""
+    """Return the data of a ConfigMap, in short."""
     obj = await world.get(CONFIG_MAP, name)
     return ",".join(f"{key}={value}" for key, value in sorted(obj.get("data", {}).items()))

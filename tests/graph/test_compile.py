@@ -1,4 +1,4 @@
-"""What is a Graph at all, and what is said about one that is not; the numbers are those of graph.md 4."""
+"""Compiling a Graph, and the problems of one that does not compile."""
 
 from __future__ import annotations
 

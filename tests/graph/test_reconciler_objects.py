@@ -54,7 +54,7 @@ async def test_a_deleted_object_is_made_again(world: World) -> None:
     assert await text(world, "b") != before
 
 
-async def test_a_field_of_another_manager_is_a_conflict_that_stops_nobody_else(world: World) -> None:
+async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node(world: World) -> None:
     """A69"""
     await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"x": "0"}})
     await start_engine(world)

@@ -1,4 +1,4 @@
-"""Objects and the data that flow between them; the numbers are those of graph.md 4."""
+"""Objects and the data that flow between them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_node_waits_for_the_field_it_needs(cluster: Cluster) -> None:
     assert data(cluster, "b") == {"x": "now"}
 
 
-def test_ready_when_is_health_and_holds_nobody(cluster: Cluster) -> None:
+def test_ready_when_is_health_and_holds_nothing(cluster: Cluster) -> None:
     """A23"""
     a = config("a", {"x": "1"}, readyWhen=["${a.status.ok}"])
     assert Engine(cluster, a, config("b", {"x": "${a.data.x}"})).states() == {"a": "NotReady", "b": "Ready"}
@@ -96,7 +96,7 @@ def test_a_ready_condition_that_fails_is_only_not_ready(cluster: Cluster, condit
     assert Engine(cluster, a, config("b", {"x": "${a.data.x}"})).states() == {"a": "NotReady", "b": "Ready"}
 
 
-def test_a_change_that_nobody_reads_writes_nothing(cluster: Cluster) -> None:
+def test_a_change_that_no_node_reads_writes_nothing(cluster: Cluster) -> None:
     """A26, I2"""
     engine = Engine(cluster, config("a", {"x": "1"}), config("b", {"x": "${a.data.x}"}))
     engine.rest()

@@ -1,4 +1,4 @@
-"""What holds a node back, and what becomes of it meanwhile; the numbers are those of graph.md 4."""
+"""Gates of nodes: what is held back, and how it is observed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose an object is, and when it goes; the numbers are those of graph.md 4."""
+"""Ownership of objects, and when they are pruned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that read and write nothing; the numbers are those of graph.md 4."""
+"""Nodes that only read."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def test_who_cannot_prove_who_they_are_gets_401_and_nothing_is_written(
     assert await world.objects(BUNDLE) == []
 
 
-async def test_a_namespace_without_a_secret_accepts_nobody(api: Api) -> None:
+async def test_a_namespace_without_a_secret_accepts_no_request(api: Api) -> None:
     answer = await api.post({**BODY, "namespace": POLICIES}, token="", key="")
     assert answer.status == 401
     answer = await api.post({**BODY, "namespace": POLICIES})

@@ -104,7 +104,7 @@ async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
 
 
 @pytest.mark.virtual_time("an hour without a controller")
-async def test_a_stale_answer_opens_nothing_until_somebody_has_looked_again(
+async def test_a_stale_answer_opens_nothing_until_it_is_evaluated_again(
     world: World, hands: Hands, clock: VirtualClock
 ) -> None:
     always = gate("always", "true", namespace=POLICIES, recheckInterval="1m")

@@ -76,6 +76,11 @@ def test_the_later_of_two_conditions_decides() -> None:
     assert next_transition(expression, soaking(-300), now=NOW) == NOW + timedelta(minutes=330)
 
 
+def test_an_hour_that_comes_after_the_soak_and_more_than_a_day_from_now_is_found() -> None:
+    expression = "schedule.hour < 3 && bundle.upstreamSoakMinutes >= 1440"
+    assert next_transition(expression, soaking(0), now=NOW) == moment(5, 0)
+
+
 def test_a_moment_that_is_written_down_turns_an_answer() -> None:
     expression = 'now() >= timestamp("2026-03-04T08:00:00Z")'
     assert next_transition(expression, soaking(None), now=NOW) == moment(4, 8)

@@ -1,4 +1,4 @@
-"""Leaving out an environment that an org gate protects needs a permission that says yes (DD 5.6)."""
+"""Leaving out an environment that an org gate protects needs a permission that says yes."""
 
 from __future__ import annotations
 

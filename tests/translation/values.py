@@ -85,7 +85,7 @@ def identifiers(graph: JsonObject) -> list[str]:
 
 
 def step(graph: JsonObject, environment: str) -> JsonObject:
-    """The PromotionStep of an environment."""
+    """Return the PromotionStep of an environment."""
     template: JsonObject = next(
         found["template"]
         for found in graph["spec"]["nodes"]
@@ -96,7 +96,7 @@ def step(graph: JsonObject, environment: str) -> JsonObject:
 
 
 def edges(graph: JsonObject) -> dict[str, str | None]:
-    """The upstream expressions of every step, by environment."""
+    """Return the upstream expressions of every step, by environment."""
     return {
         found["template"]["spec"]["environment"]: found["template"]["spec"].get("upstreamVerified")
         for found in graph["spec"]["nodes"]
