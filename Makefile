@@ -10,7 +10,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -21,6 +21,9 @@ demo: $(INSTALLED) ## watch a Bundle walk through three environments on this mac
 
 test: $(INSTALLED) ## run the tests
 	$(BIN)/pytest
+
+test-fast: $(INSTALLED) ## run the tests of the promoter, without those of the local plane itself
+	$(BIN)/pytest --ignore=tests/local
 
 test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
 	$(BIN)/pytest --target=assets
