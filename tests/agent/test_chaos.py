@@ -15,7 +15,7 @@ from tests.support.world import World
 SEEDS = (1, 2, 3)
 
 
-@pytest.mark.local_only("only the local plane has weather on demand")
+@pytest.mark.local_only("only the local plane injects faults")
 @pytest.mark.usefixtures("weather")
 @pytest.mark.parametrize("weather", SEEDS)
 async def test_a_promotion_is_verified_whatever_befalls_the_agent(world: World, repository: GitRepository) -> None:

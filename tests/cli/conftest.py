@@ -54,7 +54,7 @@ class Cli:
         return Finished(process.returncode or 0, out.decode(), err.decode())
 
     async def __call__(self, *arguments: str) -> str:
-        """What the command printed; it must succeed."""
+        """Return what the command printed; it must succeed."""
         done = await self.attempt(*arguments)
         assert done.code == 0, f"kardinal {' '.join(arguments)} ended with {done.code}:\n{done.err}{done.out}"
         return done.out
@@ -70,7 +70,7 @@ def cli(world: World) -> Cli:
 
 
 def _in_namespace(namespace: str, kubeconfig: str) -> str:
-    """What `kubectl config set-context --current --namespace` makes of a kubeconfig."""
+    """Set the namespace of the contexts, as `kubectl config set-context --current --namespace` does."""
     document = yaml.safe_load(kubeconfig)
     for entry in document["contexts"]:
         entry["context"]["namespace"] = namespace

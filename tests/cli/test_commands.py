@@ -125,7 +125,7 @@ async def test_version_names_both_ends(cli: Cli) -> None:
     assert "not installed" in printed
 
 
-async def test_colour_is_never_written_where_nobody_sees_it(cli: Cli, world: World) -> None:
+async def test_colour_is_never_written_to_a_file_or_a_pipe(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
     printed = await cli("get", "bundles", "my-app")
     assert "\x1b" not in printed

@@ -1,4 +1,4 @@
-"""What a person reads who typed the wrong thing: 2 for a wrong call, 1 for work that failed, and what to do next."""
+"""The errors of a person's mistakes: 2 for a wrong call, 1 for work that failed, and what to do next."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ SELDOM = {
         Permission("secrets", "get"): "a repository that asks for credentials",
     },
 }
-"""What a program needs on other days than those of the walk; `list` is how every informer begins on an older server."""
+"""Rights that the walk does not need; `list` is how every informer begins on an older server."""
 
 
 METRIC_CHECK = {

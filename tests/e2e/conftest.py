@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.baddays.installation import install
-from tests.baddays.processes import shell
+from tests.resilience.installation import install
+from tests.resilience.processes import shell
 
 __all__ = ["install", "shell"]

@@ -10,14 +10,14 @@ import orjson
 import pytest
 
 from kardinal.api import PROMOTION_STEP
-from tests.baddays.installation import Install
-from tests.baddays.processes import state, wait_for
+from tests.resilience.installation import Install
+from tests.resilience.processes import state, wait_for
 from tests.support.kubectl import Kubectl, kubectl_versions
 from tests.support.names import DEV, PROD, STAGING, of_run
 from tests.support.repository import GitRepository
 
 NEWEST = list(kubectl_versions() or ["none found"])[-1]
-"""How each version deals with the API server is tested where that lives; the walk is the same with all of them."""
+"""One version is enough here: how each of them talks to the API server is tested with the local plane."""
 
 ENVIRONMENTS = [DEV, STAGING, PROD]
 SHOP = of_run("shop")

@@ -1,4 +1,4 @@
-"""What holds for every Graph and every course of events.
+"""The invariants of every Graph and every course of events.
 
 I1  what a walk finds depends on what is, not on how it came to be
 I2  a walk over a world that has not changed writes nothing

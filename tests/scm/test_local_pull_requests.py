@@ -72,7 +72,7 @@ async def test_merging_moves_the_base_forward_and_deletes_the_branch(
     assert (merged.state, merged.merged_by, merged.merge_commit) == ("merged", "reviewer", proposed)
     assert bare("rev-parse", "main") == proposed
     assert bare("branch", "--list", new.head) == ""
-    assert await pulls.merge(number, by="somebody else") == merged
+    assert await pulls.merge(number, by="another person") == merged
 
 
 async def test_merging_after_the_base_moved_re_applies_the_change_as_one_commit_with_its_trailers(

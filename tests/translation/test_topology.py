@@ -1,4 +1,4 @@
-"""What the nodes of a Graph say of themselves, and the Graphs of the version before, whose nodes do not."""
+"""The descriptions that nodes carry, and Graphs of the version before, whose nodes carry none."""
 
 from __future__ import annotations
 

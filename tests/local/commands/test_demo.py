@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.baddays.processes import Shell
+from tests.resilience.processes import Shell
 
 
 @pytest.mark.local_only("the demo has a plane of its own")

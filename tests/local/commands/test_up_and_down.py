@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.api import PIPELINE
-from tests.baddays.processes import Local, Shell
+from tests.resilience.processes import Local, Shell
 from tests.support.names import DEV
 from tests.support.objects import pipeline
 from tests.support.repository import GitRepository

@@ -1,7 +1,7 @@
-"""A whole walk in bad weather: nobody is spared but the people, and everything happens once and in order.
+"""A whole walk with injected faults: every program meets them, and everything happens once and in order.
 
 Writes conflict, requests are turned away, answers get lost after the deed, watches expire, break off and lag. What a
-program does about it may take more requests and more time; what people see of it afterwards is a fair day's promotion.
+program does about it may take more requests and more time; the result is that of a promotion without faults.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEEDS = (5, 22, 30)
 SOAK = timedelta(minutes=1)
 
 
-@pytest.mark.local_only("only the local plane has weather on demand")
+@pytest.mark.local_only("only the local plane injects faults")
 @pytest.mark.usefixtures("weather")
 @pytest.mark.parametrize("weather", SEEDS)
 async def test_a_bundle_walks_through_every_environment_once_and_in_order(

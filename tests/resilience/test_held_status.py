@@ -12,9 +12,9 @@ import pytest
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client
 from kardinal.objects import JsonObject
-from tests.baddays.installation import Install, Installation
-from tests.baddays.processes import DEADLINE, IN_TEAM, Shell, make_namespace, phase, state, wait_for
-from tests.baddays.proxy import HoldingProxy, holding_proxy
+from tests.resilience.installation import Install, Installation
+from tests.resilience.processes import DEADLINE, IN_TEAM, Shell, make_namespace, phase, state, wait_for
+from tests.resilience.proxy import HoldingProxy, holding_proxy
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
@@ -76,7 +76,7 @@ async def test_a_push_that_was_never_noted_is_not_made_again(edge: Edge, reposit
     (pushed,) = repository.promotions(DEV)
     assert "commit" not in await edge.step()
 
-    repository.commit({"README": "somebody else goes on"})
+    repository.commit({"README": "another commit"})
     await edge.live_until("Verified")
     assert repository.promotions(DEV) == [pushed]
     assert (await edge.step())["commit"] == pushed.sha

@@ -12,7 +12,7 @@ import pytest
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.kube import Client, ConnectionFailed
 from kardinal.objects import JsonObject
-from tests.baddays.processes import IN_TEAM, Local, Process, Shell, make_namespace, phase, wait_for
+from tests.resilience.processes import IN_TEAM, Local, Process, Shell, make_namespace, phase, wait_for
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
@@ -34,7 +34,7 @@ WALK = STAYS | {
 
 
 def _point(step: JsonObject) -> str | None:
-    """Where a promotion is, as its status says."""
+    """The position of a promotion, as its status says."""
     status = step.get("status") or {}
     if not status.get("steps"):
         return None
@@ -43,7 +43,7 @@ def _point(step: JsonObject) -> str | None:
 
 
 async def _points(client: Client) -> AsyncIterator[str]:
-    """Where the promotions are and go, until the server is gone."""
+    """The positions of the promotions over time, until the server is gone."""
     try:
         async with client.watch(PROMOTION_STEP, TEAM, initial_events=True) as events:
             async for event in events:

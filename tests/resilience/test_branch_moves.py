@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
-from tests.baddays.applications import application, applications, place
-from tests.baddays.committers import job
-from tests.baddays.installation import Install
-from tests.baddays.processes import Shell, make_namespace, state, wait_for
+from tests.resilience.applications import application, applications, place
+from tests.resilience.committers import job
+from tests.resilience.installation import Install
+from tests.resilience.processes import Shell, make_namespace, state, wait_for
 from tests.support.names import DEV
 from tests.support.objects import bundle
 from tests.support.repository import create_repository
@@ -19,13 +19,11 @@ from tests.support.repository import create_repository
 NAMES = ["a", "b", "c", "d"]
 TAGS = ["2", "3", "4"]
 ROUNDS = 2
-"""How often, at least, the branch must have changed hands: others and promotions, one after the other."""
+"""Least number of times that other commits and promotions must have alternated on the branch."""
 
 
 @pytest.mark.timeout(120)
-async def test_nothing_is_lost_while_somebody_else_commits_all_the_time(
-    install: Install, shell: Shell, tmp_path: Path
-) -> None:
+async def test_nothing_is_lost_while_others_commit_all_the_time(install: Install, shell: Shell, tmp_path: Path) -> None:
     repository = create_repository(tmp_path / "gitops.git", applications(NAMES, [DEV]))
     local = install(deploys=False)
     await local.up()

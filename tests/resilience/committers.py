@@ -1,7 +1,7 @@
 """Others who write to the same branch while kardinal does, each a process of its own with nothing but git.
 
 One of them works in the bare repository as a server-side job would and moves the branch by compare-and-swap; the other
-is a person with a clone, who pushes and pulls first whenever somebody was faster. Both say which commits they brought
+is a person with a clone, who pulls first whenever another commit was faster. Both say which commits they brought
 in, and go on until they are told to stop.
 """
 
@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.baddays.processes import Process, Shell
+from tests.resilience.processes import Process, Shell
 from tests.support.repository import GitRepository
 
 __all__ = ["Committer", "job", "person"]
@@ -41,14 +41,14 @@ done
 
 @dataclass(frozen=True)
 class Committer:
-    """Somebody else at work; see `job` and `person`."""
+    """Another committer at work; see `job` and `person`."""
 
     process: Process
     stop_file: Path
 
     @property
     def commits(self) -> list[str]:
-        """What they brought into the branch so far, oldest first."""
+        """The commits they brought into the branch so far, oldest first."""
         return list(self.process.lines)
 
     async def stop(self) -> list[str]:

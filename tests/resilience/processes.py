@@ -33,10 +33,10 @@ DEADLINE = 100.0
 """Seconds of real time for anything to happen."""
 
 _LOOK_AGAIN = 0.01
-"""Seconds between two looks at a file, which nobody announces."""
+"""Seconds between two looks at a file, whose changes have no event."""
 
 _NOT_INHERITED = {"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "XDG_STATE_HOME"}
-"""What would lead a program out of its shell."""
+"""Environment variables that would lead a program out of its shell."""
 
 IN_TEAM = ("--namespace", TEAM)
 """For commands about the team's objects, which are not where `kardinal local up` points a person to."""
@@ -97,7 +97,7 @@ class Process:
             pytest.fail(f"{self.name} does not end:\n{self.output}", pytrace=False)
 
     async def close(self) -> None:
-        """End it if it still runs, and keep what it said for whoever wonders why the test failed."""
+        """End it if it still runs, and keep its output for the report of a failed test."""
         left_running = self.running
         self.kill()
         code = await self.ended()
@@ -256,12 +256,12 @@ async def wait_for(
 
 
 def phase(wanted: str) -> Callable[[JsonObject], bool]:
-    """Whether a Bundle is in a phase."""
+    """Return whether a Bundle is in a phase."""
     return lambda found: (found.get("status") or {}).get("phase") == wanted
 
 
 def state(*wanted: str) -> Callable[[JsonObject], bool]:
-    """Whether a PromotionStep is in one of some states."""
+    """Return whether a PromotionStep is in one of some states."""
     return lambda found: (found.get("status") or {}).get("state") in wanted
 
 

@@ -18,7 +18,7 @@ from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client, load_connection
 from kardinal.runtime.clock import SystemClock
 from kardinal_local.simulator import BuiltInRenderer
-from tests.baddays.processes import Local, Shell
+from tests.resilience.processes import Local, Shell
 from tests.support.programs import GitOpsTool
 from tests.support.real import RealServer
 

@@ -11,8 +11,8 @@ from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import DEPLOYMENT
 from kardinal_controller.program import Controller
-from tests.baddays.installation import install
-from tests.baddays.processes import shell
+from tests.resilience.installation import install
+from tests.resilience.processes import shell
 from tests.support.objects import namespace
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import APPLICATION, IMAGE, GitRepository

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
-from tests.baddays.applications import application, applications, place
-from tests.baddays.committers import person
-from tests.baddays.installation import Install
-from tests.baddays.processes import Shell, make_namespace, phase, state, wait_for
+from tests.resilience.applications import application, applications, place
+from tests.resilience.committers import person
+from tests.resilience.installation import Install
+from tests.resilience.processes import Shell, make_namespace, phase, state, wait_for
 from tests.support.names import DEV, PROD
 from tests.support.objects import bundle
 from tests.support.repository import create_repository
