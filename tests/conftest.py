@@ -1,4 +1,4 @@
-"""What holds for every test: nothing leaks, and nothing blocks the event loop."""
+"""Guards of every test: nothing leaks, and nothing blocks the event loop."""
 
 from __future__ import annotations
 
