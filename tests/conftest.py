@@ -1,4 +1,4 @@
-"""Guards of every test: nothing leaks, and nothing blocks the event loop."""
+"""What holds for every test: nothing leaks, and nothing blocks the event loop."""
 
 from __future__ import annotations
 
