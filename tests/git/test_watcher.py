@@ -1,4 +1,4 @@
-"""A repository on this machine wakes its subscribers."""
+"""Waking whoever waits for a repository on this machine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_subscriber_is_woken_when_a_reference_moves(
     subscription.close()
 
 
-async def test_there_is_no_look_without_a_subscription(repository: Repository, clock: VirtualClock) -> None:
+async def test_nobody_looks_when_nobody_waits(repository: Repository, clock: VirtualClock) -> None:
     first, second = Sleeper(), Sleeper()
     subscriptions = [repository.watch(first.wake), repository.watch(second.wake)]
     await until(lambda: first.woken == second.woken == 1)
