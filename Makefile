@@ -36,11 +36,12 @@ soak: assets ## an hour: hundreds of kills, thousands of hostile requests and fu
 	$(BIN)/python -m tests.local.contract.fuzz --sequences 5000 --patience 20
 	$(BIN)/python -m hack.mutations
 
-lint: $(INSTALLED) ## check style, types and the direction of imports
+lint: $(INSTALLED) ## check style, types, the direction of imports and that what is cited exists
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports
+	$(BIN)/python -m hack.lint.citations
 
 fmt: $(INSTALLED) ## format the code
 	$(BIN)/ruff check --fix .

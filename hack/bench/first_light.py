@@ -1,4 +1,4 @@
-"""What one promotion costs: time, API writes, CPU and memory, from one run on this machine.
+"""Measure what one promotion costs: time, API writes, CPU and memory, from one run on this machine.
 
     make bench
 
@@ -50,7 +50,7 @@ class Subject:
     kubeconfig: Path
 
     async def counts(self) -> Counter[tuple[str, str]]:
-        """API writes so far, by user and by resource."""
+        """Return the API writes so far, by user and by resource."""
         if self.process.stdin is None:
             raise RuntimeError("the process under test has no standard input")
         self.process.stdin.write(b"\n")

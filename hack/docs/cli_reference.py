@@ -24,7 +24,7 @@ WIDTH = 100
 
 
 def reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return INTRODUCTION + "".join(_sections(main, click.Context(main, info_name="kardinal", terminal_width=WIDTH)))
 
 

@@ -33,7 +33,7 @@ class _Collected:
 
 
 def page(cells: Mapping[Cell, list[str]]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return INTRODUCTION + "".join(_sections(cells))
 
 

@@ -30,7 +30,7 @@ THE_REAL_SERVER = """
 
 
 def page(rows: Sequence[Row], flags: Mapping[str, Iterable[str]]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     text = INTRODUCTION
     for item in dict.fromkeys(row.item for row in rows):
         text += f"\n## {item[0].upper()}{item[1:]}\n" + "".join(_entry(row) for row in rows if row.item == item)

@@ -22,7 +22,7 @@ Ask = Callable[[str], Any]
 
 @contextmanager
 def real_server() -> Iterator[Ask]:
-    """A fresh control plane for the length of the block."""
+    """Run a fresh control plane for the length of the block."""
     with control_plane() as kubeconfig:
 
         def ask(path: str) -> Any:

@@ -7,7 +7,7 @@ What is tested against a real API server needs one that anybody gets, in the one
 `${XDG_CACHE_HOME:-~/.cache}/kardinal` under a name made of everything that went into it; a build that was interrupted
 leaves nothing behind that looks finished. Binaries that are there already are used instead, under the names that other
 Kubernetes projects use: `TEST_ASSET_<NAME>` for one of them (`TEST_ASSET_KUBE_APISERVER`), `KUBEBUILDER_ASSETS` for a
-directory of them. Design: local-plane.md 5.3.
+directory of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Module:
     binaries: dict[str, str]
     flags: tuple[str, ...] = ("-s", "-w")
     package: str = "tool"
-    """What is built: the tools that go.mod lists, or a program of the module's own."""
+    """The package that is built: the tools that go.mod lists, or a program of the module's own."""
     files: dict[str, str] = field(default_factory=dict)
     """Files kept beside the binaries: name -> path inside the module that the tool comes from."""
     source: str = ""
@@ -108,23 +108,23 @@ MODULES = (KUBE, KWOK, GO_CLIENT)
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """Where programs are."""
+    """The paths of programs by name."""
 
     binaries: dict[str, Path]
 
     def __getitem__(self, name: str) -> Path:
-        """The program `name`; AssetsMissing when it is not there."""
+        """Return the program `name`; raise AssetsMissing when it is not there."""
         if name not in self.binaries:
             raise AssetsMissing(f"{name} is missing: run `make assets`, or name it in {_variable(name)}")
         return self.binaries[name]
 
     def beside(self, name: str) -> Path:
-        """The directory of the program `name`, which holds what was kept with it."""
+        """Return the directory of the program `name`, which holds what was kept with it."""
         return self[name].parent
 
 
 def locate() -> Assets:
-    """What is there already, without building anything."""
+    """Return the programs that are there already, without building anything."""
     found: dict[str, Path] = {}
     for module in MODULES:
         kept = _kept(module)
@@ -136,7 +136,7 @@ def locate() -> Assets:
 
 
 def available() -> bool:
-    """Whether a real API server can be had: it is there, or Go can build it."""
+    """Return whether a real API server can be had: it is there, or Go can build it."""
     return {"kube-apiserver", "etcd"} <= locate().binaries.keys() or _go_version() >= GO_NEEDED
 
 
@@ -190,7 +190,7 @@ def _keep_files(module: Module, made: Path) -> None:
 
 
 def _kept(module: Module) -> Path | None:
-    """Where the module was built before: without Go its version is unknown, and any build of these sources will do."""
+    """Return where the module was built before; without Go its version is unknown, and any build of it will do."""
     if _go_version() >= GO_NEEDED:
         target = _target(module)
         return target if target.is_dir() else None
@@ -204,7 +204,7 @@ def _target(module: Module) -> Path:
 
 
 def _sources(module: Module) -> str:
-    """A name for everything that goes into a build but the compiler."""
+    """Return a name for everything that goes into a build but the compiler."""
     digest = hashlib.sha256()
     for path in ("go.mod", "go.sum", *sorted(path.name for path in module.directory.glob("*.go"))):
         digest.update((module.directory / path).read_bytes())
@@ -217,7 +217,7 @@ def _cache() -> Path:
 
 
 def _named(name: str) -> Path | None:
-    """The program that the environment names, if it does."""
+    """Return the program that the environment names, if it does."""
     if one := os.environ.get(_variable(name)):
         return Path(one)
     directory = os.environ.get("KUBEBUILDER_ASSETS")

@@ -36,7 +36,7 @@ BINDINGS = ("cluster-admin", "system:basic-user", "system:discovery", "system:pu
 
 
 def objects(ask: Ask) -> list[dict[str, Any]]:
-    """The objects as `OUTPUT` holds them."""
+    """Return the objects as `OUTPUT` holds them."""
     return [
         *(_object(ask, "clusterroles", name) for name in ROLES),
         *(_object(ask, "clusterrolebindings", name) for name in BINDINGS),

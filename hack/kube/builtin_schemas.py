@@ -57,7 +57,7 @@ def _closure(roots: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stripped(schema: Any) -> Any:
-    """The schema without descriptions; a field may be called one."""
+    """Return the schema without descriptions; a field may be called one."""
     if not isinstance(schema, dict):
         return schema
     result = {key: value for key, value in schema.items() if key not in DROPPED}

@@ -3,9 +3,8 @@
     python -m hack.kube.cluster [--nodes] [--definitions DIR] [--until-stdin-closes]
 
 Prints the path of a kubeconfig with an administrator's client certificate once everything answers, and ends what it
-started when it is interrupted, when one of the programs ends, or, with `--until-stdin-closes`, when whoever started it
+started when it is interrupted, when one of the programs ends, or, with `--until-stdin-closes`, when its parent process
 is gone: the operating system closes a pipe however its holder died, so nothing outlives a test run that was killed.
-Design: local-plane.md 5.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a control plane under test consists of: programs and their command lines.
+"""The programs of a control plane under test, and their command lines.
 
 Every flag that is not a default is in these lists, and nowhere else: the published list of known differences is headed
 by them, because they are what "the real server" means there.
@@ -20,7 +20,7 @@ CONTROLLERS = (
     "serviceaccount-controller",
     "clusterrole-aggregation-controller",
 )
-"""What runs of the controller manager: as much as the local plane does by itself, and Deployments."""
+"""The controllers of the controller manager that run: those whose work the local plane does too, and Deployments."""
 
 # A node of KWOK gets no taint lifted without the node lifecycle controller, so none is put on it.
 _ADMISSION_OFF = ("ServiceAccount", "TaintNodesByCondition")
@@ -28,7 +28,7 @@ _ADMISSION_OFF = ("ServiceAccount", "TaintNodesByCondition")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where one control plane keeps its files and listens."""
+    """The files and addresses of one control plane."""
 
     directory: Path
     client_port: int
@@ -65,7 +65,7 @@ def control_plane(at: Layout) -> tuple[Program, Program]:
 
 
 def nodes(at: Layout, *, stages: Sequence[Path]) -> tuple[Program, Program]:
-    """A scheduler, and KWOK as the kubelet of fake nodes."""
+    """Return the command lines of a scheduler, and of KWOK as the kubelet of fake nodes."""
     return (
         Program("kube-scheduler", (f"--kubeconfig={at.kubeconfig}", "--leader-elect=false", "--secure-port=0")),
         Program(

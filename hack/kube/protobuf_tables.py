@@ -52,7 +52,7 @@ class _GoField:
 
 
 def tables(ask: Ask) -> dict[str, str]:
-    """The row of every type, by name."""
+    """Return the row of every type, by name."""
     protos: dict[str, str] = {}
     structs: dict[str, str] = {}
     for directory in _modules():
@@ -83,7 +83,7 @@ def _modules() -> Iterator[Path]:
 
 
 def _schema_name(package: str) -> str:
-    """The package of a message as OpenAPI spells it."""
+    """Return the package of a message as OpenAPI spells it."""
     return "io.k8s." + package.removeprefix("k8s.io.").replace("_", "-")
 
 
@@ -124,7 +124,7 @@ def _presence(field: _GoField) -> str:
 
 
 def _reference(proto_type: str, inside: str) -> str:
-    """A scalar, or a type: `.Name` when it is of the same package."""
+    """Return a scalar, or a type: `.Name` when it is of the same package."""
     if proto_type in SCALARS:
         return proto_type
     package = inside.rpartition(".")[0]
@@ -133,7 +133,7 @@ def _reference(proto_type: str, inside: str) -> str:
 
 
 def _named(go_type: str, reference: str, inside: str) -> str:
-    """The Go type where its name is not that of the scalar or message: named strings, numbers, lists and maps."""
+    """Return the Go type where it is not named like the scalar or message: named strings, numbers, lists and maps."""
     bare = _ALIAS.sub("v1.", go_type.removeprefix("*"))
     prefix = bare[: bare.rindex("]") + 1] if "]" in bare else ""
     element = bare.removeprefix(prefix).removeprefix("*")
@@ -148,7 +148,7 @@ def _named(go_type: str, reference: str, inside: str) -> str:
 
 
 def _package(name: str) -> str:
-    """What Go calls the package of a type."""
+    """Return the name that Go gives the package of a type."""
     return name.rsplit(".", 2)[1]
 
 

@@ -75,7 +75,7 @@ class Patience:
         await self.answers(probe, status=404)
 
     async def node(self, name: str) -> None:
-        """Create a node and wait until somebody says it is ready."""
+        """Create a node and wait until it is ready."""
         await self.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
 
         async def ready() -> bool:

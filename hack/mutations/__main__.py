@@ -4,8 +4,8 @@
 
 A suite that passes says little until it is known to fail. `mutations.toml` lists edits, each of which takes one
 behaviour away, and names the file of tests that answers for it. Every edit is made in a copy of what is committed here,
-where that file must then fail on the local plane, and `make test` with it. One that passes is a behaviour nobody would
-miss until a cluster did. Ends with 0 when all of them were noticed.
+where that file must then fail on the local plane, and `make test` with it. One that passes is a behaviour that is not
+tested until a cluster depends on it. Ends with 0 when all of them were noticed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Mutation:
 
 
 def load() -> list[Mutation]:
-    """The committed list."""
+    """Return the committed list."""
     document = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text())
     return [Mutation(**entry) for entry in document["mutation"]]
 
@@ -71,7 +71,7 @@ def _noticed(mutation: Mutation) -> bool:
 
 
 def _tested(command: Sequence[str], directory: Path) -> tuple[bool, str]:
-    """Whether the tests failed, and what there is to say about it."""
+    """Return whether the tests failed, and what there is to say about it."""
     try:
         done = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=TIME_LIMIT)
     except subprocess.TimeoutExpired:

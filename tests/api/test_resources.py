@@ -1,4 +1,4 @@
-"""What an API server accepts and refuses by the CRDs."""
+"""An API server accepts and refuses by the schemas of the CRDs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JsonObject = dict[str, Any]
 
 
 def _load(text: str) -> JsonObject:
-    """A document, to be in the namespace of this run whatever it says."""
+    """Return a document, put into the namespace of this run."""
     document: JsonObject = yaml.safe_load(text)
     document["metadata"]["namespace"] = TEAM
     return document
@@ -37,7 +37,7 @@ async def test_an_example_of_the_reference_design_is_accepted_as_written(world: 
 
 
 def _contains(stored: Any, given: Any) -> bool:
-    """Whether everything given was kept; the server may have added defaults."""
+    """Return whether everything given was kept; the server may have added defaults."""
     if isinstance(given, dict):
         return isinstance(stored, dict) and all(_contains(stored.get(key), value) for key, value in given.items())
     if isinstance(given, list):

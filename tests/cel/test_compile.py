@@ -1,4 +1,4 @@
-"""What is an expression at all, and what it reads."""
+"""An expression compiles or is refused, and names what it reads."""
 
 from __future__ import annotations
 

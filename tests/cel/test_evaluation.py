@@ -1,4 +1,4 @@
-"""What expressions mean."""
+"""Expressions evaluate as the CEL specification says."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ expressions = st.recursive(st.sampled_from(_ATOMS), _grown, max_leaves=8)
 
 
 def refusal(text: str) -> cel.CompileError | None:
-    """The error of a text that is no expression."""
+    """Return the error of a text that is no expression."""
     try:
         cel.compile(text)
     except cel.CompileError as error:

@@ -48,7 +48,7 @@ class Git:
         return done.stdout.strip()
 
     def write_tree(self, files: dict[str, str]) -> str:
-        """A tree of these files, made without a work tree."""
+        """Return a tree of these files, made without a work tree."""
         lines = [
             f"100644 blob {self('hash-object', '-w', '--stdin', input=text)}\t{path}" for path, text in files.items()
         ]
@@ -72,7 +72,7 @@ class Git:
 
 
 def manifests() -> dict[str, str]:
-    """The content the repository starts with."""
+    """Return the content the repository starts with."""
     files = {f"environments/{name}/kustomization.yaml": f"# {name}\nimages: []\n" for name in ENVIRONMENTS}
     return {**files, "base/deployment.yaml": "kind: Deployment\n", "README.md": "hello\n"}
 
@@ -85,7 +85,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def setting(environment: str, content: bytes) -> Edit:
-    """An edit that gives an environment's file this content."""
+    """Return an edit that gives an environment's file this content."""
 
     def edit(tree: Tree) -> dict[str, bytes]:
         return {f"environments/{environment}/kustomization.yaml": content}
@@ -94,7 +94,7 @@ def setting(environment: str, content: bytes) -> Edit:
 
 
 def message(environment: str, bundle: str = "app-1") -> CommitMessage:
-    """The message of a promotion, with its trailers."""
+    """Return the message of a promotion, with its trailers."""
     return CommitMessage(
         f"promote {bundle} to {environment}",
         "why",
@@ -104,7 +104,7 @@ def message(environment: str, bundle: str = "app-1") -> CommitMessage:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Git:
-    """A bare repository whose branch main has one commit."""
+    """Return a bare repository whose branch main has one commit."""
     directory = tmp_path / "gitops.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(directory)], check=True)
     git = Git(directory)
@@ -133,7 +133,7 @@ def repository(repositories: Repositories, bare: Git) -> Repository:
 
 @pytest.fixture
 def server(bare: Git, certificate: Path) -> Iterator[SmartServer]:
-    """An HTTPS server over the directory of `bare`."""
+    """Serve the directory of `bare` over HTTPS."""
     bare("config", "http.receivepack", "true")
     with serving(bare.directory.parent, certificate) as server:
         yield server

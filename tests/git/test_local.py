@@ -24,7 +24,7 @@ from tests.support.clock import VirtualClock
 
 @pytest.fixture
 def work_tree(bare: Git, tmp_path: Path) -> Git:
-    """A clone with main checked out."""
+    """Return a clone with main checked out."""
     bare("clone", "-q", str(bare.directory), str(tmp_path / "work"))
     return Git(tmp_path / "work")
 
@@ -39,7 +39,7 @@ async def test_a_branch_that_is_checked_out_is_not_moved(repositories: Repositor
     assert work_tree("status", "--porcelain") == ""
 
 
-async def test_a_branch_nobody_has_checked_out_is_moved(repositories: Repositories, work_tree: Git) -> None:
+async def test_a_branch_that_is_not_checked_out_is_moved(repositories: Repositories, work_tree: Git) -> None:
     work_tree("branch", "release")
     repository = repositories.open(str(work_tree.directory))
     landed = await repository.land("release", setting("dev", b"v2\n"), message("dev"))

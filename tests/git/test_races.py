@@ -1,4 +1,4 @@
-"""Several processes on one repository on this machine: nothing is lost, whoever they are."""
+"""Several processes on one repository on this machine: no commit of any of them is lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start_worker(bare: Git, name: str, count: int) -> subprocess.Popen[bytes]:
 
 
 def start_pushing(bare: Git, clone: Path, count: int) -> subprocess.Popen[bytes]:
-    """A person who commits and pushes, and pulls first whenever somebody was faster."""
+    """Commit and push as a person does, pulling first whenever another push was faster."""
     subprocess.run(["git", "clone", "-q", str(bare.directory), str(clone)], check=True)
     script = f"""
         for number in $(seq {count}); do

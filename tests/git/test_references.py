@@ -1,4 +1,4 @@
-"""References of a local repository: the locks of Git, kept by everybody and outliving nobody."""
+"""References of a local repository: every writer keeps the locks of Git, and none outlives its process."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_branch_can_not_be_the_directory_of_another(
     assert bare("rev-parse", there) == commit
 
 
-async def test_a_held_reference_waits_for_nobody_and_lets_nobody_in(repository: Repository, bare: Git) -> None:
+async def test_a_held_reference_is_locked_for_all_other_writers(repository: Repository, bare: Git) -> None:
     commit = bare("rev-parse", "main")
     blob = await repository.references.store(b"first")
     await repository.references.update(NAME, old=None, new=blob)
@@ -117,7 +117,7 @@ async def test_a_lock_of_git_is_respected_and_named(repository: Repository, bare
 
 
 def start_holding(path: Path) -> subprocess.Popen[bytes]:
-    """A process that takes the lock of a reference, says so, and keeps it."""
+    """Start a process that takes the lock of a reference, says so, and keeps it."""
     script = f"""
 import sys, time
 from kardinal.git.lockfile import locked

@@ -219,7 +219,7 @@ async def test_a_host_that_does_not_answer_is_worth_another_attempt(repositories
     assert caught.value.transient
 
 
-async def test_a_certificate_nobody_trusts_is_named(repositories: Repositories, tmp_path: Path) -> None:
+async def test_an_untrusted_certificate_is_named(repositories: Repositories, tmp_path: Path) -> None:
     with (
         serving(tmp_path, self_signed(tmp_path)) as stranger,
         pytest.raises(RepositoryUnreachable, match="certificate") as caught,
@@ -266,7 +266,7 @@ def little_patience(remote: Repository) -> Iterator[None]:
     pygit2.settings.server_timeout = patience
 
 
-async def test_a_stalled_server_is_given_up_and_holds_up_nobody_else(
+async def test_a_stalled_server_is_given_up_and_holds_up_no_other(
     remote: Repository, repository: Repository, server: SmartServer, little_patience: None
 ) -> None:
     stalled, over = threading.Event(), threading.Event()
@@ -329,7 +329,7 @@ async def test_a_cache_serves_one_process(
     await others.close()
 
 
-async def test_mirrors_nobody_used_for_long_are_deleted(
+async def test_mirrors_that_were_not_used_for_long_are_deleted(
     remote: Repository, repositories: Repositories, tmp_path: Path, runner: GitRunner
 ) -> None:
     await remote.head("main")

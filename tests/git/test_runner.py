@@ -1,4 +1,4 @@
-"""Git never runs on the event loop, and nobody waits for threads that are gone."""
+"""Git never runs on the event loop, and no caller waits for threads that are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make assets` finds, builds and refuses, tried with a compiler that only writes down that it was called."""
+"""`make assets` finds, builds and refuses, tried with a compiler that only writes down that it was called."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ esac
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A machine whose Go compiles at once, and with nothing built."""
+    """Return a machine whose Go compiles at once, and with nothing built."""
     go = tmp_path / "bin" / "go"
     go.parent.mkdir()
     go.write_text(GO)

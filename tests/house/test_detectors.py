@@ -146,7 +146,7 @@ async def test_functions_of_the_git_runner_raise_where_an_event_loop_runs(reposi
 
 
 def product_code(expression: str, *, module: str = "kardinal/imaginary.py") -> Callable[[], object]:
-    """A function whose frame says that it stands in a module of the product."""
+    """Return a function whose frame says that it stands in a module of the product."""
     path = Path(kardinal.__file__).parents[1] / module
     namespace: dict[str, Callable[[], object]] = {"__file__": __file__}  # type: ignore[dict-item]
     exec(compile(f"def call():\n    return {expression}", str(path), "exec"), namespace)  # noqa: S102

@@ -17,7 +17,7 @@ async def test_that_uses_kubectl(kubectl, tmp_path):
 
 @pytest.fixture
 def alone(pytester: pytest.Pytester, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A pytest of its own with the kubectl support, and with nothing but its directory `bin` on PATH."""
+    """Return a pytest of its own with the kubectl support, and with nothing but its directory `bin` on PATH."""
     monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
     monkeypatch.setenv("PATH", str(pytester.mkdir("bin")))
     monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path))
@@ -28,7 +28,7 @@ def alone(pytester: pytest.Pytester, pytestconfig: pytest.Config, monkeypatch: p
 
 
 def install(path: Path, *, version: str) -> None:
-    """A kubectl that knows its version and repeats everything else."""
+    """Write a kubectl that knows its version and repeats everything else."""
     answer = f'{{"clientVersion": {{"gitVersion": "v{version}"}}}}'
     path.write_text(f"#!/bin/sh\n[ \"$1\" = version ] && echo '{answer}' || echo $1\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

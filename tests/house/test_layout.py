@@ -82,7 +82,7 @@ def exports(node: ast.stmt) -> list[str] | None:
 
 
 def bound_names(node: ast.stmt) -> set[str]:
-    """The names that a statement at the top of a module binds."""
+    """Return the names that a statement at the top of a module binds."""
     match node:
         case ast.Import() | ast.ImportFrom():
             return {alias.asname or alias.name.partition(".")[0] for alias in node.names}

@@ -52,7 +52,7 @@ def test_a_server_no_longer_remembers_what_is_gone_when_it_is_put_back(real_serv
 
     real_server.reset()
 
-    # Not by a get: whoever lists and watches is told what the server remembers.
+    # Not by a get: a list is what the watch cache of the server answers.
     with closing(Administrator(real_server.kubeconfig)) as administrator:
         assert administrator.cached(BUNDLE) == []
 

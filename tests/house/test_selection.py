@@ -31,7 +31,7 @@ def test_at_most_a_tenth_of_the_end_to_end_tests_needs_the_local_plane_and_anoth
     request: pytest.FixtureRequest,
 ) -> None:
     shares = shares_of(request.session.items)
-    # Of a few tests that somebody chose, the shares say nothing.
+    # Of a few tests that were chosen by hand, the shares say nothing.
     assert shares.end_to_end < FEW or shares.local_only * 10 <= shares.end_to_end
     assert shares.end_to_end < FEW or shares.virtual_time * 10 <= shares.end_to_end
 

@@ -113,14 +113,14 @@ class WidgetServer:
         return obj
 
     async def bookmark(self) -> None:
-        """Send a bookmark of a revision nobody has seen an event of."""
+        """Send a bookmark of a revision that no event had."""
         self.revision += 1
         async with self._changed:
             self.history.append((self.revision, "BOOKMARK", {"metadata": {"resourceVersion": str(self.revision)}}))
             self._changed.notify_all()
 
     def forget_history(self) -> None:
-        """Compact: whoever resumes from before now is told that it expired."""
+        """Compact: a watch from before now is told that it expired."""
         self.oldest = self.revision
 
     def cut_watches(self) -> None:

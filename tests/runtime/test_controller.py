@@ -238,7 +238,7 @@ async def test_a_timeout_of_the_reconciler_itself_is_an_ordinary_error(clock: Vi
         assert rig.count("controller_runtime_reconcile_errors_total") == 1
 
 
-async def test_a_cancellation_nobody_asked_for_is_an_error_and_not_the_end(clock: VirtualClock) -> None:
+async def test_a_cancellation_from_inside_is_an_error_and_not_the_end(clock: VirtualClock) -> None:
     async def act(_: Key) -> Result:
         raise asyncio.CancelledError
 
@@ -313,7 +313,7 @@ async def test_a_thousand_runs_that_never_wait_leave_the_loop_to_others(clock: V
         for number in range(1000):
             rig.queue.add(Key("default", str(number)))
         await turns(2)
-        # Somebody else got a turn long before the work was done.
+        # Another task got a turn long before the work was done.
         assert 0 < len(rig.reconciler.seen) < 100
         await rig.rest()
         assert len(rig.reconciler.seen) == 1000

@@ -32,7 +32,7 @@ from tests.support.clock import VirtualClock
 
 
 class Heard:
-    """What a handler was told."""
+    """The events that a handler was called with."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -235,7 +235,7 @@ async def test_an_expired_revision_leads_to_reading_the_state_and_no_handler_hea
 
 
 @pytest.mark.parametrize("streams_lists", [True, False])
-async def test_changes_made_while_nobody_looked_are_noticed(
+async def test_changes_made_while_the_watch_was_cut_are_noticed(
     server: WidgetServer, informer: Informer, heard: Heard, clock: VirtualClock, streams_lists: bool
 ) -> None:
     server.streams_lists = streams_lists

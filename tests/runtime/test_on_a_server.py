@@ -100,7 +100,7 @@ async def test_an_informer_lives_through_a_restart_and_notices_what_it_missed(
     heard.clear()
     port = prepared_plane.port
     await prepared_plane.stop()
-    # Nobody but us is away: somebody else works on the objects through a plane at another port.
+    # Only this plane is away: another client works on the objects through a plane at another port.
     meanwhile = await LocalPlane.start(directory, clock=clock, authority=authority)
     async with Client(await load_connection(meanwhile.kubeconfig), user_agent="other") as other:
         await other.delete(CONFIG_MAP, "deleted", TEAM)

@@ -85,7 +85,7 @@ async def test_what_existed_before_is_less_urgent_than_what_happens(informer: In
     assert await taken(queue) == [("new", 0), ("old", INITIAL_PRIORITY)]
 
 
-async def test_an_object_that_changes_hands_concerns_both_owners(informer: Informer, queue: PriorityQueue) -> None:
+async def test_an_object_that_changes_its_owner_concerns_both(informer: Informer, queue: PriorityQueue) -> None:
     Watch(informer, to_owner(PARENT)).attach(queue)
     informer.apply("ADDED", widget("a", 1, reference("p")))
     await taken(queue)

@@ -1,1 +1,1 @@
-"""What the tests of every room stand on: virtual time, leak and blocking-call detectors, one world per test."""
+"""The foundation of every room's tests: virtual time, leak and blocking-call detectors, one world per test."""

@@ -2,10 +2,10 @@
 
 One slow `read` on the loop delays every watch, queue and probe of the process, and no ordinary test notices. While a
 test runs, the calls that can block raise `blockbuster.BlockingError` when they are made on the main thread while its
-event loop runs and a frame of the product is on the stack. Test code may block: it has nobody to delay but itself.
+event loop runs and a frame of the product is on the stack. Test code may block: it delays nothing but itself.
 
 Exactly one module is allowed to block: the store of the local plane, whose SQLite transactions take microseconds and
-are deliberately serialised by the loop (local-plane.md). Everything else belongs in a thread.
+are deliberately serialised by the loop. Everything else belongs in a thread.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ALSO_BLOCKING = (
     "subprocess.Popen.wait",
     "threading.Thread.join",
 )
-"""What blockbuster does not know of by itself."""
+"""The blocking functions that blockbuster does not know of by itself."""
 
 _LIBGIT2 = (
     "pygit2.init_repository",
@@ -62,7 +62,7 @@ class _EveryFunction(frozenset[str]):
 
 
 def detector() -> BlockBuster:
-    """A detector for the product's modules, not yet active."""
+    """Return a detector for the product's modules, not yet active."""
     found = BlockBuster(scanned_modules=PRODUCT)
     for name in (*_ALSO_BLOCKING, *_LIBGIT2):
         found.functions[name] = BlockBusterFunction(None, name, scanned_modules=PRODUCT)
@@ -75,7 +75,7 @@ def detector() -> BlockBuster:
 
 
 def _off_main_thread_or(predicate: Callable[..., bool]) -> Callable[..., bool]:
-    """The program's loop runs on the main thread; a loop that a worker thread runs for itself delays nobody."""
+    """Limit the detector to the main thread, which runs the program's loop; a worker thread delays only its own."""
 
     def can_block(*args: object, **kwargs: object) -> bool:
         return threading.current_thread() is not threading.main_thread() or predicate(*args, **kwargs)

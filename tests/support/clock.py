@@ -4,7 +4,7 @@ A test of an hour must not take an hour, and must not depend on how busy the mac
 in a heap and fires them when the test advances it; between two advances no time passes at all. The trap: network and
 threads live in real time, so a test that talks to a server must let it come to rest before it advances (see `settle`).
 
-Beside a real server, which nobody's hands move, programs run on `RealClock`: what they stamp and what the server stamps
+Beside a real server, whose time no test moves, programs run on `RealClock`: what they stamp and what the server stamps
 is then the same time. A test that lives with either asks both for the same: `go_on`.
 """
 
@@ -51,7 +51,7 @@ class VirtualTimer:
 
 
 class VirtualClock:
-    """A `kardinal.runtime.clock.Clock` whose hands a test moves."""
+    """A `kardinal.runtime.clock.Clock` that a test moves."""
 
     def __init__(self, *, start: datetime = TUESDAY_MORNING) -> None:
         self._start = start
@@ -114,11 +114,11 @@ class VirtualClock:
         return True
 
     def turn_to(self, moment: datetime) -> None:
-        """Set what time it is, as somebody does whose clock was wrong; no timer is nearer for it."""
+        """Set what time it is, as on a machine whose clock was wrong; no timer is nearer for it."""
         self._start = moment - timedelta(seconds=self._elapsed)
 
     def skip(self, duration: timedelta | float) -> None:
-        """Move the hands without firing anything: what a process misses while it is not running."""
+        """Let time pass without firing anything: what a process misses while it is not running."""
         self._elapsed += _seconds(duration)
 
     def patience(self, within: timedelta) -> timedelta:
@@ -135,7 +135,7 @@ class VirtualClock:
         return duration
 
     def pending(self) -> list[str]:
-        """The next timers, a line each."""
+        """Return the next timers, a line each."""
         return [f"in {timer.deadline - self._elapsed:.1f} s: {timer}" for timer in self.timers[:10]]
 
     async def advance(self, duration: timedelta | float) -> None:
@@ -152,8 +152,9 @@ class RealClock(SystemClock):
     """The clock of the machine, for a test that waits."""
 
     def patience(self, within: timedelta) -> timedelta:
-        """How long a test waits for what should happen `within` some time: a busy machine takes longer for a second,
-        and nobody has an hour.
+        """Return how long a test waits for what should happen `within` some time.
+
+        A second may take longer on a busy machine, and an hour is never waited for.
         """
         return _PATIENCE
 
@@ -184,7 +185,7 @@ async def _breathe() -> None:
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest, target: Target) -> WorldClock:
-    """The time of this test: a Tuesday morning, until the test advances it; beside a real server, what time it is."""
+    """Return the time of this test: a Tuesday morning until it is advanced; beside a real server, the machine's."""
     if target is Target.ASSETS and request.node.get_closest_marker("virtual_time") is None:
         return RealClock()
     return VirtualClock()

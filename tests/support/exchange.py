@@ -24,7 +24,7 @@ def exchange(
     body: bytes | None,
     headers: Mapping[str, str],
 ) -> bytes:
-    """The body of the answer, which must be a success."""
+    """Return the body of the answer, which must be a success."""
     give_up = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Who the programs are in a cluster, and what they may do there: the RBAC of deploy/, and nothing more."""
+"""The identities of the programs in a cluster, with the RBAC of deploy/ and nothing more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RESOURCES = {
 
 @cache
 def rights() -> tuple[JsonObject, ...]:
-    """What has to be in a cluster before a program can run there, in the order in which it is applied."""
+    """Return what has to be in a cluster before a program can run there, in the order in which it is applied."""
     shipped = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
     documents = [doc for doc in shipped if doc["kind"] in RESOURCES]
     documents += [

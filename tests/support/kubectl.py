@@ -46,11 +46,11 @@ class Kubectl:
     kubeconfig: Path
     home: Path
     namespace: str = ""
-    """Where it works unless a call says otherwise; empty leaves that to the kubeconfig."""
+    """The namespace it works in unless a call says otherwise; empty leaves that to the kubeconfig."""
     environment: dict[str, str] = field(default_factory=dict)
 
     async def __call__(self, *arguments: str, stdin: str | None = None) -> str:
-        """What the call printed; it must succeed."""
+        """Return what the call printed; it must succeed."""
         done = await self.attempt(*arguments, stdin=stdin)
         assert done.code == 0, f"kubectl {' '.join(arguments)} ended with {done.code}:\n{done.err}{done.out}"
         return done.out
@@ -110,7 +110,7 @@ def kubectl_versions() -> dict[str, Path]:
 
 
 def _candidates() -> Iterable[Path]:
-    """What was built, then whatever is called kubectl on PATH or beside the file that a kubectl on PATH really is."""
+    """Yield what was built, then any kubectl on PATH or beside the file that a kubectl on PATH really is."""
     if built := locate().binaries.get("kubectl"):
         yield built
     for directory in os.get_exec_path():
@@ -125,7 +125,7 @@ def _order(version: str) -> list[int]:
 
 
 def _chosen(config: pytest.Config) -> list[str]:
-    """The versions that this run is about."""
+    """Return the versions that this run is about."""
     versions = kubectl_versions()
     if config.getoption("kubectl") == "all":
         return list(versions)
@@ -157,7 +157,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def kubectl(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None], tmp_path: Path
 ) -> Callable[[Path], Kubectl]:
-    """Makes a kubectl for a kubeconfig."""
+    """Return a function that makes a kubectl for a kubeconfig."""
     versions = kubectl_versions()
     if request.param not in versions:
         pytest.skip("there is no kubectl: put one on PATH, or `make assets` builds one")

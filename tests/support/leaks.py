@@ -1,4 +1,4 @@
-"""What a test starts, it ends.
+"""Fail the test that leaves something behind.
 
 A task, thread, descriptor or temporary directory that outlives its test slows or breaks another one far away. Each test
 is watched from before its first fixture until after its last one; what is left over fails the test that made it, by
@@ -39,7 +39,7 @@ _DESCRIPTORS = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path
 
 @dataclass(frozen=True)
 class Possessions:
-    """What a process holds at one moment: descriptors, threads, temporary files and directories, each with its name."""
+    """The resources of a process at one moment: descriptors, threads, temporary files, each with its name."""
 
     descriptors: dict[tuple[int, int, int], str]
     threads: dict[int, str]
@@ -51,7 +51,7 @@ class Possessions:
         return cls(_descriptors(), threads, frozenset(os.listdir(tempfile.gettempdir())))
 
     def gained_since(self, before: Possessions) -> list[str]:
-        """What is here now and was not before, described for a person."""
+        """Return what is here now and was not before, described for a person."""
         return [
             *(f"open {name}" for key, name in self.descriptors.items() if key not in before.descriptors),
             *(f"running thread {name!r}" for key, name in self.threads.items() if key not in before.threads),
@@ -87,7 +87,7 @@ def _kind(name: str) -> str:
 
 
 def _remaining(look: Callable[[], list[str]]) -> list[str]:
-    """What `look` still finds after garbage was collected and the grace has passed."""
+    """Return what `look` still finds after garbage was collected and the grace has passed."""
     if not look():
         return []
     gc.collect()
@@ -98,7 +98,7 @@ def _remaining(look: Callable[[], list[str]]) -> list[str]:
 
 
 async def leaked_tasks(before: set[asyncio.Task[object]]) -> list[str]:
-    """The tasks that still run and did not before, each with the line it is waiting at."""
+    """Return the tasks that still run and did not before, each with the line it is waiting at."""
     for _ in range(_FINAL_TURNS):
         await asyncio.sleep(0)
     current = asyncio.current_task()

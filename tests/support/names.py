@@ -2,8 +2,8 @@
 
 Each ends in the id of the run. So what a run leaves on a cluster can be told from everything else there, and a program
 that takes `default`, `prod` or `platform-policies` for granted does not get far. On a real server the id is of this run
-alone. On local planes, of which every test has its own, all runs share one: what befalls a program in bad weather
-depends on the names it uses, and a test must meet the same weather every time.
+alone. On local planes, of which every test has its own, all runs share one: which faults are injected into a program
+depends on the names it uses, and a test must meet the same faults every time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN = _id_of_run()
 
 
 def of_run(name: str) -> str:
-    """A name as this run spells it."""
+    """Return a name as this run spells it."""
     return f"{name}-{RUN}"
 
 

@@ -20,7 +20,7 @@ def namespace(name: str) -> JsonObject:
 
 
 def environment(name: str, **fields: Any) -> JsonObject:
-    """An environment of the sample repository; `fields` are those of the Pipeline, in camelCase."""
+    """Return an environment of the sample repository; `fields` are those of the Pipeline, in camelCase."""
     return {"name": name, "path": f"environments/{name}", **fields}
 
 
@@ -33,7 +33,7 @@ def pipeline(
     namespace: str = TEAM,
     **spec: Any,
 ) -> JsonObject:
-    """A Pipeline on `repository`; an environment is a name or what `environment` returns."""
+    """Return a Pipeline on `repository`; an environment is a name or what `environment` returns."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Pipeline",
@@ -56,7 +56,7 @@ def bundle(
     namespace: str = TEAM,
     **spec: Any,
 ) -> JsonObject:
-    """A Bundle of one image."""
+    """Return a Bundle of one image."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Bundle",
@@ -78,7 +78,7 @@ def gate(
     labels: dict[str, str] | None = None,
     **spec: Any,
 ) -> JsonObject:
-    """A PolicyGate template; in the namespace `POLICIES` it is one of the organisation."""
+    """Return a PolicyGate template; in the namespace `POLICIES` it is one of the organisation."""
     where = {names.LABEL_APPLIES_TO: applies_to} if applies_to else {}
     return {
         "apiVersion": API_VERSION,

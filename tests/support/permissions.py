@@ -1,4 +1,4 @@
-"""What the programs may do in a cluster, read from deploy/, and what they did in a world.
+"""The rights of the programs in a cluster, read from deploy/ and compared with the requests of a world.
 
 An API server refuses what is not theirs, but a program may try again and a test not notice. So that none is shipped
 without a permission it needs, each world that runs one compares its requests with the rules of its ServiceAccount when
@@ -37,7 +37,7 @@ class Permission(NamedTuple):
 
 
 def needed_by(request: LoggedRequest) -> Iterator[Permission]:
-    """What a cluster would ask for before it lets this request pass."""
+    """Return what a cluster would ask for before it lets this request pass."""
     resource = "/".join(filter(None, (request.resource, request.subresource)))
     yield Permission(resource, request.verb)
     if request.verb == "patch" and request.code == 201:
@@ -47,7 +47,7 @@ def needed_by(request: LoggedRequest) -> Iterator[Permission]:
 
 @cache
 def granted_to(identity: str) -> frozenset[Permission]:
-    """What the ClusterRoles of deploy/ allow an identity."""
+    """Return what the ClusterRoles of deploy/ allow an identity."""
     documents = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
     roles = {doc["metadata"]["name"]: doc for doc in documents if doc["kind"] == "ClusterRole"}
     return frozenset(permission for role in ROLES[identity] for permission in _permissions(roles[role]["rules"]))

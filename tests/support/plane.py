@@ -28,19 +28,19 @@ DEFINITIONS = Path(__file__).parents[2] / "crds"
 
 @pytest.fixture(scope="session")
 def authority() -> Authority:
-    """The certificate authority of all planes of this run."""
+    """Return the certificate authority of all planes of this run."""
     return Authority.create()
 
 
 @pytest.fixture(scope="session")
 def definitions() -> list[JsonObject]:
-    """The CustomResourceDefinitions as they are shipped."""
+    """Return the CustomResourceDefinitions as they are shipped."""
     return [yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(DEFINITIONS.glob("*.yaml"))]
 
 
 @pytest.fixture
 def weather() -> int | None:
-    """The seed of the plane's bad weather, for tests that set it by `parametrize`; all others have a fair day."""
+    """Return the seed of injected faults, for tests that set it by `parametrize`; without one there are none."""
     return None
 
 
@@ -48,7 +48,7 @@ def weather() -> int | None:
 async def plane(
     tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
 ) -> AsyncIterator[LocalPlane]:
-    """An API server with its built-in kinds and namespaces, and nothing else."""
+    """Run an API server with its built-in kinds and namespaces, and nothing else."""
     plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=weather)
     yield plane
     await plane.stop()
@@ -58,7 +58,7 @@ async def plane(
 def prepared_directory(
     tmp_path_factory: pytest.TempPathFactory, authority: Authority, definitions: list[JsonObject]
 ) -> Path:
-    """What a plane leaves on which kardinal could be started."""
+    """Return the directory of a plane on which kardinal could be started."""
     directory = tmp_path_factory.mktemp("prepared") / "plane"
     asyncio.run(_prepare(directory, authority=authority, definitions=definitions))
     return directory
@@ -81,7 +81,7 @@ async def _prepare(directory: Path, *, authority: Authority, definitions: list[J
 async def prepared_plane(
     prepared_directory: Path, tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
 ) -> AsyncIterator[LocalPlane]:
-    """An API server that kardinal could be started on."""
+    """Run an API server that kardinal could be started on."""
     directory = shutil.copytree(prepared_directory, tmp_path / "plane")
     plane = await LocalPlane.start(directory, clock=clock, authority=authority, chaos=weather)
     yield plane

@@ -22,7 +22,7 @@ __all__ = ["start_agent", "start_controller", "start_simulator"]
 
 
 async def start_controller(world: World, **options: Any) -> Controller:
-    """A controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
+    """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
     hold_to_permissions(world, "controller")
     settings: dict[str, Any] = {
         "policy_namespaces": (POLICIES,),
@@ -37,7 +37,7 @@ async def start_controller(world: World, **options: Any) -> Controller:
 
 
 async def start_agent(world: World, **options: Any) -> Agent:
-    """An agent of its own; `options` are those of AgentOptions that matter to the test."""
+    """Start an agent of its own; `options` are those of AgentOptions that matter to the test."""
     hold_to_permissions(world, "agent")
     settings: dict[str, Any] = {
         "allow_local_repositories": True,
@@ -50,7 +50,7 @@ async def start_agent(world: World, **options: Any) -> Agent:
 
 
 class GitOpsTool:
-    """What applies the rendered directories of a repository, in a cluster that runs what it is given."""
+    """A program that applies the rendered directories of a repository, in a cluster that runs what it is given."""
 
     def __init__(
         self, client: Client, repositories: Repositories, *, runner: GitRunner, clock: Clock, renderer: Renderer
@@ -73,7 +73,7 @@ async def start_simulator(
     delay: timedelta = timedelta(seconds=1),
     find: Callable[[GitRunner], Awaitable[Renderer]] | None = None,
 ) -> GitOpsTool | Simulator:
-    """The stand-in for a GitOps tool, and for a kubelet where there is no node; a rollout takes `delay` there.
+    """Start the stand-in for a GitOps tool, and for a kubelet where there is no node; a rollout takes `delay` there.
 
     `find` finds a renderer; otherwise it is the one that needs no other program.
     """

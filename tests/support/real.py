@@ -5,7 +5,7 @@ its store, and what was changed is restored. So tests that run one after the oth
 their controllers, which watch all namespaces, see nothing of each other; tests that run at once have a server each.
 
 It is at rest when its own controllers are: no object outlives its owner, and every Deployment has got as far as it
-gets. The trap is that these controllers tell nobody when they are done, so their work is read off the objects, and
+gets. The trap is that these controllers do not report when they are done, so their work is read off the objects, and
 reading takes from the machine what they need to get done: nothing is read twice between two writes.
 """
 
@@ -37,18 +37,18 @@ __all__ = ["RealServer"]
 JsonObject = dict[str, Any]
 
 _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
-"""Where custom resources are; they alone are stored as JSON."""
+"""The place of custom resources; they alone are stored as JSON."""
 
 _BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
-"""Where those built-in kinds are that programs watch, and what rollouts are read off."""
+"""The places of the built-in kinds that programs watch, and that rollouts are read off."""
 
 _LOOKED_AT = (*_CUSTOM, *_BUILT_IN)
 
 _MADE_AGAIN = (*WORKLOADS, "replicasets/")
-"""What a controller makes anew that has not heard yet that it is no longer wanted."""
+"""The objects that a controller makes anew before it has heard that they are no longer wanted."""
 
 _RESTLESS = ("leases/", "masterleases/", "minions/", "ranges/", "peerserverleases/")
-"""What moves by itself and belongs to no test."""
+"""The objects that change by themselves and belong to no test."""
 
 _LOOK_AGAIN = 0.005
 """Seconds."""
@@ -145,7 +145,7 @@ class RealServer:
         return gone
 
     def _caches_have_what_is_stored(self) -> bool:
-        """Whether a list and the watch that goes on from it tell all.
+        """Return whether a list and the watch that goes on from it tell all.
 
         What went in one transaction went at one revision. A list from a cache that has heard half of it already is of
         that revision, and a watch that begins there is never told of the other half.
@@ -200,7 +200,7 @@ def _folder(path: str) -> str:
 
 @cache
 def _watched() -> list[ResourceType]:
-    """The kinds that programs list and watch."""
+    """Return the kinds that programs list and watch."""
     kinds = [kind for kind in vars(kardinal.api).values() if isinstance(kind, ResourceType)]
     return [kind for kind in kinds if _prefix(kind).startswith(_LOOKED_AT)]
 
@@ -217,7 +217,7 @@ def _key(path: str, resource: ResourceType) -> tuple[str, str]:
 
 
 def _orphans(documents: Collection[JsonObject]) -> Iterator[str]:
-    """What the garbage collector has yet to remove."""
+    """Yield what the garbage collector has yet to remove."""
     known = {document["metadata"]["uid"] for document in documents}
     for document in documents:
         metadata = document["metadata"]

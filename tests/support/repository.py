@@ -1,7 +1,7 @@
 """Real bare Git repositories, made in a few milliseconds.
 
 Tests look at a repository and write to it with the `git` program, which is another process: what it sees is what any
-other client sees, and a commit made here is a commit somebody else made.
+other client sees, and a commit made here is another client's commit.
 """
 
 from __future__ import annotations
@@ -113,17 +113,17 @@ class GitRepository:
         return self.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
 
     def read(self, path: str, branch: str = "main") -> str:
-        """A file's content."""
+        """Return a file's content."""
         return self._run("show", f"refs/heads/{branch}:{path}")
 
     def commits(self, branch: str = "main") -> list[Commit]:
-        """The commits of a branch, newest first."""
+        """Return the commits of a branch, newest first."""
         separators = "%x1f%(trailers:only=true,unfold=true)%x1e"
         printed = self.git("log", f"--format=%H%x1f%s{separators}", f"refs/heads/{branch}")
         return [_commit(record) for record in printed.split("\x1e") if record.strip()]
 
     def promotions(self, environment: str, branch: str = "main") -> list[Commit]:
-        """The commits that kardinal made for an environment, newest first."""
+        """Return the commits that kardinal made for an environment, newest first."""
         return [commit for commit in self.commits(branch) if commit.trailers.get("Kardinal-Environment") == environment]
 
     def commit(self, files: Mapping[str, str], *, message: str = "Work of somebody else", branch: str = "main") -> str:
@@ -152,7 +152,7 @@ def _commit(record: str) -> Commit:
 
 
 def create_repository(path: Path, files: Mapping[str, str], *, branch: str = "main") -> GitRepository:
-    """A new bare repository with one commit."""
+    """Make a bare repository with one commit."""
     path.mkdir(parents=True)
     repository = GitRepository(path)
     repository.git("init", "--quiet", "--bare", f"--initial-branch={branch}")
@@ -161,7 +161,7 @@ def create_repository(path: Path, files: Mapping[str, str], *, branch: str = "ma
 
 
 def sample_files(environments: Sequence[str], *, application: str = APPLICATION) -> dict[str, str]:
-    """A kustomize base and an overlay per environment, under `environments/`."""
+    """Return a kustomize base and an overlay per environment, under `environments/`."""
     return {
         "base/kustomization.yaml": _BASE,
         "base/deployment.yaml": _DEPLOYMENT.replace(f"name: {APPLICATION}\n", f"name: {application}\n"),
@@ -171,5 +171,5 @@ def sample_files(environments: Sequence[str], *, application: str = APPLICATION)
 
 @pytest.fixture
 def repository(tmp_path: Path) -> GitRepository:
-    """A GitOps repository with the three environments of this run."""
+    """Return a GitOps repository with the three environments of this run."""
     return create_repository(tmp_path / "gitops.git", sample_files([DEV, STAGING, PROD]))

@@ -1,7 +1,7 @@
 """The request log of a real API server, read as the local plane's is.
 
-The server writes a line per request before it ends its answer, so whoever has an answer finds its line. Housekeeping
-has the credentials of the administrator too and is told apart by what it calls itself.
+The server writes a line per request before it ends its answer, so a client that has an answer finds its line.
+Housekeeping has the credentials of the administrator too and is told apart by what it calls itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whether the Deployments of a real cluster have got as far as they get.
+"""Judge whether the Deployments of a real cluster have got as far as they get.
 
-Nobody says when a rollout is over: the deployment controller, the scheduler and the node each write what they know, and
-a pod whose image can not be pulled waits for ever. So it is judged from the objects, once for each state they are in.
+No object says when a rollout is over: the deployment controller, the scheduler and the node each write what they know,
+and a pod whose image can not be pulled waits for ever. So it is judged from the objects, once for each state of them.
 
 They are taken from the API server's cache, because an answer that is certainly the newest makes it ask its store about
 every kind first, a tenth of a second on a bad day. What the cache says counts only when it is what the store holds.
@@ -22,7 +22,7 @@ __all__ = ["WORKLOADS", "Rollouts", "end_all", "hear_of_everything"]
 JsonObject = dict[str, Any]
 
 WORKLOADS = ("deployments/", "pods/")
-"""Where the store has what a rollout is judged from."""
+"""The places in the store of what a rollout is judged from."""
 
 _POD = ResourceType("", "v1", "Pod", "pods")
 _REPLICA_SET = ResourceType("apps", "v1", "ReplicaSet", "replicasets")
@@ -42,7 +42,7 @@ class Rollouts:
         self._under_way: list[str] = []
 
     def under_way(self, stored: Mapping[str, int]) -> list[str]:
-        """A line for each one that will get further by itself; `stored` has the revision of every workload."""
+        """Return a line for each one that will get further by itself; `stored` has the revision of every workload."""
         if stored != self._judged:
             deployments = self._administrator.cached(DEPLOYMENT)
             pods = self._administrator.cached(_POD)
@@ -75,7 +75,7 @@ def _all(administrator: Administrator, resource: ResourceType) -> list[JsonObjec
 
 
 def _owners(obj: JsonObject, kind: str) -> set[str]:
-    """The uids of the owners of a kind."""
+    """Return the uids of the owners of a kind."""
     return {owner["uid"] for owner in obj["metadata"].get("ownerReferences", ()) if owner["kind"] == kind}
 
 
@@ -99,7 +99,7 @@ def hear_of_everything(administrator: Administrator) -> None:
 
 
 def _heard(administrator: Administrator, resource: ResourceType) -> bool:
-    """Whether the controller of a kind has said that it has seen ours; the cache might still tell of an earlier one."""
+    """Return whether the controller of a kind has observed our object; the cache might still hold an earlier one."""
     stored = administrator.get(resource.path(namespace="default"))["items"]
     return any(
         "observedGeneration" in obj.get("status", {}) for obj in stored if obj["metadata"]["name"].startswith("heard")
@@ -119,7 +119,7 @@ def _described(deployment: JsonObject) -> str:
 
 
 def _rolled_out(deployment: JsonObject, pods: Iterable[JsonObject]) -> bool:
-    """Whether nothing more will happen to it by itself: all is there, or what is missing is stuck."""
+    """Return whether nothing more will happen to it by itself: all is there, or what is missing is stuck."""
     status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
     if status.get("observedGeneration") != deployment["metadata"]["generation"]:
         return False
@@ -146,7 +146,7 @@ def _ready(pod: JsonObject) -> bool:
 
 
 def _stuck(pod: JsonObject) -> bool:
-    """Whether it waits for what never comes: a node, or its image."""
+    """Return whether it waits for what never comes: a node, or its image."""
     unscheduled = any(
         one["type"] == "PodScheduled" and one["status"] == "False" for one in pod["status"].get("conditions", ())
     )

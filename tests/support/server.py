@@ -21,7 +21,7 @@ __all__ = ["ApiServer", "PlaneServer"]
 
 
 class ApiServer(Protocol):
-    """What a world knows of the API server it lives on."""
+    """The API server that a world lives on."""
 
     runs_workloads: bool
     """Whether Deployments get pods by themselves."""
@@ -37,11 +37,11 @@ class ApiServer(Protocol):
         ...
 
     def kubeconfig_for(self, identity: str) -> Path:
-        """The kubeconfig of `admin` or of a program."""
+        """Return the kubeconfig of `admin` or of a program."""
         ...
 
     def user(self, identity: str) -> str:
-        """The name of an identity in the request log."""
+        """Return the name of an identity in the request log."""
         ...
 
     def writes(self) -> int:
@@ -53,7 +53,7 @@ class ApiServer(Protocol):
         ...
 
     def unrest(self) -> list[str]:
-        """What the server's own controllers still have to do, a line each."""
+        """Return what the server's own controllers still have to do, a line each."""
         ...
 
     def served(self, informer: Informer) -> Mapping[tuple[str, str], str]:

@@ -37,21 +37,21 @@ _TURNS = 5
 
 
 class RestingWorld(Protocol):
-    """What `settle` needs to know of a world."""
+    """The part of a world that `settle` needs."""
 
     @property
     def clock(self) -> WorldClock: ...
 
     def unrest(self) -> list[str]:
-        """What is still under way, a line each; empty when the world is at rest."""
+        """Return what is still under way, a line each; empty when the world is at rest."""
         ...
 
     def pulse(self) -> int:
-        """A number that grows with every request the world's servers answer."""
+        """Return a number that grows with every request the world's servers answer."""
         ...
 
     async def describe(self) -> str:
-        """The state of the world, for a person who wonders why a test failed."""
+        """Return the state of the world, for a person who wonders why a test failed."""
         ...
 
 
@@ -70,7 +70,7 @@ class CountingExecutor(concurrent.futures.ThreadPoolExecutor):
 
 
 async def settle(world: RestingWorld, *, real_seconds: float = REAL_SECONDS) -> None:
-    """Return when nothing more will happen without time or somebody else moving."""
+    """Return when nothing more will happen unless time passes or another client writes."""
     deadline = time.monotonic() + real_seconds
     seen, pulse = 0, -1
     while seen < _LOOKS:
@@ -117,17 +117,17 @@ async def run_until(
 
 
 def source_of(condition: Callable[..., Any]) -> str:
-    """The text of a condition, for a failure message."""
+    """Return the text of a condition, for a failure message."""
     return inspect.getsource(condition).strip() if inspect.isfunction(condition) else repr(condition)
 
 
 def difference(held: Mapping[Any, object], served: Mapping[Any, object]) -> Iterable[str]:
-    """How the revisions somebody holds differ from the server's, by name."""
+    """Return how the revisions of a copy differ from the server's, by name."""
     for key in sorted(held.keys() | served.keys(), key=str):
         if held.get(key) != served.get(key):
             yield f"{key}: holds {held.get(key, 'nothing')}, the server has {served.get(key, 'nothing')}"
 
 
 def table(title: str, rows: Sequence[str]) -> str:
-    """A titled list for a failure message."""
+    """Return a titled list for a failure message."""
     return "\n".join([f"{title}:", *(f"  {row}" for row in rows or ["none"])])

@@ -57,7 +57,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
             self.serve()
 
     def serve(self) -> None:
-        """Let Git answer whoever has the right credentials."""
+        """Let Git answer a request that has the right credentials."""
         expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         if self.headers.get("Authorization") == expected:
             self.send(self.ask_git())
@@ -142,12 +142,12 @@ class SmartServer(http.server.ThreadingHTTPServer):
         return f"https://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is part of the tests."""
+        """Ignore a client that hangs up, which is part of the tests."""
 
 
 @contextmanager
 def serving(root: Path, certificate: Path) -> Iterator[SmartServer]:
-    """A server that runs while the block does."""
+    """Run a server while the block does."""
     server = SmartServer(root, certificate)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -163,7 +163,7 @@ def serving(root: Path, certificate: Path) -> Iterator[SmartServer]:
 
 
 def self_signed(directory: Path) -> Path:
-    """A certificate for 127.0.0.1 with its key, in one file; it is its own authority."""
+    """Make a certificate for 127.0.0.1 with its key, in one file; it is its own authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kardinal test")])
     now = datetime.now(UTC)
@@ -189,7 +189,7 @@ def self_signed(directory: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate libgit2 trusts from now on: one for the whole run, because it never forgets one it was given."""
+    """Make a certificate that libgit2 trusts: one for the whole run, because it never forgets one it was given."""
     certificate = self_signed(tmp_path_factory.mktemp("certificate"))
     pygit2.settings.ssl_cert_file = str(certificate)
     return certificate

@@ -104,7 +104,7 @@ def _range(prefix: str) -> dict[str, str]:
 
 
 def _successor(key: bytes) -> bytes:
-    """The first key that does not begin with `key`."""
+    """Return the first key that does not begin with `key`."""
     return key[:-1] + bytes([key[-1] + 1])
 
 

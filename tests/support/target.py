@@ -2,7 +2,7 @@
 
 The default is the local plane, one per test. `--target=assets` starts a real kube-apiserver per worker; an explicit
 kubeconfig is taken with `--target=kubeconfig` only, and only by someone who says that they know what the tests do to a
-cluster: a developer's current context is never picked up silently. Design: local-plane.md 5.3.
+cluster: a developer's current context is never picked up silently.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.fixture(scope="session")
 def target(pytestconfig: pytest.Config) -> Target:
-    """The server that this run asks."""
+    """Return the server that this run asks."""
     found: Target = pytestconfig.getoption("target")
     return found
 
 
 @pytest.fixture(scope="session")
 def soak(pytestconfig: pytest.Config) -> bool:
-    """Whether tests about many times (kills, hostile requests) do as many as somebody who has hours would."""
+    """Return whether tests that repeat (kills, hostile requests) do so for as long as a soak of an hour needs."""
     wanted: bool = pytestconfig.getoption("soak")
     return wanted
 
 
 @pytest.fixture(scope="session")
 def real_kubeconfig(target: Target) -> Iterator[Path]:
-    """The administrator's kubeconfig of this worker's real server."""
+    """Return the administrator's kubeconfig of this worker's real server."""
     if target is Target.KUBECONFIG:
         yield Path(os.environ["KUBECONFIG"])
         return

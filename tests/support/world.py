@@ -100,7 +100,7 @@ class World:
         return await self.client.get(resource, name, namespace if resource.namespaced else None)
 
     async def find(self, resource: ResourceType, name: str, namespace: str = TEAM) -> JsonObject | None:
-        """The object, or None when there is none."""
+        """Return the object, or None when there is none."""
         try:
             return await self.get(resource, name, namespace)
         except NotFound:
@@ -115,13 +115,13 @@ class World:
         await self.client.delete(resource, name, namespace if resource.namespaced else None)
 
     async def events(self, reason: str | None = None) -> list[JsonObject]:
-        """The Events of all namespaces, all or those of one reason."""
+        """Return the Events of all namespaces, all or those of one reason."""
         return [event for event in await self.objects(EVENT) if reason in (None, event.get("reason"))]
 
     # Letting time pass.
 
     async def settle(self) -> None:
-        """Return when nothing more will happen without time or somebody moving."""
+        """Return when nothing more will happen unless time passes or another client writes."""
         await settle.settle(self)
 
     async def until(
@@ -194,7 +194,7 @@ class World:
         try:
             async with asyncio.timeout(REAL_SECONDS):
                 while not starting.done():
-                    # Who was turned away waits on a clock that nobody else moves before the program runs.
+                    # A program that was turned away waits on a clock that no other code moves before it runs.
                     if any(informer.backing_off for informer in program.manager.informers):
                         await self.clock.go_on(math.inf)
                     await asyncio.wait((starting,), timeout=_MOMENT)
@@ -204,11 +204,11 @@ class World:
             await asyncio.gather(starting, return_exceptions=True)
 
     def new_directory(self, purpose: str) -> Path:
-        """A path of this world's own, not yet made."""
+        """Return a path of this world's own, not yet made."""
         return self.directory / f"{purpose}-{next(self._directories)}"
 
     async def connect(self, identity: str) -> Client:
-        """A client with the credentials of `identity`, closed with the world."""
+        """Return a client with the credentials of `identity`, closed with the world."""
         return await self._connect(self.cleanup, identity)
 
     async def stop(self, program: Program) -> None:
@@ -228,12 +228,12 @@ class World:
         return client
 
     def user(self, identity: str) -> str:
-        """The name of an identity in the log of requests."""
+        """Return the name of an identity in the log of requests."""
         return self.server.user(identity)
 
     @property
     def audit(self) -> RequestLog:
-        """What was asked of the server."""
+        """Return the requests that the server answered."""
         return self.server.audit
 
     # What `settle` asks.
@@ -301,7 +301,7 @@ _LONG_FIELDS = {"evidence", "environments", "outputs"}
 def real_server(
     request: pytest.FixtureRequest, target: Target, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RealServer | None]:
-    """This worker's real API server, if it has one.
+    """Start this worker's real API server, if it has one.
 
     Started before the first test, whatever that is: what the server holds then is what it is put back to, and what
     other tests leave on it must not be taken for that. Nor would a test begin with processes that outlive it.
@@ -318,7 +318,7 @@ def real_server(
 def api_server(
     request: pytest.FixtureRequest, real_server: RealServer | None, clock: WorldClock
 ) -> Iterator[ApiServer]:
-    """An API server with the CRDs and the namespaces of the team and of the policies, as new."""
+    """Return an API server with the CRDs and the namespaces of the team and of the policies, as new."""
     if real_server is None:
         yield PlaneServer(request.getfixturevalue("prepared_plane"), clock)
         return
@@ -329,7 +329,7 @@ def api_server(
 
 @pytest.fixture
 async def world(api_server: ApiServer, clock: WorldClock, tmp_path: Path) -> AsyncIterator[World]:
-    """A world on such a server; its programs are started by the test."""
+    """Return a world on such a server; its programs are started by the test."""
     world = await World.create(api_server, clock=clock, directory=tmp_path)
     yield world
     await world.close()

@@ -1,4 +1,4 @@
-"""What the local plane can do, with a real API server beside it, from one run on this machine.
+"""Measure the local plane beside a real API server, from one run on this machine.
 
     make bench-localplane
     make bench-localplane ARGS="starts lists"      of its parts starts, load, lists and memory
@@ -7,7 +7,7 @@ Both servers run with TLS, RBAC, managed fields and a CRD with a schema; the loa
 takes CPU from the server, as clients on one machine do. Runs alternate between the two servers, and a figure is the
 median of five; memory under many updates, which takes minutes and hardly varies, is of one. What only the local plane
 promises (memory, starting) is measured on it alone: on a new directory, for which it makes certificates, and on one
-that is there. Design: local-plane.md 3.
+that is there.
 """
 
 from __future__ import annotations

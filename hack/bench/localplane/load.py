@@ -75,7 +75,7 @@ class Server:
 
 
 def load(name: str, namespace: str) -> dict[str, Any]:
-    """An object of 2 KB."""
+    """Return an object of 2 KB."""
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Load",
@@ -89,7 +89,7 @@ def path_of(namespace: str, name: str = "") -> str:
 
 
 async def throughput(server: Server, namespace: str) -> Figures:
-    """Creates and status patches a second, by several clients at once."""
+    """Measure creates and status patches a second, by several clients at once."""
     names = [f"load-{number:05}" for number in range(WRITES)]
 
     async def create(name: str) -> None:
@@ -102,7 +102,7 @@ async def throughput(server: Server, namespace: str) -> Figures:
 
 
 async def idle(server: Server, namespace: str) -> Figures:
-    """How long one write takes when nobody else writes."""
+    """Measure how long one write takes when there is no other."""
     await server.send("POST", path_of(namespace), load("one", namespace))
     took = []
     for number in range(IDLE_WRITES):
@@ -131,7 +131,7 @@ async def update(server: Server, namespace: str) -> Figures:
 
 
 async def lists(server: Server, namespace: str) -> Figures:
-    """A list of everything at once, as objects and as a table, and how long others wait meanwhile."""
+    """Measure a list of everything at once, as objects and as a table, and how long others wait meanwhile."""
     figures: Figures = {}
     for name, headers in (("json", {}), ("table", {"Accept": TABLE})):
         async with _pinging(server) as waits:

@@ -125,7 +125,7 @@ def memory_of(process: int) -> int:
 
 @contextmanager
 def running_plane(directory: Path) -> Iterator[tuple[int, float]]:
-    """The local plane alone, as `kardinal local up --only plane` runs it: its process, and the seconds to `/readyz`."""
+    """Start what `kardinal local up --only plane` runs; yield its process and the seconds to `/readyz`."""
     began = time.perf_counter()
     command = [str(BIN / "kardinal"), "local", "up", "--only", "plane", "--port", "0", "--dir", str(directory)]
     # As it is installed: compiling every module anew would double its start.
@@ -159,7 +159,7 @@ def _require_ready(lines: Iterable[str]) -> None:
 
 @contextmanager
 def plane() -> Iterator[Subject]:
-    """The local plane, ready for load."""
+    """Yield the local plane, ready for load."""
     with tempfile.TemporaryDirectory() as parent:
         directory = Path(parent) / "plane"
         with running_plane(directory):

@@ -1,0 +1,1 @@
+"""The checks of `make lint` that no linter has."""
