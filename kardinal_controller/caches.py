@@ -41,25 +41,25 @@ class Caches:
         self.gates.index(_TEMPLATES, lambda obj: [obj["metadata"]["namespace"]] if is_template(labels_of(obj)) else [])
 
     def pipeline(self, namespace: str, label: str) -> JsonObject | None:
-        """The Pipeline that the value of a pipeline label names."""
+        """Return the Pipeline that the value of a pipeline label names."""
         return next(iter(self.pipelines.by_index(_PIPELINE, f"{namespace}/{label}")), None)
 
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
         return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
 
     def untranslated(self) -> list[JsonObject]:
-        """The Bundles of every Pipeline that have no Graph, or one that lacks what could not be translated."""
+        """Return the Bundles of every Pipeline that have no Graph, or one that lacks what could not be translated."""
         return self.bundles.by_index(_UNTRANSLATED, "")
 
     def steps_of(self, bundle: Key) -> list[JsonObject]:
         return self.steps.by_index(_BUNDLE, str(bundle))
 
     def gates_of(self, bundle: Key) -> list[JsonObject]:
-        """The gate instances of a Bundle."""
+        """Return the gate instances of a Bundle."""
         return self.gates.by_index(_BUNDLE, str(bundle))
 
     def gates_reading_previous(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """The gate instances of a Pipeline that ask which version was there before."""
+        """Return the gate instances of a Pipeline that ask which version was there before."""
         return self.gates.by_index(_PREVIOUS, f"{namespace}/{label_value(pipeline)}")
 
     def templates(self, namespaces: Iterable[str]) -> list[JsonObject]:
@@ -68,7 +68,7 @@ class Caches:
 
 
 def pipeline_label(bundle: JsonObject) -> str:
-    """The Pipeline of a Bundle as a label value: the one it was pinned to, else what its label says."""
+    """Return the Pipeline of a Bundle as a label value: the one it was pinned to, else what its label says."""
     pinned = bundle.get("status", {}).get("pipeline")
     return label_value(pinned) if pinned else labels_of(bundle).get(LABEL_PIPELINE, "")
 
@@ -83,7 +83,7 @@ def needs_translation(bundle: JsonObject) -> bool:
 
 
 def bundle_key(step: JsonObject) -> Key:
-    """The Bundle of a PromotionStep."""
+    """Return the Bundle of a PromotionStep."""
     return Key(step["metadata"]["namespace"], step["spec"]["bundleRef"])
 
 

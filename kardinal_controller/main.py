@@ -1,7 +1,7 @@
 """`kardinal-controller`: the control plane as a process.
 
 It talks to the cluster that its kubeconfig or its service account names, and to nothing else: a controller that found
-no cluster and quietly used one of its own would promote where nobody looks.
+no cluster and quietly used one of its own would promote in the wrong place.
 """
 
 from __future__ import annotations

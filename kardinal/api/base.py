@@ -140,7 +140,7 @@ class Condition(Model):
 
 
 class Status(Model):
-    """What every status carries, so that `kubectl wait --for=condition=…` works."""
+    """The fields of every status, so that `kubectl wait --for=condition=…` works."""
 
     observed_generation: int | None = None
     conditions: Annotated[

@@ -60,7 +60,7 @@ class Artifacts(Model):
 
 
 class Provenance(Model):
-    """Where the artifacts were built."""
+    """The origin of the artifacts: commit, CI run and author."""
 
     commit_sha: Annotated[str | None, Field(alias="commitSHA", max_length=64)] = None
     ci_run_url: Annotated[str | None, Field(alias="ciRunURL", max_length=2048)] = None
@@ -100,7 +100,7 @@ class BundleSpec(Model):
 
 
 class EnvironmentStatus(Model):
-    """What is known of the Bundle in one environment; kept after the PromotionStep is gone."""
+    """The result of the Bundle in one environment; kept after the PromotionStep is gone."""
 
     state: Annotated[str, Field(max_length=32)]
     message: Text | None = None

@@ -11,7 +11,7 @@ from datetime import timedelta
 __all__ = ["DURATION_PATTERN", "DurationError", "format_duration", "parse_duration"]
 
 DURATION_PATTERN = r"^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,4}$"
-"""What the custom resources accept: no sign, no unit below a millisecond, nothing that a `timedelta` cannot hold."""
+"""The form in custom resources: no sign, no unit below a millisecond, nothing that a `timedelta` cannot hold."""
 
 _SHAPE = re.compile(DURATION_PATTERN)
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")

@@ -93,7 +93,7 @@ class ImageReference:
 
     @property
     def version(self) -> str:
-        """What a person calls it: the tag, else the beginning of the digest."""
+        """The short version for people: the tag, else the beginning of the digest."""
         if self.tag:
             return self.tag
         return self.digest.partition(":")[2][:_SHORT_DIGEST] if self.digest else "latest"
@@ -102,7 +102,7 @@ class ImageReference:
         return self.canonical == other.canonical
 
     def runs(self, other: ImageReference) -> bool:
-        """Whether a container of image `other` is proven to run this one: by digest when there is one, else by tag."""
+        """Return whether image `other` is proven to be this one, by digest if there is one, else by tag."""
         if not self.same_repository(other):
             return False
         if self.digest:

@@ -24,7 +24,7 @@ NAME_ATTEMPTS = 16
 
 @dataclass(frozen=True, slots=True)
 class NewBundle:
-    """What its creator decides; `source` is `webhook` or `cli`. The Pipeline label wins over one in `labels`."""
+    """The choices of a Bundle's creator; `source` is `webhook` or `cli`. `labels` cannot name another Pipeline."""
 
     pipeline: str
     namespace: str

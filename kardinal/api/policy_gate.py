@@ -23,7 +23,7 @@ GateScope = Literal["org", "team"]
 
 
 class GateOrigin(Model):
-    """What an instance was made from and for: labels are cut at 63 characters, this is not."""
+    """The template and the promotion of an instance, in full: labels are cut at 63 characters."""
 
     namespace: DnsLabel
     name: Name

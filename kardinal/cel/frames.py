@@ -17,7 +17,7 @@ STEP_LIMIT = 100_000
 
 @dataclass(slots=True)
 class Frame:
-    """What one evaluation sees."""
+    """The variables of one evaluation."""
 
     scope: Mapping[str, object]
     now: datetime

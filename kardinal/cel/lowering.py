@@ -71,7 +71,7 @@ _Parsed = Tree[Token]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a parse tree stands: the comprehension variables around it, and how deep it is."""
+    """The place of a parse tree: the comprehension variables around it, and how deep it is."""
 
     bound: frozenset[str] = frozenset()
     depth: int = 0
@@ -225,7 +225,7 @@ class _Lowering:
         return Comprehension(position, anchor, macro, operand, variables[0], second, body, transform)
 
     def _is_plain(self, macro: str, tree: _Parsed) -> bool:
-        """Whether a call has the name of a macro only."""
+        """Return whether a call has the name of a macro only."""
         return sum(len(_tree(part).children) for part in tree.children[2:]) not in self._library.macros[macro]
 
     def _variable(self, argument: _Parsed, macro: str, place: _Place, which: str) -> str:

@@ -60,7 +60,7 @@ def chain(node: Node) -> tuple[tuple[str, ...], Node, bool]:
 
 
 def is_volatile(node: Node) -> bool:
-    """Whether the value may change with time alone."""
+    """Return whether the value may change with time alone."""
     if isinstance(node, Call) and node.function in CLOCK_FUNCTIONS:
         return True
     return any(map(is_volatile, children(node)))

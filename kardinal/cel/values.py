@@ -41,7 +41,7 @@ _RESULT_LIMIT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """What `a.?b` yields."""
+    """The value of `a.?b`."""
 
     value: object
     present: bool = True

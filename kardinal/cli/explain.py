@@ -218,7 +218,7 @@ def _timing(gate: GateLine) -> str:
 
 
 async def _changes(session: Session) -> AsyncGenerator[None]:
-    """A tick after anything of interest changed; several changes at once are one tick."""
+    """Yield a tick after anything of interest changed; several changes at once are one tick."""
     changed = asyncio.Event()
 
     async def follow(resource: ResourceType) -> None:

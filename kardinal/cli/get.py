@@ -125,7 +125,7 @@ def _belongs(bundle: Bundle, pipeline: Pipeline) -> bool:
 
 
 def _verified_version(bundles: Iterable[Bundle], environment: str) -> str:
-    """The version that was verified last in an environment; a dash when none was."""
+    """Return the version that was verified last in an environment; a dash when none was."""
     verified = [
         (entry.verified_at, bundle)
         for bundle in bundles

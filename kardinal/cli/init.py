@@ -144,7 +144,7 @@ def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
 
 
 async def _org_gates(session: Session, namespace: str, environments: Iterable[str]) -> set[str]:
-    """The names of the org gates that apply to any of the environments."""
+    """Return the names of the org gates that apply to any of the environments."""
     wanted = set(environments)
     found = set()
     for gate in (await session.client.list(POLICY_GATE, namespace)).items:

@@ -56,7 +56,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
 
 
 def print_documents(documents: Sequence[Any], output: str) -> None:
-    """A list of resources, as `kubectl get -o json|yaml` prints one."""
+    """Return a list of resources, as `kubectl get -o json|yaml` prints one."""
     listing = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
     print_value(listing, output)
 

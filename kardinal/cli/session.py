@@ -42,12 +42,12 @@ class Session:
             raise CommandError(f"no Pipeline {name} in namespace {self.namespace}", remedy=remedy) from error
 
     async def bundles(self, pipeline: str) -> list[Bundle]:
-        """The Bundles of a Pipeline, newest first."""
+        """Return the Bundles of a Pipeline, newest first."""
         found = await self.client.list(BUNDLE, self.namespace, labels=f"{LABEL_PIPELINE}={label_value(pipeline)}")
         return newest_first(Bundle.model_validate(item) for item in found.items)
 
     async def bundle(self, pipeline: str, name: str | None) -> Bundle:
-        """The Bundle called `name`, else the one that is under way, else the newest."""
+        """Return the Bundle called `name`, else the one that is under way, else the newest."""
         bundles = await self.bundles(pipeline)
         if name is not None:
             for bundle in bundles:

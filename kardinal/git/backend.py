@@ -58,7 +58,7 @@ class Backend(Protocol):
     def open(self) -> pygit2.Repository: ...
 
     def tip(self, ref: str) -> str | None:
-        """Where a reference stands, as far as is known."""
+        """Return the commit of a reference, as far as is known."""
         ...
 
     def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:

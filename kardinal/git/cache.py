@@ -35,7 +35,7 @@ class Cache:
         self._lock: int | None = None
 
     def path(self, url: RepositoryURL, credentials: Credentials | None) -> Path:
-        """Where the mirror of a repository is, or will be."""
+        """Return the directory of a repository's mirror, which need not exist yet."""
         parts = (url.text, *((credentials.username, credentials.password) if credentials else ()))
         return self._directory / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}.git"
 

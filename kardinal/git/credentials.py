@@ -13,7 +13,7 @@ __all__ = ["Credentials"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """What an HTTPS remote is asked with."""
+    """The user name and the password or token of an HTTPS remote."""
 
     username: str
     password: str

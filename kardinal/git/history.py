@@ -79,7 +79,7 @@ class History:
 
 @off_loop
 def contains(repository: pygit2.Repository, tip: str, oid: str) -> bool:
-    """Whether `oid` is `tip` or one of its ancestors."""
+    """Return whether `oid` is `tip` or one of its ancestors."""
     if tip == oid:
         return True
     return oid in repository and repository.descendant_of(tip, oid)

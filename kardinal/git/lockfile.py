@@ -1,6 +1,6 @@
 """Git's lock files, taken so that a killed process does not leave one for ever.
 
-Git protects `X` by creating `X.lock` with O_EXCL, writes the new content there and renames it over `X`. Whoever
+Git protects `X` by creating `X.lock` with O_EXCL, writes the new content there and renames it over `X`. A process that
 takes part must do the same. Git leaves a stale lock behind when it is killed and asks a person to remove it; a
 controller that is killed at any moment, and restarted, can not.
 

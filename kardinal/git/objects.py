@@ -78,7 +78,7 @@ class Staging:
             raise DamagedRepository(f"object {oid} can not be read") from error
 
     def has(self, oid: str) -> bool:
-        """Whether an object is there."""
+        """Return whether an object exists."""
         return oid in self._new or oid in self._odb
 
     def tree(self, oid: str) -> dict[str, Entry]:

@@ -57,7 +57,7 @@ def propose(backend: Backend, history: History, branch: str, *, base: str, order
 
 
 def _agree(staging: Staging, tree: str, other: str, files: Mapping[str, bytes]) -> bool:
-    """Whether two trees have the same content where `files` are."""
+    """Return whether two trees have the same content where `files` are."""
     one, two = TreeView(staging, tree), TreeView(staging, other)
     return all(one.read(path) == two.read(path) for path in files)
 

@@ -57,7 +57,7 @@ class Repository:
 
     @property
     def local(self) -> bool:
-        """Whether the repository is on this machine, where it can be watched and keep records."""
+        """Return whether the repository is on this machine, where it can be watched and keep records."""
         return self._references is not None
 
     @property
@@ -68,7 +68,7 @@ class Repository:
         return self._references
 
     async def head(self, branch: str) -> Head:
-        """Where `branch` stands now."""
+        """Return the commit and the tree of `branch` now."""
 
         def read() -> Head:
             staging = self._staging()
@@ -133,7 +133,7 @@ class Repository:
             )
 
     async def contains(self, branch: str, commit: str) -> bool:
-        """Whether `commit` is on `branch`."""
+        """Return whether `commit` is on `branch`."""
 
         def look() -> bool:
             return contains(self._backend.open(), require_tip(self._backend, branch), commit)

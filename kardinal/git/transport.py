@@ -67,7 +67,7 @@ def limit_waiting() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a push relies on: the reference and where it has to stand, None for nowhere."""
+    """The precondition of a push: the reference and its commit, None where it must not exist."""
 
     ref: str
     old: str | None

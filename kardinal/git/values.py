@@ -12,7 +12,7 @@ __all__ = ["Change", "Commit", "Head", "Landed", "Observer", "Plan", "Subscripti
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a branch stands."""
+    """The commit and the tree of a branch."""
 
     commit: str
     tree: str
@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an edit would do to a commit. `tree` is the id the result would have."""
+    """The effect that an edit would have on a commit. `tree` is the id the result would have."""
 
     tree: str
     changes: list[Change]
@@ -62,7 +62,7 @@ class Commit:
     committed_at: datetime
 
     def carries(self, trailers: Mapping[str, str]) -> bool:
-        """Whether every one of `trailers` stands in the message."""
+        """Return whether every one of `trailers` stands in the message."""
         return bool(self.trailers) and trailers.items() <= self.trailers.items()
 
 

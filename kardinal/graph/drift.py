@@ -16,7 +16,7 @@ __all__ = ["applied_part", "covers"]
 
 
 def covers(live: JsonObject, desired: JsonObject) -> bool:
-    """Whether every applied field stands in `live` with its value."""
+    """Return whether every applied field stands in `live` with its value."""
     return all(_same(live.get(field), value) for field, value in _compared(desired).items())
 
 

@@ -120,7 +120,7 @@ class _Compiler:
 
 
 def _unchanged(part: _Part) -> bool:
-    """Whether rendering the part yields what it was made from, so that its parent may be shared as it is."""
+    """Return whether the part renders to what it was made from, so that its parent may be shared."""
     return isinstance(part, _Constant)
 
 

@@ -29,7 +29,7 @@ _LABELS = "bundle.labels."
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether a gate is open, why, and how that came about: an `error` is closed because nothing could be decided."""
+    """The answer of a gate with its reason; an `error` is closed because nothing could be decided."""
 
     ready: bool
     reason: str

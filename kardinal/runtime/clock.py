@@ -25,7 +25,7 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """What the product knows of time."""
+    """The source of time and timers."""
 
     def now(self) -> datetime:
         """Return the wall clock, timezone-aware UTC."""

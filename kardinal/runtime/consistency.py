@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Expectation:
-    """What one informer should come to show. `revision` is None when the object should be gone."""
+    """The state that one informer has to reach. `revision` is None when the object should be gone."""
 
     informer: Informer
     key: Key
@@ -95,7 +95,7 @@ class Consistency:
 
 
 def _will_show(informer: Informer, write: Write) -> bool:
-    """Whether the watch of `informer` will carry the write: because it holds the object, or because it will."""
+    """Return whether the watch of `informer` will carry the write: because it holds the object, or because it will."""
     if informer.namespace is not None and informer.namespace != write.namespace:
         return False
     if informer.get(write.namespace, write.name) is not None:

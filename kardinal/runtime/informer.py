@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class Change(StrEnum):
-    """What happened to an object."""
+    """The kind of change of an object."""
 
     ADDED = "ADDED"
     UPDATED = "UPDATED"
@@ -84,12 +84,12 @@ class Informer:
 
     @property
     def synced(self) -> bool:
-        """Whether the copy has been complete once and every handler has heard of it."""
+        """Return whether the copy has been complete once and every handler has heard of it."""
         return self._synced.is_set()
 
     @property
     def backing_off(self) -> bool:
-        """Whether the connection is lost and waits for its next try."""
+        """Return whether the connection is lost and waits for its next try."""
         return self._reflector.backing_off
 
     @property
@@ -98,7 +98,7 @@ class Informer:
         return self._resource_version
 
     def has_seen(self, revision: int) -> bool:
-        """Whether everything up to `revision` has been seen."""
+        """Return whether everything up to `revision` has been seen."""
         return self._resource_version.isdecimal() and int(self._resource_version) >= revision
 
     @property

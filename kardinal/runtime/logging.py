@@ -33,7 +33,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What lines look like, where they go, and which are written."""
+    """Format, destination and level of the log."""
 
     number: int
     stream: TextIO

@@ -103,7 +103,7 @@ class Manager:
 
     @property
     def metrics(self) -> CollectorRegistry:
-        """Where this program's own figures are registered."""
+        """Return the registry of the program's own metrics."""
         return self._figures.registry
 
     @property
@@ -112,7 +112,7 @@ class Manager:
 
     @property
     def urls(self) -> dict[str, str]:
-        """Where `probes` and `metrics` are served, while they are."""
+        """Return the URLs of `probes` and `metrics` while they are served."""
         return dict(self._server.urls)
 
     @property

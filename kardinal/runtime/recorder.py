@@ -55,7 +55,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResourceRef:
-    """What an Event is about."""
+    """The subject of an Event."""
 
     api_version: str
     kind: str
@@ -84,7 +84,7 @@ class ResourceRef:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What makes two events the same."""
+    """The identity of an Event in a series."""
 
     regarding: ResourceRef
     type: str

@@ -65,7 +65,7 @@ class Scope:
 
 
 class Sink(Protocol):
-    """Where the copy is kept."""
+    """The receiver of the copy."""
 
     def replace(self, objects: dict[Key, JsonObject], revision: str) -> None:
         """Take this for the whole state as of `revision`."""

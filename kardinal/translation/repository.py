@@ -19,7 +19,7 @@ __all__ = ["Features", "repository_problems"]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the operator has allowed beyond the default."""
+    """The features that the operator has allowed beyond the default."""
 
     allow_local_repositories: bool = False
 

@@ -19,7 +19,7 @@ __all__ = ["Route", "find_route", "order_problems"]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What each environment of the way waits for, upstream environments first, and what was left out on purpose."""
+    """The upstreams of each environment that a Bundle goes to, upstream first, and the skipped environments."""
 
     upstreams: Mapping[str, tuple[str, ...]]
     skipped: tuple[str, ...]

@@ -39,7 +39,7 @@ MESSAGE_LIMIT = 256
 
 @dataclass(slots=True)
 class Memory:
-    """What is known of one Graph beyond the objects themselves."""
+    """The memory of one Graph beyond its objects; lost without harm."""
 
     failures: dict[str, Failure] = field(default_factory=dict)
     settled: dict[ObjectKey, str] = field(default_factory=dict)

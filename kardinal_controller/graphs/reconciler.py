@@ -31,7 +31,7 @@ __all__ = ["GraphReconciler"]
 
 @dataclass(slots=True)
 class _Known:
-    """What a reconcile leaves for the next one of the same Graph; lost without harm."""
+    """The state that a reconcile keeps for the next one of the same Graph; lost without harm."""
 
     uid: str
     memory: Memory = field(default_factory=Memory)
@@ -51,7 +51,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What to walk. `error` says that it is an older revision, or nothing, because the Graph does not compile."""
+    """The Graph to walk. `error` says that it is an older revision, or nothing, because the Graph does not compile."""
 
     graph: CompiledGraph | None
     revision: str | None

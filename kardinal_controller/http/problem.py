@@ -15,7 +15,7 @@ __all__ = ["FieldError", "ProblemError"]
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field of a request body; `path` is written as in the body (`artifacts.images[0]`)."""
+    """The error of one field of a request body; `path` is written as in the body (`artifacts.images[0]`)."""
 
     path: str
     message: str

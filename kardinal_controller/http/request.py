@@ -24,7 +24,7 @@ LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
 
 class BundleRequest(BaseModel):
-    """What CI posts; the fields mean what they mean on a Bundle."""
+    """The body that CI posts; the fields mean what they mean on a Bundle."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 

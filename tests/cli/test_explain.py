@@ -15,7 +15,7 @@ from tests.support.world import World
 
 
 async def _held_before_prod(world: World, repository: GitRepository, *, minutes: float = 2) -> None:
-    """A Bundle that soaks in staging, with a team gate of its own open."""
+    """Return a Bundle that soaks in staging, with a team gate of its own open."""
     await start_controller(world)
     await start_simulator(world)
     await world.apply(

@@ -46,7 +46,6 @@ def body(**changes: Any) -> JsonObject:
     ],
 )
 def test_expressions_are_found_by_the_rules_of_the_language(text: str, segments: list[object]) -> None:
-    """A06, A07"""
     assert scan(text) == segments
 
 
@@ -89,28 +88,24 @@ def test_a_soft_reference_orders_but_a_bare_use_beside_it_counts_more() -> None:
 
 
 def test_the_variable_of_a_comprehension_is_no_node() -> None:
-    """A20"""
     a = config("a", {"l": [1]})
     b = config("b", {"x": "${a.data.l.filter(b, b > 0)}"})
     assert compile_graph({"nodes": [a, b]}).by_label["b"].hard == ("a",)
 
 
 def test_reordering_nodes_is_no_change() -> None:
-    """A80"""
     a, b = config("a"), config("b", {"x": "${a.data}"})
     assert compile_graph({"nodes": [a, b]}).hash == compile_graph({"nodes": [b, a]}).hash
     assert compile_graph({"nodes": [a]}).hash != compile_graph({"nodes": [a, b]}).hash
 
 
 def test_a_cycle_is_named_with_its_path() -> None:
-    """A11"""
     found = problems(config("a", {"x": "${b.data}"}), config("b", {"x": "${a.data}"}), config("c"))
     message = "the nodes depend on each other in a cycle: a -> b -> a"
     assert found == [("DependencyError", "spec.nodes[0]", message)]
 
 
 def test_a_cycle_through_conditions_is_found_too() -> None:
-    """A12"""
     a = config("a", includeWhen=["${c.data.x == '1'}"])
     b = config("b", propagateWhen=["${a.status.ok}"])
     (found,) = problems(a, b, config("c", {"x": "${b.data.x}"}))
@@ -124,7 +119,6 @@ def test_a_cycle_of_ready_conditions_is_none() -> None:
 
 
 def test_an_unknown_name_is_refused_with_place_and_suggestion() -> None:
-    """A13"""
     found = problems(config("fooBar"), config("b", {"deep": [{"x": "${foobar.x}"}]}))
     message = "unknown identifier 'foobar' (did you mean fooBar?)"
     assert found == [("ExpressionError", "spec.nodes[1].template.data.deep[0].x", message)]
@@ -147,7 +141,6 @@ def test_an_unknown_name_is_refused_with_place_and_suggestion() -> None:
     ],
 )
 def test_ids_are_checked(identifier: object, message: str) -> None:
-    """A14"""
     (found,) = problems(REF, {**REF, "id": identifier})
     assert found[:2] == ("DeclarationError", "spec.nodes[1].id")
     assert message in found[2]
@@ -183,7 +176,6 @@ def test_ids_are_checked(identifier: object, message: str) -> None:
     ],
 )
 def test_a_node_is_exactly_what_the_dialect_knows(node: JsonObject, path: str, message: str) -> None:
-    """A15"""
     found = problems({"id": "a", **node})
     assert [(reason, where) for reason, where, _ in found] == [("DeclarationError", f"spec.nodes[0]{path}")]
     assert message in found[0][2]
@@ -221,7 +213,6 @@ def test_the_whole_is_checked_too(spec: JsonObject, path: str, message: str) -> 
     ],
 )
 def test_a_wrong_condition_names_its_place(modifiers: JsonObject, path: str) -> None:
-    """A16"""
     (found,) = problems(config("a", **modifiers))
     assert found[:2] == ("ExpressionError", f"spec.nodes[0].{path}")
 
@@ -247,7 +238,6 @@ def test_an_expression_in_a_key_is_refused() -> None:
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
-    """A17"""
     with pytest.raises(GraphError) as caught:
         compile_graph({"nodes": [config("a", {"x": "${1 +}"}), config("b", {"x": "${nope.y}"}), {"id": "c"}]})
     assert len(caught.value.problems) == 3

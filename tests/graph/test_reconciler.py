@@ -105,7 +105,6 @@ async def test_what_time_alone_decides_happens_by_the_engines_own_timer(world: W
 
 
 async def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_charge(world: World) -> None:
-    """A11, A18, A19"""
     await start_engine(world)
     good = config("a", {"x": "1"}), config("b", {"x": "${a.metadata.uid}"})
     await world.apply(graph(*good))
@@ -131,7 +130,6 @@ async def test_a_generation_that_does_not_compile_leaves_the_last_good_one_in_ch
 
 
 async def test_a_graph_that_never_compiled_makes_nothing(world: World) -> None:
-    """A13"""
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${nope.x}"})))
     assert (await condition(world, "Accepted"))[:2] == ("False", "ExpressionError")
@@ -140,7 +138,6 @@ async def test_a_graph_that_never_compiled_makes_nothing(world: World) -> None:
 
 
 async def test_reordering_nodes_writes_nothing_but_the_generation(world: World) -> None:
-    """A80"""
     await start_engine(world)
     nodes = config("a"), config("b", {"x": "${a.metadata.name}"})
     await world.apply(graph(*nodes))
@@ -165,7 +162,6 @@ async def test_added_nodes_are_made_without_touching_the_others(world: World) ->
 
 
 async def test_a_nested_graph_is_an_object_like_others(world: World) -> None:
-    """A82"""
     await start_engine(world)
     inner = graph(config("a"), config("b", {"x": "$${a.metadata.name}-${outer.data.x}"}), name="inner")
     del inner["metadata"]["namespace"]
@@ -179,7 +175,6 @@ async def test_a_nested_graph_is_an_object_like_others(world: World) -> None:
 
 
 async def test_many_graphs_run_beside_each_other(world: World) -> None:
-    """A86"""
     await start_engine(world)
     for number in range(8):
         name = f"g{number}"
@@ -202,7 +197,6 @@ async def test_a_lost_revision_is_stored_again_and_old_ones_are_not_kept_for_eve
 
 
 async def test_a_kind_that_is_not_served_waits_and_says_so(world: World) -> None:
-    """A57"""
     await start_engine(world)
     await world.apply(
         graph({"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}})

@@ -17,7 +17,6 @@ from tests.support.world import World
 
 
 async def test_what_others_change_of_ours_is_corrected_and_what_they_add_is_left(world: World) -> None:
-    """A67"""
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
     await world.settle()
@@ -43,7 +42,6 @@ async def test_two_programs_that_disagree_do_not_write_without_end(world: World)
 
 
 async def test_a_deleted_object_is_made_again(world: World) -> None:
-    """A68"""
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"}), config("b", {"uid": "${a.metadata.uid}"})))
     await world.settle()
@@ -55,7 +53,6 @@ async def test_a_deleted_object_is_made_again(world: World) -> None:
 
 
 async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node(world: World) -> None:
-    """A69"""
     await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"x": "0"}})
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"}), config("b"), config("c", {"x": "${a.metadata.name}"})))
@@ -68,7 +65,6 @@ async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node
 
 
 async def test_what_the_server_refuses_is_the_error_of_its_node(world: World) -> None:
-    """A27, A28"""
     await start_engine(world)
     wrong = step("dev")
     wrong["template"]["spec"] = {"environment": "dev"}
@@ -87,7 +83,6 @@ async def test_what_the_server_refuses_is_the_error_of_its_node(world: World) ->
 
 
 async def test_a_removed_node_goes_after_what_followed_it(world: World) -> None:
-    """A73"""
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"}), config("c")))
     await world.settle()
@@ -103,7 +98,6 @@ async def test_a_removed_node_goes_after_what_followed_it(world: World) -> None:
 
 
 async def test_a_deleted_graph_takes_its_objects_along_in_reverse_order(world: World) -> None:
-    """A74"""
     await start_engine(world)
     await world.apply(graph(config("a"), config("b", {"x": "${a.metadata.name}"})))
     await world.settle()
@@ -123,7 +117,6 @@ async def test_a_deleted_graph_takes_its_objects_along_in_reverse_order(world: W
 
 
 async def test_a_deleted_bundle_takes_its_graph_and_all_its_objects_along(world: World) -> None:
-    """A78"""
     (owner,) = await world.apply(bundle("b1"))
     await start_engine(world)
     await world.apply(graph(*promotion_nodes(), owner=owner))
@@ -151,7 +144,6 @@ async def test_an_object_that_was_there_before_outlives_the_graph(world: World) 
 
 
 async def test_a_bare_identity_of_a_bundle_reads_it_and_says_so_once(world: World) -> None:
-    """A51"""
     (owner,) = await world.apply(bundle("b1"))
     await start_engine(world)
     body = {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "metadata": {"name": "b1"}}
@@ -168,7 +160,6 @@ async def test_a_bare_identity_of_a_bundle_reads_it_and_says_so_once(world: Worl
 
 
 async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
-    """A53"""
     await start_engine(world)
     watch = {
         "id": "w",
@@ -195,7 +186,6 @@ async def test_a_watch_hears_of_objects_that_come_and_go(world: World) -> None:
 
 
 async def test_a_reference_hears_of_its_target(world: World) -> None:
-    """A50"""
     await start_engine(world)
     ref = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "t"}}}
     await world.apply(graph(ref, config("b", {"x": "${r.data.x}"})))

@@ -10,7 +10,6 @@ from tests.graph.cluster import NAMESPACE, Cluster, Engine, config, data, status
 
 
 def test_a_template_is_created_in_the_namespace_of_the_graph_with_its_marks(cluster: Cluster) -> None:
-    """A01"""
     assert Engine(cluster, config("a", {"k": "v"})).states() == {"a": "Ready"}
     obj = cluster.find(CONFIG_MAP, "a")
     assert obj is not None
@@ -22,28 +21,24 @@ def test_a_template_is_created_in_the_namespace_of_the_graph_with_its_marks(clus
 
 
 def test_a_node_comes_after_the_one_it_mentions_wherever_it_is_declared(cluster: Cluster) -> None:
-    """A02"""
     engine = Engine(cluster, config("b", name="${a.metadata.name}-x"), config("a"))
     assert engine.states() == {"a": "Ready", "b": "Ready"}
     assert engine.writes() == ["apply a", "apply a-x"]
 
 
 def test_values_keep_their_types_and_maps_are_copied_whole(cluster: Cluster) -> None:
-    """A03"""
     a = config("a", {"n": 3, "m": {"x": [1, {"y": None}]}})
     Engine(cluster, a, config("b", {"n": "${a.data.n}", "m": "${a.data.m}"})).rest()
     assert data(cluster, "b") == {"n": 3, "m": {"x": [1, {"y": None}]}}
 
 
 def test_several_expressions_make_one_text(cluster: Cluster) -> None:
-    """A04"""
     nodes = config("a", {"x": 1}), config("b", {"y": True}), config("c", {"t": "p-${a.data.x}-${b.data.y}-s"})
     Engine(cluster, *nodes).rest()
     assert data(cluster, "c") == {"t": "p-1-true-s"}
 
 
 def test_labels_and_reserved_words_are_fields_like_others(cluster: Cluster) -> None:
-    """A05"""
     a = config("a")
     a["template"]["metadata"]["labels"] = {"k/v": "blue"}
     Engine(cluster, a, config("b", {"t": '${a.metadata.labels["k/v"]} ${a.metadata.namespace}'})).rest()
@@ -51,7 +46,6 @@ def test_labels_and_reserved_words_are_fields_like_others(cluster: Cluster) -> N
 
 
 def test_an_escaped_expression_stays_text_for_good(cluster: Cluster) -> None:
-    """A06, A08"""
     engine = Engine(cluster, config("a", {"t": "$${b.x} and !schedule.isWeekend"}))
     engine.rest()
     assert data(cluster, "a") == {"t": "${b.x} and !schedule.isWeekend"}
@@ -61,7 +55,6 @@ def test_an_escaped_expression_stays_text_for_good(cluster: Cluster) -> None:
 
 
 def test_an_expression_that_arrives_as_data_stays_data(cluster: Cluster) -> None:
-    """A09"""
     cluster.create(CONFIG_MAP, "outside", data={"t": "${evil.x}"})
     ref = {"id": "o", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "outside"}}}
     Engine(cluster, ref, config("b", {"t": "${o.data.t}", "u": "-${o.data.t}-"})).rest()
@@ -69,12 +62,10 @@ def test_an_expression_that_arrives_as_data_stays_data(cluster: Cluster) -> None
 
 
 def test_a_graph_without_nodes_has_nothing_to_do(cluster: Cluster) -> None:
-    """A10"""
     assert Engine(cluster).states() == {}
 
 
 def test_a_node_waits_for_the_field_it_needs(cluster: Cluster) -> None:
-    """A22"""
     engine = Engine(cluster, config("a"), config("b", {"x": "${a.status.x}"}))
     outcome = engine.rest()["b"]
     assert (outcome.state, outcome.reason, outcome.waiting_for) == ("Pending", "WaitingForData", ("a.status.x",))
@@ -84,20 +75,17 @@ def test_a_node_waits_for_the_field_it_needs(cluster: Cluster) -> None:
 
 
 def test_ready_when_is_health_and_holds_nothing(cluster: Cluster) -> None:
-    """A23"""
     a = config("a", {"x": "1"}, readyWhen=["${a.status.ok}"])
     assert Engine(cluster, a, config("b", {"x": "${a.data.x}"})).states() == {"a": "NotReady", "b": "Ready"}
 
 
 @pytest.mark.parametrize("condition", ["${a.data.x + 1 == 2}", "${a.status.none}", "${a.data.x}", "${1 / 0 == 1}"])
 def test_a_ready_condition_that_fails_is_only_not_ready(cluster: Cluster, condition: str) -> None:
-    """A24"""
     a = config("a", {"x": "text"}, readyWhen=[condition])
     assert Engine(cluster, a, config("b", {"x": "${a.data.x}"})).states() == {"a": "NotReady", "b": "Ready"}
 
 
 def test_a_change_that_no_node_reads_writes_nothing(cluster: Cluster) -> None:
-    """A26, I2"""
     engine = Engine(cluster, config("a", {"x": "1"}), config("b", {"x": "${a.data.x}"}))
     engine.rest()
     engine.writes()
@@ -116,7 +104,6 @@ def test_a_change_of_data_reaches_what_reads_it(cluster: Cluster) -> None:
 
 
 def test_a_soft_reference_needs_no_node(cluster: Cluster) -> None:
-    """A29"""
     a = config("a", {"x": "${z.status.x}"})
     engine = Engine(cluster, config("z"), a, config("b", {"x": '${a.?data.?x.orValue("n/a")}'}))
     assert engine.states() == {"z": "Ready", "a": "Pending", "b": "Ready"}
@@ -127,7 +114,6 @@ def test_a_soft_reference_needs_no_node(cluster: Cluster) -> None:
 
 
 def test_an_optional_without_value_leaves_its_field_out(cluster: Cluster) -> None:
-    """A30"""
     engine = Engine(cluster, config("a"), config("b", {"x": "${a.status.?x}", "l": ["${a.status.?x}", "y"]}))
     status_absent = engine.rest()["b"]
     assert status_absent.state == "Pending"
@@ -137,7 +123,6 @@ def test_an_optional_without_value_leaves_its_field_out(cluster: Cluster) -> Non
 
 
 def test_has_on_absent_data_waits_in_a_body_and_is_false_in_a_condition(cluster: Cluster) -> None:
-    """A31"""
     b = config("b", {"x": "${has(a.status.x) && a.status.x == 1}"})
     c = config("c", readyWhen=["${has(c.status.x) && c.status.x == 1}"])
     engine = Engine(cluster, config("a"), b, c)
@@ -166,7 +151,6 @@ def test_a_wrong_expression_is_an_error_of_its_node_that_blocks_what_follows(
 
 
 def test_a_secret_in_a_failing_expression_stays_secret(cluster: Cluster) -> None:
-    """A84"""
     cluster.create(SECRET, "s", data={"token": "hunter2"})
     ref = {"id": "s", "ref": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}}
     for expression in ("${s.data.token + 1}", "${int(s.data.token)}", "${s.data[s.data.token]}", "-${s.data}-"):

@@ -13,7 +13,6 @@ from tests.graph.promotions import answer, until_prod, verify
 
 
 def test_one_environment_after_the_other(cluster: Cluster, promotion: Engine) -> None:
-    """A32, I4"""
     promotion.rest()
     assert cluster.names(PROMOTION_STEP) == {"b1-dev"}
     for state in ("Pending", "Promoting", "HealthChecking"):
@@ -27,7 +26,6 @@ def test_one_environment_after_the_other(cluster: Cluster, promotion: Engine) ->
 
 
 def test_gates_are_made_after_their_upstream_and_all_must_open(cluster: Cluster, promotion: Engine) -> None:
-    """A33"""
     promotion.rest()
     verify(cluster, "dev")
     promotion.rest()
@@ -55,7 +53,6 @@ def test_gates_are_made_after_their_upstream_and_all_must_open(cluster: Cluster,
 
 
 def test_what_is_under_way_can_finish_behind_a_gate_that_closed(cluster: Cluster, promotion: Engine) -> None:
-    """A34"""
     until_prod(cluster, promotion)
     promotion.writes()
     verify(cluster, "staging", "Failed")
@@ -74,7 +71,6 @@ def test_what_is_under_way_can_finish_behind_a_gate_that_closed(cluster: Cluster
 
 
 def test_a_frozen_object_takes_current_data_when_its_gate_opens_again(cluster: Cluster) -> None:
-    """A34, A37"""
     a = config("a", propagateWhen=["${a.status.open == true}"])
     engine = Engine(cluster, a, config("b", {"x": "${a.status.x}"}))
     engine.rest()
@@ -91,7 +87,6 @@ def test_a_frozen_object_takes_current_data_when_its_gate_opens_again(cluster: C
 
 
 def test_a_condition_about_others_holds_the_node_itself(cluster: Cluster) -> None:
-    """A37"""
     b = config("b", {"x": "1"}, propagateWhen=["${a.status.ready}"])
     engine = Engine(cluster, config("a"), b)
     outcome = engine.rest()["b"]
@@ -109,13 +104,11 @@ def test_a_condition_about_others_holds_the_node_itself(cluster: Cluster) -> Non
 
 @pytest.mark.parametrize("condition", ["${a.status.none}", "${a.data.x + 1 == 2}", "${a.data.x}"])
 def test_a_gate_that_cannot_be_evaluated_is_closed_and_no_error(cluster: Cluster, condition: str) -> None:
-    """A38"""
     a = config("a", {"x": "text"}, propagateWhen=[condition])
     assert Engine(cluster, a, config("b", {"x": "${a.data.x}"})).states() == {"a": "Ready", "b": "Pending"}
 
 
 def test_a_soft_reference_sees_behind_a_closed_gate(cluster: Cluster) -> None:
-    """A40"""
     a = config("a", {"x": "1"}, propagateWhen=["${a.status.open}"])
     engine = Engine(cluster, a, config("b", {"x": "${a.?data.?x.orValue('none')}"}))
     assert engine.states()["b"] == "Ready"
@@ -123,7 +116,6 @@ def test_a_soft_reference_sees_behind_a_closed_gate(cluster: Cluster) -> None:
 
 
 def test_exclusion_wins_over_a_closed_gate(cluster: Cluster) -> None:
-    """A42"""
     closed = config("a", propagateWhen=["${a.status.open}"]), config("b", propagateWhen=["${b.status.open}"])
     out = config("c", includeWhen=["${false}"])
     last = config("d", {"x": "${a.metadata.name}${b.metadata.name}${c.metadata.name}"})
@@ -131,7 +123,6 @@ def test_exclusion_wins_over_a_closed_gate(cluster: Cluster) -> None:
 
 
 def test_only_what_stands_behind_the_gate_waits(cluster: Cluster) -> None:
-    """A43"""
     b = config("b", {"x": "${a.metadata.name}"}, propagateWhen=["${b.status.open}"])
     c = config("c", {"x": "${a.metadata.name}"})
     d = config("d", {"x": "${b.data.x}${c.data.x}"})
@@ -178,14 +169,12 @@ def test_a_deleted_object_behind_a_closed_gate_is_not_made_again_until_it_opens(
 
 
 def test_an_excluded_node_takes_what_follows_with_it(cluster: Cluster) -> None:
-    """A45"""
     engine = Engine(cluster, config("a", includeWhen=["${1 == 2}"]), config("b", {"x": "${a.data.x}"}), config("c"))
     assert engine.states() == {"a": "Excluded", "b": "Excluded", "c": "Ready"}
     assert cluster.names(CONFIG_MAP) == {"c"}
 
 
 def test_exclusion_deletes_dependents_first_and_inclusion_makes_them_again(cluster: Cluster) -> None:
-    """A46"""
     flag = config("flag", {"on": True})
     a = config("a", includeWhen=["${flag.data.on}"])
     engine = Engine(cluster, flag, a, config("b", {"x": "${a.metadata.name}"}))

@@ -32,7 +32,6 @@ def test_adding_nodes_rewrites_none(cluster: Cluster) -> None:
 
 
 def test_an_edit_of_our_field_is_corrected_and_one_of_another_left_alone(cluster: Cluster) -> None:
-    """A67"""
     engine = Engine(cluster, config("a", {"x": "1"}))
     engine.rest()
     engine.writes()
@@ -79,7 +78,6 @@ def test_a_field_that_the_server_drops_is_not_applied_for_ever(cluster: Cluster)
 
 
 def test_a_deleted_object_is_made_again_at_once(cluster: Cluster) -> None:
-    """A68"""
     engine = Engine(cluster, config("a", {"x": "1"}), config("b", {"uid": "${a.metadata.uid}"}))
     engine.rest()
     first = data(cluster, "b")
@@ -99,7 +97,6 @@ def test_an_object_on_its_way_out_is_waited_for(cluster: Cluster) -> None:
 
 
 def test_a_refused_object_is_its_nodes_failure_and_is_not_sent_again(cluster: Cluster) -> None:
-    """A27, A28, A69"""
     nodes = config("a"), config("b", {"x": "1"}), config("c", {"x": "${b.data.x}"})
     engine = Engine(cluster, *nodes)
     engine.refuse["b"] = Failure("", "Error", "Invalid", "data.x: not allowed")
@@ -113,7 +110,6 @@ def test_a_refused_object_is_its_nodes_failure_and_is_not_sent_again(cluster: Cl
 
 
 def test_a_passing_failure_is_tried_again_in_time(cluster: Cluster) -> None:
-    """A87"""
     engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}))
     retry_at = START + timedelta(seconds=5)
     engine.refuse["a"] = Failure("", "SystemError", "ServerError", "503", retry_at=retry_at)
@@ -125,7 +121,6 @@ def test_a_passing_failure_is_tried_again_in_time(cluster: Cluster) -> None:
 
 
 def test_an_object_of_another_graph_is_not_taken(cluster: Cluster) -> None:
-    """A86"""
     Engine(cluster, config("a", name="shared"), name="one").rest()
     other = Engine(cluster, config("a", name="shared"), config("b"), name="two")
     assert other.states() == {"a": "Conflict", "b": "Ready"}
@@ -149,7 +144,6 @@ def test_an_object_that_was_there_before_is_adopted_and_later_released(cluster: 
 
 
 def test_a_removed_node_is_deleted_after_what_followed_it(cluster: Cluster) -> None:
-    """A73"""
     engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}), config("c"))
     engine.rest()
     engine.writes()
@@ -172,7 +166,6 @@ def test_a_wave_waits_until_the_one_before_is_gone(cluster: Cluster) -> None:
 
 
 def test_renaming_a_node_keeps_its_object(cluster: Cluster) -> None:
-    """A73"""
     engine = Engine(cluster, config("a", {"x": "1"}, name="thing"))
     engine.rest()
     uid = cluster.objects[key_of(CONFIG_MAP, "thing")]["metadata"]["uid"]
@@ -232,7 +225,6 @@ def test_nothing_is_deleted_while_its_node_is_in_doubt(cluster: Cluster, broken:
 
 
 def test_everything_goes_in_reverse_order_without_evaluating_anything(cluster: Cluster, promotion: Engine) -> None:
-    """A74"""
     until_prod(cluster, promotion)
     assert promotion.tear_down() == [["b1-prod"], ["b1-hours", "b1-soak"], ["b1-staging"], ["b1-dev"]]
     assert cluster.names(BUNDLE) == {"b1"}

@@ -10,7 +10,6 @@ REF: JsonObject = {"id": "r", "ref": {"apiVersion": "v1", "kind": "ConfigMap", "
 
 
 def test_a_reference_waits_for_its_target_and_deletes_nothing_when_it_goes(cluster: Cluster) -> None:
-    """A50"""
     engine = Engine(cluster, REF, config("b", {"x": "${r.data.x}"}))
     outcome = engine.rest()["r"]
     assert (outcome.state, outcome.reason) == ("Pending", "TargetMissing")
@@ -22,7 +21,6 @@ def test_a_reference_waits_for_its_target_and_deletes_nothing_when_it_goes(clust
 
 
 def test_a_bare_identity_of_an_existing_object_is_a_reference(cluster: Cluster) -> None:
-    """A51"""
     cluster.create(BUNDLE, "b1")
     body = {"apiVersion": BUNDLE.api_version, "kind": "Bundle", "metadata": {"name": "b1"}}
     engine = Engine(cluster, {"id": "bundle", "template": body})
@@ -43,7 +41,6 @@ def test_a_bare_identity_of_an_owner_is_a_reference_even_when_it_is_gone(cluster
 
 
 def test_a_bare_identity_of_an_absent_object_makes_it(cluster: Cluster) -> None:
-    """A52"""
     node = {"id": "a", "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}}
     engine = Engine(cluster, node)
     assert engine.states() == {"a": "Ready"}
@@ -51,7 +48,6 @@ def test_a_bare_identity_of_an_absent_object_makes_it(cluster: Cluster) -> None:
 
 
 def test_a_watch_is_an_ordered_list_of_what_its_selector_matches(cluster: Cluster) -> None:
-    """A53"""
     watch = {
         "id": "w",
         "watch": {"apiVersion": "v1", "kind": "ConfigMap", "selector": {"matchLabels": {"app": "x"}}},
@@ -70,7 +66,6 @@ def test_a_watch_is_an_ordered_list_of_what_its_selector_matches(cluster: Cluste
 
 
 def test_a_watch_with_a_condition_is_not_ready_without_a_match(cluster: Cluster) -> None:
-    """A54"""
     watch = {
         "id": "w",
         "readyWhen": ["${w.all(i, i.data.ok == 'yes')}"],
@@ -94,7 +89,6 @@ def test_the_freeze_node_stands_beside_everything(cluster: Cluster, promotion: E
 
 
 def test_a_kind_that_is_not_served_waits_and_says_which_are(cluster: Cluster) -> None:
-    """A57"""
     node = {"id": "d", "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}}
     outcome = Engine(cluster, node).rest()["d"]
     assert (outcome.state, outcome.reason) == ("Pending", "KindNotInstalled")

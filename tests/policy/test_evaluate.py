@@ -1,4 +1,4 @@
-"""What gates answer and how they explain it."""
+"""The answers of gates and their explanations."""
 
 from __future__ import annotations
 

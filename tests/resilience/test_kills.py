@@ -34,7 +34,7 @@ WALK = STAYS | {
 
 
 def _point(step: JsonObject) -> str | None:
-    """The position of a promotion, as its status says."""
+    """Return the position of a promotion, as its status says."""
     status = step.get("status") or {}
     if not status.get("steps"):
         return None
@@ -43,7 +43,7 @@ def _point(step: JsonObject) -> str | None:
 
 
 async def _points(client: Client) -> AsyncIterator[str]:
-    """The positions of the promotions over time, until the server is gone."""
+    """Yield the positions of the promotions over time, until the server is gone."""
     try:
         async with client.watch(PROMOTION_STEP, TEAM, initial_events=True) as events:
             async for event in events:

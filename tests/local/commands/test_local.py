@@ -33,7 +33,7 @@ pytestmark = pytest.mark.local_only("the commands that run a plane")
 
 @asynccontextmanager
 async def _up(directory: Path, *options: str) -> AsyncIterator[Path]:
-    """A plane that `kardinal local up --only plane` runs; its kubeconfig."""
+    """Yield a plane that `kardinal local up --only plane` runs; its kubeconfig."""
     command: tuple[str | Path, ...] = (
         KARDINAL,
         "local",
@@ -134,7 +134,7 @@ def _owned(name: str, owner: Any, **reference: bool) -> Any:
 
 
 async def _content(http: Http) -> dict[str, Any]:
-    """What a person has put there, without where and when."""
+    """Return the part of an object that its author wrote."""
     found: dict[str, Any] = {}
     for path in ("/api/v1/configmaps", "/api/v1/secrets", "/apis/example.com/v1/widgets"):
         for item in (await http.get(path)).body["items"]:
