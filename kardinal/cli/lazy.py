@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -24,7 +25,12 @@ class LazyCommand:
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.target.partition(":")
-        command = getattr(import_module(module), attribute)
+        # Hundreds of modules make no garbage: looking for it takes a tenth of the time that they need.
+        gc.disable()
+        try:
+            command = getattr(import_module(module), attribute)
+        finally:
+            gc.enable()
         if not isinstance(command, click.Command):
             raise click.ClickException(f"{self.target}, declared as the command {self.name}, is not a click command")
         return command

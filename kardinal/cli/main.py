@@ -49,7 +49,6 @@ class _LazyGroup(click.Group):
         return list(_declared())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # Looking for what other packages declare reads the metadata of all that is installed.
         found = _OWN.get(cmd_name) or _declared().get(cmd_name)
         return found.load() if found is not None else None
 
@@ -63,7 +62,7 @@ class _LazyGroup(click.Group):
 
 def _declared() -> dict[str, LazyCommand]:
     """Return all commands by name: our own, then those of other packages."""
-    from importlib.metadata import entry_points  # noqa: PLC0415 - a fifth of the time that our own commands need
+    from importlib.metadata import entry_points  # noqa: PLC0415 - reads what is installed: 30 ms
 
     added = {}
     for entry in entry_points(group=_GROUP):

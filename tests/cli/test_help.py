@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -52,6 +53,13 @@ def test_a_command_does_not_import_what_only_others_need() -> None:
     # rich draws the demo, structlog writes the logs of programs, kubernetes_asyncio runs plugins.
     script = "import sys, kardinal.cli.get; print({'kubernetes_asyncio', 'rich', 'structlog'} & sys.modules.keys())"
     assert python(script) == "set()\n"
+
+
+def test_loading_a_command_leaves_the_process_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/somewhere")
+    assert main.get_command(click.Context(main), "get") is not None
+    assert os.environ["SSL_CERT_FILE"] == "/somewhere"
+    assert gc.isenabled()
 
 
 @pytest.fixture
