@@ -24,6 +24,7 @@ import click
 import orjson
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, PromotionStep
 from kardinal.cli.errors import CommandError
@@ -234,7 +235,7 @@ def _table(timeline: Timeline) -> Table:
     for environment in sample.ENVIRONMENTS:
         step = timeline.steps.get(environment)
         state = (step.status.state or "Pending") if step else "-"
-        table.add_row(environment, state_text(state))
+        table.add_row(environment, Text.from_ansi(state_text(state)))
     return table
 
 

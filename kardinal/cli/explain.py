@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import click
-from rich.text import Text
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, Bundle, Graph, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import freeze_name, step_name
 from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import age, console, print_value, span, state_text
+from kardinal.cli.output import age, print_value, span, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
 from kardinal.objects import GRAPH, ResourceType
@@ -189,24 +188,19 @@ def _print(explanation: Explanation, output: str) -> None:
     if output != "table":
         print_value(explanation.to_json(), output)
         return
-    out = console()
     bundle = explanation.bundle
-    out.print(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
-    out.print(f"  Bundle: {bundle.metadata.name} ({bundle_version(bundle.spec.artifacts)})")
-    out.print("\nPOLICY GATES:")
+    click.echo(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
+    click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_version(bundle.spec.artifacts)})")
+    click.echo("\nPOLICY GATES:")
     width = max((len(gate.name) for gate in explanation.gates), default=0)
     for gate in explanation.gates:
-        line = Text.assemble(
-            f"  {gate.name.ljust(width)}  {f'[{gate.scope}]'.ljust(6)}  ",
-            (gate.answer.ljust(7), state_text(gate.answer).style),
-            f"  {gate.detail}",
-        )
-        out.print(line)
+        answer = state_text(gate.answer) + " " * (7 - len(gate.answer))
+        click.echo(f"  {gate.name.ljust(width)}  {f'[{gate.scope}]'.ljust(6)}  {answer}  {gate.detail}")
         if gate.answer == "FAIL":
-            out.print(f"  {''.ljust(width)}          {_timing(gate)}")
+            click.echo(f"  {''.ljust(width)}          {_timing(gate)}")
     if not explanation.gates:
-        out.print("  none")
-    out.print(f"\nRESULT: {explanation.result}")
+        click.echo("  none")
+    click.echo(f"\nRESULT: {explanation.result}")
 
 
 def _timing(gate: GateLine) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import click
-from rich.text import Text
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, Bundle, Pipeline, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
@@ -37,7 +36,7 @@ async def pipelines(session: Session, *, name: str | None, output: str) -> None:
     bundles = [Bundle.model_validate(item) for item in (await session.client.list(BUNDLE, session.namespace)).items]
     gates = await session.client.list(POLICY_GATE, session.namespace)
     present = {gate["metadata"]["name"] for gate in gates.items}
-    rows: list[list[str | Text]] = []
+    rows: list[list[str]] = []
     for pipeline in map(Pipeline.model_validate, found):
         ready = pipeline.status.condition("Ready")
         paused = " (paused)" if freeze_name(pipeline.metadata.name) in present else ""
@@ -71,7 +70,7 @@ async def bundles(session: Session, *, pipeline: str, output: str) -> None:
         )
         print_documents(listed.items, output)
         return
-    rows: list[list[str | Text]] = [
+    rows: list[list[str]] = [
         [
             bundle.metadata.name,
             bundle_version(bundle.spec.artifacts),
@@ -107,7 +106,7 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
         return
     by_environment = {step.spec.environment: step for step in map(PromotionStep.model_validate, step_items)}
     gates = [PolicyGate.model_validate(item) for item in gate_items]
-    rows: list[list[str | Text]] = []
+    rows: list[list[str]] = []
     for environment in found.spec.environments:
         rows += _gate_rows(
             gate for gate in gates if gate.spec.origin and gate.spec.origin.environment == environment.name
@@ -136,7 +135,7 @@ def _verified_version(bundles: Iterable[Bundle], environment: str) -> str:
     return bundle_version(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
 
 
-def _gate_rows(gates: Iterable[PolicyGate]) -> Iterable[list[str | Text]]:
+def _gate_rows(gates: Iterable[PolicyGate]) -> Iterable[list[str]]:
     for gate in gates:
         if gate.spec.origin is not None:
             yield [
@@ -147,7 +146,7 @@ def _gate_rows(gates: Iterable[PolicyGate]) -> Iterable[list[str | Text]]:
             ]
 
 
-def _step_row(environment: str, step: PromotionStep | None) -> list[str | Text]:
+def _step_row(environment: str, step: PromotionStep | None) -> list[str]:
     if step is None:
         return [environment, "step", state_text("-"), "not started"]
     message = step.status.message or ""

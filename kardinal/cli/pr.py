@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
@@ -66,7 +65,7 @@ async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
     if output != "table":
         print_value([_summary(pull) for pull in found], output)
         return
-    rows: list[list[str | Text]] = [
+    rows: list[list[str]] = [
         [f"#{pull.number}", pull.environment, pull.bundle, state_text(pull.state), pull.title, age(pull.created_at)]
         for pull in found
     ]

@@ -14,8 +14,20 @@ import click
 
 from kardinal.api import BUNDLE, PIPELINE, Bundle, Pipeline
 from kardinal.api.names import LABEL_PIPELINE, label_value
+from kardinal.cli.authorities import no_authorities
 from kardinal.cli.errors import CommandError
-from kardinal.kube import ApiError, Client, ConfigError, Forbidden, KubeError, NotFound, Unauthorized, load_connection
+
+with no_authorities():
+    from kardinal.kube import (
+        ApiError,
+        Client,
+        ConfigError,
+        Forbidden,
+        KubeError,
+        NotFound,
+        Unauthorized,
+        load_connection,
+    )
 
 __all__ = ["Session", "cluster_command", "connect", "explained", "newest_first", "output_option"]
 

@@ -2,18 +2,22 @@
 
 `Access` is one answer to that question; credentials go stale, so a `Connection` can ask again: when the answer says
 it expires (service account tokens are rotated in their file, exec plugins have a life of their own) and once after a
-401. Any number of requests may notice a stale token at the same moment: they share one reload. Design: runtime.md
-1.7, P18.
+401. Any number of requests may notice a stale token at the same moment: they share one reload.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from kardinal.kube.errors import ConfigError
+
 __all__ = ["Access", "Connection"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,9 +54,15 @@ class Connection:
         return self._access.namespace
 
     async def access(self) -> Access:
-        """Credentials that are not known to be stale."""
-        if self._renew_at is not None and asyncio.get_running_loop().time() >= self._renew_at:
-            return await self.renew(self._access)
+        """Credentials that are not known to be stale.
+
+        Those that are due and cannot be loaded, as a file that is being written, stay in use until a 401.
+        """
+        if self._is_due():
+            async with self._loading:
+                # Another request may have loaded them meanwhile.
+                if self._is_due():
+                    await self._load_or_keep()
         return self._access
 
     async def renew(self, stale: Access) -> Access:
@@ -64,6 +74,17 @@ class Connection:
                 self._access = await self._load()
                 self._schedule()
             return self._access
+
+    def _is_due(self) -> bool:
+        return self._renew_at is not None and asyncio.get_running_loop().time() >= self._renew_at
+
+    async def _load_or_keep(self) -> None:
+        if self._load is not None:
+            try:
+                self._access = await self._load()
+            except ConfigError as error:
+                _log.warning("credentials cannot be loaded again and stay in use: %s", error)
+        self._schedule()
 
     def _schedule(self) -> None:
         lifetime = self._access.lifetime

@@ -1,1 +1,18 @@
-"""The commands that this package adds to `kardinal`, registered as entry points of the group `kardinal.commands`."""
+"""The commands that this package adds to `kardinal`, declared for the entry points of the group `kardinal.commands`."""
+
+from __future__ import annotations
+
+from kardinal.cli.lazy import LazyCommand
+
+__all__ = ["DEMO", "LOCAL"]
+
+DEMO = LazyCommand(
+    "demo",
+    "kardinal_local.commands.demo:demo",
+    "Watch a Bundle go dev, staging, prod: commits, a gate, a pull request and health, in under a minute.",
+)
+LOCAL = LazyCommand(
+    "local",
+    "kardinal_local.commands.local:local",
+    "Run kardinal on this machine, without a cluster. For trying, testing and single-node use.",
+)

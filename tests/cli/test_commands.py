@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -130,3 +132,17 @@ async def test_colour_is_never_written_to_a_file_or_a_pipe(cli: Cli, world: Worl
     printed = await cli("get", "bundles", "my-app")
     assert "\x1b" not in printed
     assert not any(line.endswith(" ") for line in printed.splitlines())
+
+
+async def test_without_an_authority_in_the_kubeconfig_those_of_the_machine_are_trusted(cli: Cli, world: World) -> None:
+    kubeconfig = Path(cli.environment["KUBECONFIG"])
+    document = yaml.safe_load(kubeconfig.read_text())
+    authority = world.directory / "home" / "authority.crt"
+    (entry,) = document["clusters"]
+    authority.write_bytes(base64.b64decode(entry["cluster"].pop("certificate-authority-data")))
+    kubeconfig.write_text(yaml.safe_dump(document))
+    done = await cli.attempt("get", "pipelines")
+    assert done.code == 1
+    assert "certificate verify failed" in done.err
+    cli.environment["SSL_CERT_FILE"] = str(authority)
+    assert (await cli.attempt("get", "pipelines")).code == 0

@@ -1,0 +1,70 @@
+"""The service account of the pod that this process runs in.
+
+The kubelet replaces the token in its file long before it ends, by default after 48 minutes of its hour: what is loaded
+here is worth loading again after a minute.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kardinal.kube.connection import Access
+from kardinal.kube.errors import ConfigError
+from kardinal.kube.tls import client_context
+
+__all__ = ["load_service_account", "runs_in_cluster"]
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+LIFETIME = 60.0
+
+_HOST = "KUBERNETES_SERVICE_HOST"
+_PORT = "KUBERNETES_SERVICE_PORT"
+
+
+def runs_in_cluster() -> bool:
+    """Return whether the environment names an API server, as that of a pod does."""
+    return bool(os.environ.get(_HOST))
+
+
+def load_service_account() -> Access:
+    """Read what the kubelet mounts into every pod; raise ConfigError when a part of it is missing."""
+    try:
+        return _load(os.environ, SERVICE_ACCOUNT)
+    except (_Missing, OSError, ValueError) as error:
+        raise ConfigError(f"the service account of this pod cannot be used: {error}") from None
+
+
+class _Missing(Exception):
+    pass
+
+
+def _load(environment: Mapping[str, str], directory: Path) -> Access:
+    host, port = environment.get(_HOST), environment.get(_PORT)
+    if not host or not port:
+        raise _Missing("Service host/port is not set.")
+    token = _content(directory / "token", "Service token file")
+    authority = directory / "ca.crt"
+    _content(authority, "Service certification file")
+    namespace = directory / "namespace"
+    return Access(
+        server=f"https://{_bracketed(host)}:{port}",
+        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+        authorization=f"Bearer {token}",
+        tls=client_context(authority=authority),
+        lifetime=LIFETIME,
+    )
+
+
+def _content(path: Path, title: str) -> str:
+    if not path.is_file():
+        raise _Missing(f"{title} does not exist.")
+    content = path.read_text().strip()
+    if not content:
+        raise _Missing(f"{title} exists but empty.")
+    return content
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
