@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from asyncio import sslproto
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,10 +17,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock, SystemClock
 from kardinal_local.plane import schemas
 from kardinal_local.plane.audit import RequestLog
 from kardinal_local.plane.builtin import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION
+from kardinal_local.plane.clock import Clock, SystemClock
 from kardinal_local.plane.control import Control
 from kardinal_local.plane.directory import acquire
 from kardinal_local.plane.errors import LocalPlaneError, PortUnusable
@@ -56,7 +55,6 @@ KEEPALIVE_SECONDS = 120.0
 LINGERING_SECONDS = 1.0
 # A selector of many names is a long one.
 REQUEST_LINE_LIMIT = 64 * 1024
-TLS_BUFFER = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +195,6 @@ class LocalPlane:
         self._control.start()
         bootstrap(self._store, now=self._clock.now())
         await self._store.settled()
-        # Of a quarter of a megabyte each, connections that do nothing would fill the memory.
-        sslproto.SSLProtocol.max_size = TLS_BUFFER
         await self._runner.setup()
         await web.SockSite(self._runner, self._opened.socket, ssl_context=self._opened.context).start()
 

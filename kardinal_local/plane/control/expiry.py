@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from kardinal.runtime.clock import Clock, Timer
+from kardinal_local.plane.clock import Clock, Timer
 from kardinal_local.plane.errors import StorageFailed
 from kardinal_local.plane.storage import Change, Entry, Store
 

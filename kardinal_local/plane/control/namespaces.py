@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane.builtin import NAMESPACE, NAMESPACE_FINALIZER
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.kinds import Kind, Registry
 from kardinal_local.plane.objects import Deletion, DeletionOptions, is_terminating

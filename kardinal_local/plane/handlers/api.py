@@ -8,11 +8,11 @@ request ends in the log exactly once, also when its client has gone away meanwhi
 from __future__ import annotations
 
 import contextlib
+import logging
 
 import orjson
 from aiohttp import web
 
-from kardinal.runtime.logging import get_logger
 from kardinal_local.plane import statuses
 from kardinal_local.plane.audit import RequestLog
 from kardinal_local.plane.errors import (
@@ -46,6 +46,7 @@ __all__ = ["Api"]
 
 CLIENT_GONE = 499
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_log = logging.getLogger(__name__)
 
 
 class Api:
@@ -159,7 +160,7 @@ def _unexpected(error: Exception, request: web.BaseRequest) -> StatusError:
     """What nobody has thought of, except that everything that walks an object gives up somewhere."""
     if isinstance(error, RecursionError) or (isinstance(error, orjson.JSONEncodeError) and "ecursion" in str(error)):
         return statuses.too_deep()
-    get_logger("kardinal_local.plane").exception("request failed", method=request.method, path=request.path)
+    _log.exception("request failed: %s %s", request.method, request.path)
     return StatusError(500, "InternalError", "Internal error occurred: see the server's log")
 
 

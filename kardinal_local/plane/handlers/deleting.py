@@ -10,8 +10,8 @@ import asyncio
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.errors import StatusError
 from kardinal_local.plane.handlers.parameters import deletion_options
 from kardinal_local.plane.handlers.reading import renderer_for, selector_for

@@ -9,10 +9,10 @@ from typing import Any
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import schemas, statuses
 from kardinal_local.plane.apply import Writer
 from kardinal_local.plane.builtin import CUSTOM_RESOURCE_DEFINITION
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.errors import StatusError
 from kardinal_local.plane.handlers.deleting import Deleting

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
 from kardinal_local.plane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.kinds import Kind, crds
 from kardinal_local.plane.objects.deletion_options import FOREGROUND, ORPHAN, DeletionOptions

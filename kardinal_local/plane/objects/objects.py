@@ -14,10 +14,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
 from kardinal_local.plane.apply import Writer, apply, track_update
 from kardinal_local.plane.builtin import NAMESPACE
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.errors import Cause, Incomplete, StatusError
 from kardinal_local.plane.kinds import Kind

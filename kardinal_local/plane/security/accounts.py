@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from kardinal.runtime.clock import Clock
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.security.rules import listed, quoted
 from kardinal_local.plane.security.users import AUTHENTICATED, NODE_NAME, User, account_groups, account_name

@@ -18,7 +18,7 @@ import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from kardinal.runtime.clock import SystemClock
+from kardinal_local.plane.clock import SystemClock
 from kardinal_local.plane.errors import LocalPlaneError
 from kardinal_local.plane.security.private import write_private
 

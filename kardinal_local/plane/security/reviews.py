@@ -6,9 +6,9 @@ callers, so that they come from where the server's own decisions come from.
 
 from __future__ import annotations
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane.apply import Writer, track_update
 from kardinal_local.plane.builtin import BuiltinType
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.kinds import Kind

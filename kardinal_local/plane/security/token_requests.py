@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane.apply import Writer, track_update
 from kardinal_local.plane.builtin import BuiltinType
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.kinds import Kind

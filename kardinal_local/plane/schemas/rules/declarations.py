@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
-from kardinal.api.duration import parse_duration
+from kardinal.cel import Fault
+from kardinal.cel.values import parse_duration
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.schemas.keywords import EMBEDDED, INT_OR_STRING
 from kardinal_local.plane.schemas.rules.celtypes import BOOL, DYN, INT, STRING, Type, list_of, map_of
@@ -162,7 +163,7 @@ def _day(value: Any) -> Any:
 def _span(value: Any) -> Any:
     try:
         return parse_duration(value)
-    except (TypeError, ValueError):
+    except (TypeError, Fault):
         return value
 
 
