@@ -64,29 +64,33 @@ async def run_stack(
 ) -> AsyncIterator[Stack]:
     """Everything `kardinal local up` runs, until the block ends; `delay` and `renderer` are the simulator's."""
     async with AsyncExitStack() as stack:
-        plane = await stack.enter_async_context(run_plane(directory, options))
-        await _install(plane)
-        endpoints = await _start_controller(stack, plane, directory)
-        if simulate:
-            await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
-        await asyncio.to_thread(write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
-        await _publish(plane, endpoints)
+        plane = await stack.enter_async_context(run_plane(directory, options, hold=True))
+        async with Client(
+            await load_connection(plane.kubeconfig_for("installer")), user_agent="kardinal-local"
+        ) as installer:
+            await _install(installer)
+            endpoints = await _start_controller(stack, plane, directory)
+            if simulate:
+                await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
+            await asyncio.to_thread(write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
+            await _publish(installer, endpoints)
+        await plane.release()
         yield Stack(plane, endpoints)
 
 
-async def _install(plane: LocalPlane) -> None:
-    """The custom resources, the namespaces and the rights of the programs, applied as an administrator would."""
-    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
-        for definition in definitions():
-            await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
-        await until_served(client, {definition["metadata"]["name"] for definition in definitions()})
-        for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
-            try:
-                await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            except AlreadyExists:
-                continue
-        for resource, manifest in manifests():
-            await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
+async def _install(client: Client) -> None:
+    """Apply the custom resources, the namespaces and the rights of the programs, and wait until they are served."""
+    wanted = definitions()
+    for definition in wanted:
+        await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
+    await until_served(client, {definition["metadata"]["name"] for definition in wanted})
+    for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
+        try:
+            await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        except AlreadyExists:
+            continue
+    for resource, manifest in manifests():
+        await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
 
 
 async def until_served(client: Client, names: set[str]) -> None:
@@ -143,12 +147,12 @@ async def _start_simulator(
     await simulator.start()
 
 
-async def _publish(plane: LocalPlane, endpoints: Endpoints) -> None:
+async def _publish(client: Client, endpoints: Endpoints) -> None:
+    """Write to a ConfigMap where everything listens."""
     body = {
         "apiVersion": CONFIG_MAP.api_version,
         "kind": CONFIG_MAP.kind,
         "metadata": {"name": INFO, "namespace": SYSTEM_NAMESPACE},
         "data": {**asdict(endpoints), "version": version("kardinal")},
     }
-    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
-        await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)
+    await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)

@@ -8,9 +8,10 @@ information, discovery, openapi     what is served, and what it looks like
 """
 
 from kardinal_local.plane.handlers.api import Api
+from kardinal_local.plane.handlers.health import Health
 from kardinal_local.plane.handlers.information import Information
 from kardinal_local.plane.handlers.questions import Questions
 from kardinal_local.plane.handlers.reading import Reading
 from kardinal_local.plane.handlers.writing import Writing
 
-__all__ = ["Api", "Information", "Questions", "Reading", "Writing"]
+__all__ = ["Api", "Health", "Information", "Questions", "Reading", "Writing"]

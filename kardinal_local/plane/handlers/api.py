@@ -22,6 +22,7 @@ from kardinal_local.plane.errors import (
     StatusError,
     UnsupportedProtobuf,
 )
+from kardinal_local.plane.handlers.health import Health
 from kardinal_local.plane.handlers.information import Information
 from kardinal_local.plane.handlers.questions import Questions
 from kardinal_local.plane.handlers.reading import Reading
@@ -59,6 +60,7 @@ class Api:
         authentication: Authentication,
         access: Access,
         log: RequestLog,
+        health: Health,
         information: Information,
         questions: Questions,
         reading: Reading,
@@ -69,6 +71,7 @@ class Api:
         self._authentication = authentication
         self._access = access
         self._log = log
+        self._health = health
         self._information = information
         self._questions = questions
         self._reading = reading
@@ -107,7 +110,7 @@ class Api:
             exchange.representation = negotiate(accepted)
         self._authorize(exchange)
         if request.path in HEALTH_PATHS:
-            return web.Response(text="ok")
+            return self._health.answer(request.path)
         if (answer := self._information.answer(request)) is not None:
             if request.method not in {"GET", "HEAD"}:
                 raise statuses.method_not_allowed()
