@@ -1,7 +1,7 @@
-"""One local plane: a directory, a server, its housekeeping.
+"""Start and stop a local plane: its directory, its HTTPS server, its controllers.
 
-A plane owns its directory while it runs (a lock that the operating system gives back when the process dies, however it
-dies) and serves it on loopback over TLS. What it stores survives; whom it talked to does not: watchers reconnect.
+A plane owns its directory while it runs (a lock that the operating system releases when the process dies, however it
+dies) and serves it on loopback over TLS. What it stores survives a restart; connections do not, and watchers reconnect.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ class LocalPlane:
         opened = await asyncio.to_thread(
             _open, directory, authority=authority, port=port, now=clock.now(), durable=durable
         )
-        weather = None if chaos is None else Chaos(chaos)
-        plane = cls(directory, opened, clock=clock, chaos=weather, hold=hold)
+        faults = None if chaos is None else Chaos(chaos)
+        plane = cls(directory, opened, clock=clock, chaos=faults, hold=hold)
         try:
             await plane._listen()
             if not hold:

@@ -1,11 +1,10 @@
 """Field managers: the entries of `metadata.managedFields`.
 
-A claim is one entry: a manager, the operation by which it speaks, the endpoint it spoke to, and the fields it owns. An
-applier is one voice per name and endpoint, whatever version it speaks; an updater is one per version too. Entries come
-from clients as well, who may rewrite them: what cannot be read in full is as if it had not been sent.
+A claim is one entry: a manager, its operation (Apply or Update), the endpoint it wrote to, and the fields it owns. An
+applier has one entry per name and endpoint, whatever version it writes; an updater has one per version too. Entries
+come from clients as well, which may rewrite them: what cannot be read in full is as if it had not been sent.
 
 A claim that is not changed is written back as it was read, so that unchanged objects stay equal byte by byte.
-Design: local-plane.md 2.2 (items 6 and 7).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What goes because its manager applies it no more.
+"""Remove the fields that a manager has stopped applying.
 
-An apply takes away what its manager applied the last time, does not apply now, and shares with nobody. What a field
-set does not say is whether a container is owned for itself or only on the way to its content, so declared fields on
-the way count as owned. A container that loses all its content becomes null: for most fields that is as good as
-absent, and where the schema wants the field, the apply is refused. Design: local-plane.md 2.2 (item 10), 5.2 (ssa).
+An apply removes what its manager applied the last time, does not apply now, and does not share with another manager.
+What a field set does not say is whether a container is owned for itself or only on the way to its content, so declared
+fields on the way count as owned. A container that loses all its content becomes null: for most fields that is as good
+as absent, and where the schema wants the field, the apply is refused.
 """
 
 from __future__ import annotations

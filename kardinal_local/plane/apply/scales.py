@@ -1,7 +1,7 @@
-"""Who owns how many: the record of an object in the terms of its scale, and back.
+"""Translate the ownership of fields between an object and its scale.
 
 A scale is another kind, so on the way there the owners of the number of replicas become owners of the scale's, and on
-the way back what the scale's owners have is theirs in the object. The trap: an updater is one voice per version, and a
+the way back what the scale's owners have is theirs in the object. The trap: an updater has one entry per version, and a
 scale has another version than its object. So no updater is recognised on the way back; what is written down for it is
 a second entry, which has no time, even where nothing changed. That is what a real server does.
 """

@@ -1,13 +1,13 @@
-"""Server-side apply and the record of who owns which field.
+"""Apply a configuration on the server's side, and record who owns which field.
 
 Every write leaves its mark in `metadata.managedFields`: an apply owns the fields its configuration names, any other
 write owns the fields it added or changed. An apply that would change a field of another manager conflicts, unless
-forced; a field that its manager stops applying is removed, unless somebody else owns it too. The main object and its
+forced; a field that its manager stops applying is removed, unless another manager owns it too. The main object and its
 status subresource are separate claims of one manager, and neither claims what the other endpoint alone may change.
 
 What controllers rely on: an apply that changes nothing gives back the live object itself, times included, so that it
 is no write. The trap: a merge can grow a list but never shrink it, so removal works from the previous claim alone;
-without the claim of the last apply nothing is ever removed. Design: local-plane.md 2.2 (items 6, 7, 10), 5.2.
+without the claim of the last apply nothing is ever removed.
 """
 
 from __future__ import annotations

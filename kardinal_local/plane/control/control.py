@@ -1,4 +1,4 @@
-"""What a cluster's controller manager does and this server must do itself.
+"""Run the controllers of the plane on the objects that each commit concerns.
 
 Level-triggered work on keys: a commit says which objects to look at, one task looks at them one after the other and
 makes at most the writes that are missing, through the same rules as a client's.

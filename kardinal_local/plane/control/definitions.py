@@ -1,4 +1,4 @@
-"""The life of a CustomResourceDefinition: established, served, torn down.
+"""Establish, serve and tear down CustomResourceDefinitions.
 
 Its kinds are served from the commit that establishes it, and no longer than the definition exists; a deleted one takes
 its objects with it and ends the watches on them.

@@ -1,4 +1,4 @@
-"""Events are forgotten an hour after they were last written.
+"""Delete Events an hour after they were last written.
 
 All live equally long, so the order in which they were written is the order in which they expire, and one timer, for
 the oldest, is enough. Time is the injected clock's.

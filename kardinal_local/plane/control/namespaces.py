@@ -1,4 +1,4 @@
-"""The end of a namespace.
+"""Finish the deletion of namespaces.
 
 A deleted namespace takes nothing new, has its content deleted, and goes when the last of it has gone. What its content
 is waiting for (finalizers), it waits for too, and says so in its conditions: `kubectl describe` is where a person looks

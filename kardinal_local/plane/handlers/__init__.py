@@ -1,10 +1,11 @@
-"""The answers to requests.
+"""The handlers of HTTP requests.
 
 api                                 authentication, authorization, routing, errors
 reading, watches                    get, list, watch
 writing                             create, update, patch, delete
-questions                           what is created only to be answered
+questions                           reviews and requests for tokens
 information, discovery, openapi     what is served, and what it looks like
+health                              /livez, /readyz, /healthz
 """
 
 from kardinal_local.plane.handlers.api import Api

@@ -1,4 +1,4 @@
-"""The HTTP face of the plane: from a request to a handler, from an error to a `Status`.
+"""Dispatch HTTP requests: authenticate, authorize, route, and turn errors into `Status` bodies.
 
 The order is authenticate, authorize, route, read the body, then act; everything after the body was read happens without
 `await` up to the commit. Who may not ask is told so and nothing else, not even whether there is such a thing. Every

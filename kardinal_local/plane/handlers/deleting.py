@@ -1,7 +1,7 @@
-"""delete and deletecollection.
+"""Handle delete and deletecollection.
 
-A collection is deleted as it is listed, up to a limit if there is one, and one object at a time, with a breath in
-between: what is created meanwhile stays, and what goes meanwhile is gone already.
+A collection is deleted as it is listed, up to a limit if there is one, and one object at a time, with a turn for
+other tasks in between: what is created meanwhile stays, and what goes meanwhile is gone already.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The health endpoints `/livez`, `/readyz` and `/healthz`.
+"""Answer the health endpoints `/livez`, `/readyz` and `/healthz`.
 
 A plane may be held while what it is started for is still being installed: until it is released, the latter two answer
 as those of a real server with a failing check, so that a script that waits for `/readyz` does not go on too early.

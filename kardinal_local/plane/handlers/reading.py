@@ -1,4 +1,4 @@
-"""get, list and watch."""
+"""Handle get, list and watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""create, update and patch; what deletes is in `deleting`."""
+"""Handle create, update and patch; `deleting` handles the rest."""
 
 from __future__ import annotations
 

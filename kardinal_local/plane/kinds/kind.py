@@ -15,7 +15,7 @@ from typing import Protocol
 from kardinal_local.plane import schemas
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.errors import Cause
-from kardinal_local.plane.kinds.below import FINALIZE, SCALE, STATUS, TOKEN, ScalePaths, Subresource
+from kardinal_local.plane.kinds.subresource_types import FINALIZE, SCALE, STATUS, TOKEN, ScalePaths, Subresource
 from kardinal_local.plane.tables import Column, builtin_columns, custom_columns
 
 __all__ = ["Kind", "Typed", "View"]

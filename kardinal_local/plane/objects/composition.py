@@ -1,4 +1,4 @@
-"""What a client asked for, reduced to what it may ask for (pure).
+"""Reduce what a client sent to what its request may change (pure).
 
 A request names an object twice, in its URL and in its body; it may have been made on the sight of an older state; and
 each endpoint lets it change its own half only. Nothing here looks at the store.

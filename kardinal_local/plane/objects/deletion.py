@@ -1,4 +1,4 @@
-"""Deleting objects: at once, or in stages.
+"""Delete objects, at once or in stages.
 
 A deletion removes an object only when nothing holds it: finalizers first have to be taken off by whoever set them. The
 propagation policy is itself a finalizer (`foregroundDeletion`, `orphan`) that the garbage collector of `control`

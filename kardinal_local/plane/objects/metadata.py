@@ -1,4 +1,4 @@
-"""The rules of object metadata that hold for every kind.
+"""Set and validate object metadata by the rules that hold for every kind.
 
 The server owns uid, creationTimestamp, generation, deletionTimestamp and resourceVersion; whatever a client sends in
 them is replaced or refused. Names, labels and annotations are as strict as on a real cluster: an object accepted here

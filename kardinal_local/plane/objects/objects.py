@@ -1,4 +1,4 @@
-"""Creating and changing objects: the rules between a decoded request and the store.
+"""Create, update, patch and apply objects.
 
 A write is one stretch of code without `await`: read the live object, compute the new one, check it, commit. Two
 requests therefore never interleave, and optimistic locking needs no lock. The order of the steps is the real server's,

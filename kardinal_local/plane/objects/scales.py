@@ -1,4 +1,4 @@
-"""The scale of an object: how many of something it wants and has, in the same form for every kind.
+"""Read and write the scale of an object, which has the same form for every kind.
 
 It is a view: what is read is made from the object, what is written goes into it, where its kind keeps it; and so is
 the record of who owns the number.

@@ -1,4 +1,4 @@
-"""From a document to an object of its kind, and what is said of fields that the kind does not have.
+"""Turn a document into an object of its kind, and report the fields that the kind does not have.
 
 A built-in kind is a type: what does not fit it cannot be read, and is refused before anything else is looked at. Of
 a custom kind only the metadata is one; the rest is judged later, by its schema. How a document is refused depends on

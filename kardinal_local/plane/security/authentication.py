@@ -1,4 +1,4 @@
-"""Whose request is it (local-plane.md 5.5 item 4).
+"""Authenticate requests by their bearer tokens.
 
 Two kinds of bearer tokens are known: those of the identities, which live as long as the plane's directory, and those of
 ServiceAccounts. A wrong token is never the same as none. Without one there is nothing to have but the health of the

@@ -1,4 +1,4 @@
-"""The plane's own certificate authority (local-plane.md 2.2 item 2, 5.1).
+"""Create and load the plane's own certificate authority.
 
 kubectl drops bearer tokens on plain HTTP, so there is TLS as soon as there is authentication; clients trust the
 authority through the CA in their kubeconfig. Both, the authority and what it issued for the server, are kept in the

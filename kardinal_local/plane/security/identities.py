@@ -1,10 +1,10 @@
-"""The identities that have a kubeconfig, and how they prove who they are (local-plane.md 2.2 item 2, 5.1).
+"""The identities that have a kubeconfig, and the tokens that prove them.
 
 The person who started the plane may do everything, and so may the installer, which puts there what the programs need.
-Any other program is the ServiceAccount it would be in a cluster, with the
-rights that bindings give to that account and no others. Each has a random token of its own, so that the request log can
-tell who wrote what and the programs share no secret. A kubeconfig is a file of its own; nobody's `~/.kube/config` is
-ever touched. What touches files belongs in a thread.
+Any other program is the ServiceAccount it would be in a cluster, with the rights that bindings give to that account
+and no others. Each has a random token of its own, so that the request log can tell who wrote what and the programs
+share no secret. A kubeconfig is a file of its own; `~/.kube/config` is never touched. What touches files belongs in a
+thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Acting as somebody else (`kubectl --as`), with everything that needs a permission of its own.
+"""Act as another user (`kubectl --as`), with everything that needs a permission of its own.
 
 Since 1.36 there are two ways, tried in turn. The constrained one asks for `impersonate:MODE` on the person *and* for
 `impersonate-on:MODE:VERB` on what is requested, so that a right to act as somebody can be kept to reading, say. The

@@ -1,4 +1,4 @@
-"""Files and directories that their owner alone may read: keys, tokens, kubeconfigs. All of it belongs in a thread."""
+"""Write files and directories that only their owner may read: keys, tokens, kubeconfigs. Call it in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about users: who am I, whose token is this, may I, may they (local-plane.md 2.3, 2.4).
+"""Answer reviews: of one's own identity, of a token, of one's own access and of that of others.
 
 They are asked by creating an object that is answered and forgotten. Programs rely on the answers to authorise their own
 callers, so that they come from where the server's own decisions come from.

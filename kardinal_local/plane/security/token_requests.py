@@ -1,4 +1,4 @@
-"""`kubectl create token`: the subresource of a ServiceAccount that issues its tokens (local-plane.md 2.4)."""
+"""Issue tokens for `kubectl create token`: the subresource `token` of ServiceAccounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has been committed: all that a client may see."""
+"""The committed objects, which are all that a client may see."""
 
 from __future__ import annotations
 

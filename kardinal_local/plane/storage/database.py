@@ -1,4 +1,4 @@
-"""The file that survives the process: SQLite in WAL mode (local-plane.md 3).
+"""Read and write the file that survives the process: SQLite in WAL mode.
 
 Opening it must never lose anything silently. A file that is damaged, truncated, missing beside its own log or not ours
 is refused with its path and what to do about it, and never replaced by an empty one; for that a new file appears under

@@ -1,4 +1,4 @@
-"""Answers on their way out: encoded, compressed, in pieces.
+"""Send responses: encoded, compressed, in pieces.
 
 Whatever answers a request yields JSON; YAML and indentation are put on here, because so few ask for them. What is
 larger than 128 KiB is compressed when the client can read that, as the real server does; a list is sent as it is

@@ -1,4 +1,4 @@
-"""Connections: how long one may take to say what it wants, and what is answered to what is no request.
+"""Limit the time that a connection takes for a request, and answer what cannot be parsed as one.
 
 aiohttp waits for the end of a header for as long as a client keeps sending, and a client that sends a byte now and then
 holds a connection for ever. Here a header has the time that it has on a real server, counted from its first byte, or

@@ -1,7 +1,7 @@
-"""Objects as bytes on the wire.
+"""Render objects as the bytes of a response.
 
 An object is stored as the JSON a client reads, so the common cases (get, list and watch of plain objects) copy bytes
-and decode nothing. Rows of tables are rendered in portions with a breath between them: a table of ten thousand
+and decode nothing. Rows of tables are rendered in portions, between which other tasks run: a table of ten thousand
 objects would otherwise hold the event loop for a second.
 """
 

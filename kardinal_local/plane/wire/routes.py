@@ -1,4 +1,4 @@
-"""From a request line to what it is about: a verb, a kind, a namespace, a name, a subresource."""
+"""Route a request line to a verb, a kind, a namespace, a name and a subresource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as the real server reads it: version 1.1, of which only the first document counts.
+"""Decode YAML as the real server does: version 1.1, of which only the first document counts.
 
 Two things differ from what PyYAML would do by itself. The words `y` and `n` are booleans, and a date is a string. And
 aliases are counted before they are followed: a few hundred bytes of them describe gigabytes of document, which costs

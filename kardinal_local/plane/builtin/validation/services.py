@@ -1,4 +1,4 @@
-"""Faults of services: what each type may have and needs, their ports, and what of them stays."""
+"""Validate Services: what each type allows and requires, their ports, and what an update may not change."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What an expression sees of a schema: the type of `self`, and its values in the form that type promises.
+"""Declare what an expression sees of a schema: the type of `self`, and its values in the form of that type.
 
 Only what is described is visible: a field whose content is preserved without a schema does not exist for a rule, and a
 list or map of such values does not exist as a whole. Names that are no identifiers are escaped (`__dash__`,
 `__namespace__`). A number is a double even when it is written as 1, a date-time is a moment, and int-or-string is told
 apart by the rule itself. Most schemas need none of that below their rules, and their values are handed over untouched.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
