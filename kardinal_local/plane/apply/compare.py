@@ -35,7 +35,7 @@ class Difference:
 
     @property
     def taken(self) -> FieldSet:
-        """What whoever made the difference owns now."""
+        """The fields that the author of the difference owns now."""
         return union(self.modified, self.added)
 
     def without(self, ignored: FieldSet) -> Difference:

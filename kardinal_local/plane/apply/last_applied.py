@@ -25,7 +25,7 @@ _ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def applied_before(live: JsonObject, *, manager: str, declared: Type) -> FieldSet:
-    """The fields that kubectl set by client-side apply and that nobody changed since."""
+    """The fields that kubectl set by client-side apply and that have not been changed since."""
     text = _annotations(live).get(_ANNOTATION)
     if manager != _MANAGER or text is None:
         return {}
@@ -63,5 +63,5 @@ def synchronised(obj: JsonObject, applied: JsonObject, *, manager: str) -> JsonO
 
 
 def _annotations(obj: JsonObject) -> JsonObject:
-    # There may be a null where a map should be: whoever judges objects comes later.
+    # There may be a null where a map should be: objects are validated later.
     return obj["metadata"].get("annotations") or {}

@@ -27,7 +27,7 @@ def prune(merged: JsonObject, declared: Type, *, last: FieldSet, managed: Iterab
     left = _with_containers(field_set(_remove(merged, dropped, declared), declared), declared)
     for fields in managed:
         left = union(left, _with_containers(fields, declared))
-    # Without what nobody claims now; what the manager never claimed comes back with its containers.
+    # Without what has no claim now; what the manager never claimed comes back with its containers.
     kept = field_set(_remove(merged, difference(content, left), declared), declared)
     gone = intersection(difference(content, _with_containers(kept, declared)), dropped)
     result: JsonObject = _remove(merged, gone, declared) if gone else merged

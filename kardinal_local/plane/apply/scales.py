@@ -27,7 +27,7 @@ def scale_record(managed: list[JsonObject], *, replicas: FieldSet) -> list[JsonO
 
 
 def taken_record(known: list[JsonObject], *, manager: str) -> list[JsonObject]:
-    """The managedFields of a scale that an update changed, where somebody has been its owner."""
+    """The managedFields of a scale that an update changed, where it had an owner before."""
     return record([Claim(manager, "Update", _VERSION, "scale", _REPLICAS)] if known else [])
 
 
@@ -35,10 +35,10 @@ def object_record(
     managed: list[JsonObject], scale: list[JsonObject], *, replicas: FieldSet, api_version: str
 ) -> list[JsonObject]:
     """The managedFields of the object after a write to its scale, which left it `scale` for a record."""
-    owners = {claim.voice: claim for claim in claims_from(scale) if _owns(claim, _REPLICAS)}
+    owners = {claim.owner_key: claim for claim in claims_from(scale) if _owns(claim, _REPLICAS)}
     claims = []
     for claim in claims_from(managed):
-        stays = not _owns(claim, replicas) or owners.pop(claim.voice, None) is not None
+        stays = not _owns(claim, replicas) or owners.pop(claim.owner_key, None) is not None
         claims.append(claim if stays else claim.without(replicas))
     new = (replace(_as(claim, api_version, replicas), time=None) for claim in owners.values())
     return record([*claims, *new])

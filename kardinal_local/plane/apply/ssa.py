@@ -54,7 +54,7 @@ class Writer:
 
     `ignored`: what that endpoint leaves as it is. `versions`: those of the kind; a claim of another one is forgotten.
     `readable`: those in which a custom object can be read; a claim of another one spoils the whole record.
-    `blank`: what is there before anything is said: the structs of a Go type, which nobody adds.
+    `blank`: what is there before anything is said: the structs of a Go type, which no write adds.
     """
 
     manager: str
@@ -89,7 +89,7 @@ def apply(
 
     known = _settled(claims_from(live["metadata"].get("managedFields") or []), by, declared)
     claims = known or _before_first_apply(live, by, declared)
-    last = next((claim for claim in claims if claim.voice == mine.voice), None)
+    last = next((claim for claim in claims if claim.owner_key == mine.owner_key), None)
     others = [claim for claim in claims if claim is not last]
 
     merged = merge(live, applied, declared)
@@ -118,13 +118,13 @@ def track_update(
     if by.readable and any(claim.api_version not in by.readable for claim in claims):
         return []
     if live is not None and not claims:
-        # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
+        # This object was never claimed, or its claims were reset: only an apply begins anew.
         return []
     declared = type_of(schema)
     try:
         updated = _updated(live or by.blank, new, _settled(claims, by, declared), by=by, declared=declared)
     except NoElement:
-        # A set of objects has elements that no step can name: such an object is owned by nobody.
+        # A set of objects has elements that no step can name: such an object has no owner.
         return []
     return record(capped(updated))
 
@@ -138,7 +138,7 @@ def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writ
     fields = difference(change.taken, _NOBODYS)
     if fields:
         mine = by.claim("Update", new["apiVersion"], fields)
-        earlier = next((claim for claim in claims if claim.voice == mine.voice), None)
+        earlier = next((claim for claim in claims if claim.owner_key == mine.owner_key), None)
         if earlier is not None:
             claims.remove(earlier)
             mine = replace(mine, fields=union(earlier.fields, fields))
@@ -147,7 +147,7 @@ def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writ
 
 
 def _before_first_apply(live: JsonObject, by: Writer, declared: Type) -> list[Claim]:
-    """Who owns an object that nobody ever claimed."""
+    """Return the owner of an object that was never claimed."""
     return _updated(by.blank, live, [], by=replace(by, manager="before-first-apply"), declared=declared)
 
 

@@ -179,7 +179,7 @@ def _fields_of(value: dict[str, Any], declared: Type) -> FieldSet | None:
         child = declared.fields.get(key)
         node = _node(item, child or declared.child(key))
         if child is None or item is None or item == {}:
-            # An entry of a map belongs to whoever names it; a declared field is only the way to its content.
+            # An entry of a map belongs to those who name it; a declared field is only the way to its content.
             node = with_self(node)
         if node is not None:
             fields[f"f:{key}"] = node
@@ -203,6 +203,6 @@ def _elements_of(value: list[Any], declared: Type) -> FieldSet | None:
     fields: FieldSet = {}
     for item in value:
         step = element(item, declared)
-        # Of an element that is there twice nobody owns parts.
+        # Parts of a duplicate element have no owner.
         fields[step] = {} if step in fields else with_self(_node(item, declared.elements))
     return fields or None

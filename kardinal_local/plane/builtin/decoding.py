@@ -325,7 +325,7 @@ def _int_or_string(owner: str, go: str) -> Read:
 
 
 def _untouched(owner: str, go: str) -> Read:
-    """What nobody changes in place need not be copied."""
+    """Return a value that is not changed in place, and so need not be copied."""
     return lambda value, path, walk: value
 
 

@@ -33,7 +33,7 @@ def prepare(group: str, kind: str, document: JsonObject, *, old: JsonObject | No
 
 
 def _namespace(namespace: JsonObject, old: JsonObject | None) -> None:
-    # Only whoever may finalize a namespace ends it, through a subresource of its own.
+    # Only a client that may finalize a namespace ends it, through a subresource of its own.
     if old is None:
         given = namespace["spec"].get("finalizers", [])
         namespace["spec"] = {"finalizers": list(dict.fromkeys([*given, NAMESPACE_FINALIZER]))}

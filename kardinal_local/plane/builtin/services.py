@@ -3,7 +3,7 @@
 A Service says many things twice (`clusterIP` and `clusterIPs`), some of them implied by others, and old clients know
 only half of them. So the server reads what was meant: it keeps what it drew before, makes both agree, derives the
 families, and drops what a changed type no longer needs. All this happens before anything is judged, and what cannot be
-read refuses the write by itself. Services have one family here, IPv4, as on a cluster that nobody set up otherwise.
+read refuses the write by itself. Services have one family here, IPv4, as on a cluster with the usual configuration.
 
 Addresses and ports are drawn and not allocated, for nothing listens at them.
 """

@@ -1,6 +1,6 @@
 """Offer the built-in kinds to the rest of the server: their schemas, decoding and validation, made on first use.
 
-Everything is found by name and made on first use, so a kind that nobody touches costs nothing.
+Everything is found by name and made on first use, so a kind that is not used costs nothing.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Control:
                 try:
                     await self._look_at(keys)
                 except StorageFailed:
-                    # Nobody else would bring these up again.
+                    # No later commit would bring these up again.
                     self._pending.update(dict.fromkeys(keys))
                     await self._clock.sleep(FAILURE_PAUSE)
                 # Requests come first: a large teardown must not hold the event loop.

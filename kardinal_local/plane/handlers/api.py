@@ -94,7 +94,7 @@ class Api:
             exchange.warnings.extend(told.warnings)
             response = refusal(told)
         except ConnectionError:
-            # The client left in the middle of an answer; there is nobody to tell.
+            # The client left in the middle of an answer.
             response = web.Response(status=CLIENT_GONE)
         except Exception as error:
             response = refusal(_unexpected(error, request))
@@ -160,7 +160,7 @@ class Api:
 
 
 def _unexpected(error: Exception, request: web.BaseRequest) -> StatusError:
-    """What nobody has thought of, except that everything that walks an object gives up somewhere."""
+    """Return the answer to an unexpected error: too deep an object, or 500 with a line in the log."""
     if isinstance(error, RecursionError) or (isinstance(error, orjson.JSONEncodeError) and "ecursion" in str(error)):
         return statuses.too_deep()
     _log.exception("request failed: %s %s", request.method, request.path)

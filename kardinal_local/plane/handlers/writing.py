@@ -85,7 +85,7 @@ class Writing:
         try:
             return await self._act(exchange, target, body)
         finally:
-            # It was decided by what is staged, a refusal too: nobody may hear of it before that is committed.
+            # It was decided by what is staged, a refusal too: it may not be sent before that is committed.
             await self._store.settled()
 
     async def _act(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:

@@ -61,7 +61,7 @@ def mark_deleted(document: JsonObject, *, now: datetime) -> None:
 
 
 def warnings(document: JsonObject, *, old: JsonObject | None) -> tuple[str, ...]:
-    """What the author should know of a good definition: formats nobody judges."""
+    """Return the warnings of a valid definition: formats that are not validated."""
     known = {name for schema in _schemas(old) for name in schemas.unknown_formats(schema)}
     found = [name for schema in _schemas(document) for name in schemas.unknown_formats(schema)]
     return tuple(f'unrecognized format "{name}"' for name in found if name not in known)

@@ -206,7 +206,7 @@ def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresourc
 
 
 def without_status(kind: Kind, document: JsonObject) -> JsonObject:
-    """The document of a new object, whose status nobody has reported yet."""
+    """Return the document of a new object, whose status has not been reported yet."""
     if not kind.status:
         return document
     document = {key: value for key, value in document.items() if key != "status"}
@@ -281,7 +281,7 @@ def content(kind: Kind, document: JsonObject) -> JsonObject:
 
 
 def unchanged(document: JsonObject, live: JsonObject) -> bool:
-    """Whether nothing would be written but when somebody wrote last."""
+    """Return whether nothing would change but the times of the last writes."""
     return same(_without_times(document), _without_times(live))
 
 

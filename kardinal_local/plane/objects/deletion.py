@@ -1,6 +1,6 @@
 """Delete objects, at once or in stages.
 
-A deletion removes an object only when nothing holds it: finalizers first have to be taken off by whoever set them. The
+A deletion removes an object only when nothing holds it: finalizers first have to be removed by those who set them. The
 propagation policy is itself a finalizer (`foregroundDeletion`, `orphan`) that the garbage collector of `control`
 takes off; a namespace is held by its content.
 """

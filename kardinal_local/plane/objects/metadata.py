@@ -69,7 +69,7 @@ def prune(metadata: JsonObject) -> list[str]:
 
 
 def hollow(metadata: JsonObject) -> list[str]:
-    """The fields that say nothing, which nobody reads in an object."""
+    """Return the empty fields, which are not shown when an object is read."""
     return [key for key in _OPTIONAL if key in metadata and not metadata[key]]
 
 

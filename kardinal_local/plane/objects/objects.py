@@ -290,7 +290,7 @@ class Objects:
         options: WriteOptions,
         said: JsonObject | None,
     ) -> None:
-        """Record who owns what, which an apply has done; where nobody owns anything, nothing is recorded."""
+        """Record who owns what, which an apply has done; where no field has an owner, nothing is recorded."""
         metadata = document["metadata"]
         # A scale brings the record of its own owners.
         if said is not None and subresource != "scale":
@@ -337,7 +337,7 @@ class Objects:
         options: WriteOptions,
         source: Source,
     ) -> None:
-        """Set what is the server's to set, then judge the whole; nobody owns what is set here."""
+        """Set the fields that the server sets, which have no owner, then validate the whole."""
         metadata, causes = document["metadata"], []
         # What is kept in the form of another kind is judged as one.
         judged = kind if kind.custom or kind.view is None else replace(kind, group="")

@@ -5,8 +5,8 @@ authority through the CA in their kubeconfig. Both, the authority and what it is
 plane's directory, because making them is a good part of a first start. What touches files belongs in a thread.
 
 Certificates live in real time, never in a test's virtual time: the TLS library of the other side compares them with
-the clock of the machine. The file of the server begins with the time until which it may be used, so that nobody has to
-read a certificate to know.
+the clock of the machine. The file of the server begins with the time until which it may be used, so that no
+certificate has to be parsed to know.
 """
 
 from __future__ import annotations

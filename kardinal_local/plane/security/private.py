@@ -18,7 +18,7 @@ def write_private(path: Path, content: bytes) -> None:
     """Make `content` what is in `path`, as a whole; it is never readable by others, not even for a moment."""
     if path.exists() and path.read_bytes() == content:
         return
-    # Nobody else writes here: the directory is its owner's, and served by one process.
+    # There is no other writer: the directory is its owner's, and served by one process.
     temporary = path.with_name(f".{path.name}.new")
     try:
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:

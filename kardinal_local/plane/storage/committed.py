@@ -28,7 +28,7 @@ class Committed(Index):
         self._listeners.append(listener)
 
     def publish(self, change: Change) -> None:
-        """`change` is on disk: let everybody see it."""
+        """Show `change`, which is on disk, to all readers."""
         self.apply(change)
         self.history.append(change)
         for listener in self._listeners:

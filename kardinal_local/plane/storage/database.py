@@ -161,7 +161,7 @@ def _require_whole(path: Path) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
-    # One process, one connection: no shared memory beside the file, and nobody else gets in.
+    # One process, one connection: no shared memory beside the file, and no second process.
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")
     return connection
 

@@ -64,7 +64,7 @@ class Subscription:
         return changes
 
     def wake(self) -> None:
-        """Have whoever waits look up."""
+        """Wake the reader that waits."""
         self._ready.set()
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ def path(*keys: str, default: Any = "<none>") -> Cell:
 
 
 def number(*keys: str) -> Cell:
-    """A number that is zero when nobody has said it."""
+    """Return a number, zero when it is not set."""
 
     def cell(obj: JsonObject, _: datetime) -> int:
         value = _find(obj, keys)

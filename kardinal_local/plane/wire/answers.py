@@ -96,7 +96,7 @@ async def _write(response: web.StreamResponse, data: bytes, compress: zlib._Comp
 
 
 def _is_pretty(exchange: Exchange) -> bool:
-    """People read what curl and browsers show; everybody else has to ask."""
+    """Return whether to indent JSON: for curl and browsers, and for clients that ask for it."""
     wanted = exchange.query.get("pretty", "")
     if wanted and not exchange.representation.pretty:
         return wanted in _TRUE

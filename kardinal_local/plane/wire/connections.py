@@ -5,7 +5,7 @@ holds a connection for ever. Here a header has the time that it has on a real se
 from the beginning of the connection. What cannot be parsed is refused in the words of the real server, without a line
 in the log and without repeating what was sent.
 
-Trap: the parser stops at a method that it does not know, so that nobody can tell by then who is asking; the refusal of
+Trap: the parser stops at a method that it does not know, so that the caller is not known by then; the refusal of
 the method comes before that of the caller.
 """
 

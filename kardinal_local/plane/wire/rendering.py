@@ -90,7 +90,7 @@ class Renderer:
                 head = self._partial_type("PartialObjectMetadataList")
             case _:
                 head = {"apiVersion": self._kind.api_version, "kind": self._kind.list_kind}
-                # Whoever lists objects without knowing their type always says that there is nothing to continue.
+                # A real server that lists objects without their type always writes an empty `continue`.
                 metadata = {"continue": "", **metadata} if self._kind.custom else metadata
         return orjson.dumps(head | {"metadata": metadata})[:-1] + b',"items":['
 

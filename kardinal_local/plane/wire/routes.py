@@ -51,7 +51,7 @@ def resolve(path: str, registry: Registry) -> Target:
         raise unknown_path()
     target = _in_version(registry, group, version, rest)
     if target is None:
-        # The router of a built-in group knows what it has not; nobody is there to speak for the others.
+        # The router of a built-in group knows what it has not; the other groups have no router.
         raise unknown_path() if _is_builtin(registry, group) else NoSuchPath(path)
     if target.name and not target.kind.stored:
         raise unknown_path()

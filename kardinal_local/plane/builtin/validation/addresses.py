@@ -124,7 +124,7 @@ def _changed(spec: JsonObject, before: JsonObject, field: str, one: str) -> Iter
 
 
 def external_faults(path: str, addresses: list[str]) -> Iterator[Cause]:
-    """Faults of addresses at which somebody else routes to a service."""
+    """Validate the addresses at which others route to a Service."""
     for index, text in enumerate(addresses):
         at, address = f"{path}[{index}]", _parsed(text)
         if address is None:
