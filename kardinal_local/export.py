@@ -1,6 +1,6 @@
 """Everything of a running API server as one YAML stream that `kubectl apply -f` takes.
 
-What is exported is what somebody wanted, not how far it has come. A server gives every object a UID, revisions and
+What is exported is the desired state, not the observed one. A server gives every object a UID, revisions and
 field managers of its own, status is written by controllers alone, and none of it can be applied. Owner references name
 UIDs, so they would make garbage of what they are on: what a controller owns is left out, because its controller makes
 it again, and other references are dropped.

@@ -6,20 +6,17 @@ Apart from `stack` because it must be quick and small: nothing here imports a co
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from kardinal_local import plane as local_plane
 
-__all__ = ["PlaneOptions", "default_directory", "import_server", "run_plane", "write_private"]
+__all__ = ["PlaneOptions", "default_directory", "run_plane", "write_private"]
 
 DEFAULT_PORT = 16443
-_AUTHORITIES = "SSL_CERT_FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +28,15 @@ class PlaneOptions:
     chaos: int | None = None
 
 
-def import_server() -> None:
-    """Import what a server alone needs.
-
-    With aiohttp come the authorities that clients on this machine trust, which take a tenth of a start and 2 MB. A
-    server has no use for them: it is told that there are none.
-    """
-    before = os.environ.get(_AUTHORITIES)
-    os.environ[_AUTHORITIES] = os.devnull
-    try:
-        import_module("kardinal_local.plane.plane")
-    finally:
-        if before is None:
-            del os.environ[_AUTHORITIES]
-        else:
-            os.environ[_AUTHORITIES] = before
-
-
 @asynccontextmanager
-async def run_plane(directory: Path, options: PlaneOptions) -> AsyncIterator[local_plane.LocalPlane]:
-    """An API server on `directory`, until the block ends."""
+async def run_plane(
+    directory: Path, options: PlaneOptions, *, hold: bool = False
+) -> AsyncIterator[local_plane.LocalPlane]:
+    """Run an API server on `directory` until the block ends; with `hold` it is ready when it is released."""
     port = options.port if options.port is not None else await asyncio.to_thread(_last_port, directory)
-    plane = await local_plane.LocalPlane.start(directory, port=port, durable=options.durable, chaos=options.chaos)
-    # What was imported lives as long as the process: a collection, which everybody waits for, need not visit it.
-    gc.freeze()
+    plane = await local_plane.LocalPlane.start(
+        directory, port=port, durable=options.durable, chaos=options.chaos, hold=hold
+    )
     try:
         await asyncio.to_thread(write_private, directory / "port", str(plane.port).encode())
         yield plane

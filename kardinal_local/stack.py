@@ -1,7 +1,8 @@
-"""What `kardinal local up` runs: the local plane, controller, agent and, on request, the simulator, in one process.
+"""Run the local plane, controller, agent and, on request, the simulator in one process, as `kardinal local up` does.
 
 A composition root: the programs are put together here exactly as in a cluster, each with an identity, a kubeconfig and
-an HTTPS connection of its own; none of them can tell the difference.
+an HTTPS connection of its own; none of them can tell the difference. The plane is held, and so not ready, until what
+they need is installed and they run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kardinal_local.rights import SYSTEM_NAMESPACE, manifests
 from kardinal_local.serving import PlaneOptions, run_plane, write_private
 from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer
 
-__all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_stack", "until_served"]
+__all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_programs", "run_stack", "until_served"]
 
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
@@ -47,7 +48,7 @@ class Endpoints:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What is running, and where it listens."""
+    """A local plane with its programs, and where they listen."""
 
     plane: LocalPlane
     endpoints: Endpoints
@@ -62,31 +63,50 @@ async def run_stack(
     delay: timedelta | None = None,
     renderer: Renderer | None = None,
 ) -> AsyncIterator[Stack]:
-    """Everything `kardinal local up` runs, until the block ends; `delay` and `renderer` are the simulator's."""
-    async with AsyncExitStack() as stack:
-        plane = await stack.enter_async_context(run_plane(directory, options))
-        await _install(plane)
-        endpoints = await _start_controller(stack, plane, directory)
-        if simulate:
-            await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
-        await asyncio.to_thread(write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
-        await _publish(plane, endpoints)
+    """Run everything that `kardinal local up` runs until the block ends; `delay` and `renderer` are the simulator's."""
+    async with (
+        run_plane(directory, options, hold=True) as plane,
+        run_programs(plane, directory, simulate=simulate, delay=delay, renderer=renderer) as endpoints,
+    ):
         yield Stack(plane, endpoints)
 
 
-async def _install(plane: LocalPlane) -> None:
-    """The custom resources, the namespaces and the rights of the programs, applied as an administrator would."""
-    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
-        for definition in definitions():
-            await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
-        await until_served(client, {definition["metadata"]["name"] for definition in definitions()})
-        for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
-            try:
-                await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            except AlreadyExists:
-                continue
-        for resource, manifest in manifests():
-            await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
+@asynccontextmanager
+async def run_programs(
+    plane: LocalPlane,
+    directory: Path,
+    *,
+    simulate: bool,
+    delay: timedelta | None = None,
+    renderer: Renderer | None = None,
+) -> AsyncIterator[Endpoints]:
+    """Install what the programs need on a held plane, run them until the block ends, and release the plane."""
+    async with AsyncExitStack() as stack:
+        connection = await load_connection(plane.kubeconfig_for("installer"))
+        async with Client(connection, user_agent="kardinal-local") as installer:
+            await _install(installer)
+            endpoints = await _start_controller(stack, plane, directory)
+            if simulate:
+                await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
+            await asyncio.to_thread(write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
+            await _publish(installer, endpoints)
+        await plane.release()
+        yield endpoints
+
+
+async def _install(client: Client) -> None:
+    """Apply the custom resources, the namespaces and the rights of the programs, and wait until they are served."""
+    wanted = definitions()
+    for definition in wanted:
+        await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
+    await until_served(client, {definition["metadata"]["name"] for definition in wanted})
+    for name in (SYSTEM_NAMESPACE, POLICY_NAMESPACE):
+        try:
+            await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        except AlreadyExists:
+            continue
+    for resource, manifest in manifests():
+        await client.apply(resource, manifest, field_manager="kardinal-local", force=True)
 
 
 async def until_served(client: Client, names: set[str]) -> None:
@@ -143,12 +163,12 @@ async def _start_simulator(
     await simulator.start()
 
 
-async def _publish(plane: LocalPlane, endpoints: Endpoints) -> None:
+async def _publish(client: Client, endpoints: Endpoints) -> None:
+    """Write to a ConfigMap where everything listens."""
     body = {
         "apiVersion": CONFIG_MAP.api_version,
         "kind": CONFIG_MAP.kind,
         "metadata": {"name": INFO, "namespace": SYSTEM_NAMESPACE},
         "data": {**asdict(endpoints), "version": version("kardinal")},
     }
-    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-local") as client:
-        await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)
+    await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)

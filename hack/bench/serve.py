@@ -7,6 +7,7 @@ server has counted so far, as JSON.
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ async def _answer(stack: Stack) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    gc.freeze()  # as `kardinal local up` does when it is ready
     _say({"kubeconfig": str(stack.plane.kubeconfig)})
     while await reader.readline():
         counts = stack.plane.audit.counts.items()

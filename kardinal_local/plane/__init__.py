@@ -1,21 +1,21 @@
-"""A kubectl-compatible Kubernetes API server in one asyncio process with a SQLite file (local-plane.md).
+"""A kubectl-compatible Kubernetes API server in one asyncio process with a SQLite file.
 
 What `kardinal local up` runs on, and what most tests run on. It is not a mock: the controllers reach it over HTTPS
 exactly as they reach a cluster. It is not a cluster either: no pods run, one process, one writer.
 
     plane         start and stop: directory, listener, identities
-    handlers      the answers to requests            control      what goes on without one
-    wire          what requests and answers look like
-    objects       what may be done to objects        security     who may do it
+    handlers      handlers of requests               control      controllers
+    wire          reading requests, writing responses
+    objects       operations on objects              security     authentication, authorization
     apply         server-side apply                  patches      the other three
-    builtin       the kinds that are always there
+    builtin       the built-in kinds
     kinds         what is known of a kind            tables       what `kubectl get` prints of it
-    schemas       what a schema says of an object    storage      objects, revisions, the file
-    simulator     what would run in a cluster; a client like any other
+    schemas       validation by a schema             storage      objects, revisions, the file
 
-A room imports from those below it, never from one above or beside it; `directory` (whose it is), `documents`, `errors`,
-`metadata`, `naming`, `audit` and `statuses` (the words of a refusal) are shared by all that need them. What is offered
-here is imported when a name of it is first used: to stop a plane nobody has to import one.
+A package imports from those below it, never from one above or beside it; the modules `audit`, `clock`, `directory`,
+`documents`, `errors`, `metadata`, `naming` and `statuses` are shared by all that need them. Of the rest of kardinal,
+`kardinal.cel` alone is imported. What is offered here is imported when a name of it is first used: `kardinal local
+down` does not import a server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The log of requests: who asked for what, and what came of it.
+"""Count the requests that were answered, by user, verb, resource and status code.
 
-It is counted, not kept: tests and benches ask it how many writes a promotion cost and whether an idle hour was idle,
-and whoever needs the requests themselves subscribes. Watches are recorded when they begin.
+Requests are counted, not kept: tests and benches read how many writes a promotion cost and whether an idle hour was
+idle. A test that needs the requests themselves subscribes. Watches are recorded when they begin.
 """
 
 from __future__ import annotations

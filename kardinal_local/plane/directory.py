@@ -1,8 +1,8 @@
-"""Whose directory it is.
+"""Lock the directory of a plane, and tell which process serves it.
 
-The process that serves a directory holds a lock on a file in it, in which it writes who it is; the operating system
-gives the lock back when the process dies, however it dies. Apart from `plane`, because to ask who serves a directory
-nobody needs a server.
+The process that serves a directory holds a lock on a file in it, which contains its process id; the operating system
+releases the lock when the process dies, however it dies. Apart from `plane`, so that asking who serves a directory does
+not import a server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""JSON documents and the two ways Kubernetes writes a moment.
+"""The type of JSON documents, and the two formats of Kubernetes timestamps.
 
 Objects on this server are plain dictionaries, as decoded from a request. Those held by the store are shared between
-readers: whoever wants to change one works on a copy.
+readers: code that changes one works on a copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can go wrong on this server, as one tree.
+"""The exceptions of the plane, as one hierarchy.
 
     LocalPlaneError
     ├── DirectoryInUse        a second process wants the same data directory

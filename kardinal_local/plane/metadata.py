@@ -1,4 +1,4 @@
-"""What may stand in labels, annotations, owner references and finalizers, wherever there is metadata.
+"""Validate labels, annotations, owner references and finalizers, wherever there is metadata.
 
 An object has metadata, and so has every object that is embedded in another: the same is asked of both, in the words of
 the real server. What a kind demands of its own metadata beyond that is in `objects.metadata`.

@@ -1,4 +1,4 @@
-"""What names may look like: parts of URLs, of DNS, of labels.
+"""Validate the syntax of names: path segments, DNS names, keys and values of labels.
 
 Labels, annotations and finalizers have qualified names, `example.com/name`. Every problem is a sentence of its own,
 because the real server reports all of them. Knows no kind.

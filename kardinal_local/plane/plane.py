@@ -1,15 +1,13 @@
-"""One local plane: a directory, a server, its housekeeping.
+"""Start and stop a local plane: its directory, its HTTPS server, its controllers.
 
-A plane owns its directory while it runs (a lock that the operating system gives back when the process dies, however it
-dies) and serves it on loopback over TLS. What it stores survives; whom it talked to does not: watchers reconnect.
+A plane owns its directory while it runs (a lock that the operating system releases when the process dies, however it
+dies) and serves it on loopback over TLS. What it stores survives a restart; connections do not, and watchers reconnect.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
-from asyncio import sslproto
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,14 +16,14 @@ from pathlib import Path
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock, SystemClock
 from kardinal_local.plane import schemas
 from kardinal_local.plane.audit import RequestLog
 from kardinal_local.plane.builtin import BUILTIN_KINDS, CUSTOM_RESOURCE_DEFINITION
+from kardinal_local.plane.clock import Clock, SystemClock
 from kardinal_local.plane.control import Control
 from kardinal_local.plane.directory import acquire
 from kardinal_local.plane.errors import LocalPlaneError, PortUnusable
-from kardinal_local.plane.handlers import Api, Information, Questions, Reading, Writing
+from kardinal_local.plane.handlers import Api, Health, Information, Questions, Reading, Writing
 from kardinal_local.plane.kinds import Registry
 from kardinal_local.plane.objects import Deletion, Objects, Selector, parse_fields, parse_labels
 from kardinal_local.plane.security import (
@@ -56,7 +54,6 @@ KEEPALIVE_SECONDS = 120.0
 LINGERING_SECONDS = 1.0
 # A selector of many names is a long one.
 REQUEST_LINE_LIMIT = 64 * 1024
-TLS_BUFFER = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +63,14 @@ class _Opened:
     lock: FileIO
     socket: socket.socket
     store: Store
-    context: ssl.SSLContext
+    authority: Authority
     tokens: Tokens
 
 
 class LocalPlane:
     """A running API server; made by `start`."""
 
-    def __init__(self, directory: Path, opened: _Opened, *, clock: Clock, chaos: Chaos | None) -> None:
+    def __init__(self, directory: Path, opened: _Opened, *, clock: Clock, chaos: Chaos | None, hold: bool) -> None:
         self._directory = directory
         self._opened = opened
         self._store = opened.store
@@ -85,6 +82,7 @@ class LocalPlane:
         self._control = Control(self._store, registry=self._registry, objects=objects, deletion=deletion, clock=clock)
         self._reading = Reading(self._store.committed, clock=clock, chaos=chaos)
         self.audit = RequestLog()
+        self._health = Health(held=hold)
         committed = self._store.committed
         access = Access(committed)
         accounts = Accounts(committed, key=opened.tokens.key, clock=clock)
@@ -94,6 +92,7 @@ class LocalPlane:
             authentication=authentication,
             access=access,
             log=self.audit,
+            health=self._health,
             information=Information(self._registry),
             questions=Questions(
                 Reviews(access, authentication, clock=clock), TokenRequests(committed, accounts, clock=clock)
@@ -129,20 +128,24 @@ class LocalPlane:
         authority: Authority | None = None,
         durable: bool = False,
         chaos: int | None = None,
+        hold: bool = False,
     ) -> LocalPlane:
         """Serve `directory`, which is created when missing; port 0 takes a free one.
 
         With `durable` no write is answered before it would survive a power failure. With `chaos`, a seed, programs
-        meet conflicts, refusals, lost connections and late events.
+        meet conflicts, refusals, lost connections and late events. With `hold`, `/readyz` fails and there is no
+        kubeconfig of the administrator until `release`; programs connect meanwhile with those of their own.
         """
         clock = clock or SystemClock()
         opened = await asyncio.to_thread(
             _open, directory, authority=authority, port=port, now=clock.now(), durable=durable
         )
-        weather = None if chaos is None else Chaos(chaos)
-        plane = cls(directory, opened, clock=clock, chaos=weather)
+        faults = None if chaos is None else Chaos(chaos)
+        plane = cls(directory, opened, clock=clock, chaos=faults, hold=hold)
         try:
             await plane._listen()
+            if not hold:
+                await plane.release()
         except BaseException:
             await plane.stop()
             raise
@@ -158,10 +161,15 @@ class LocalPlane:
         return self.kubeconfig_for("admin")
 
     def kubeconfig_for(self, identity: str) -> Path:
-        """The kubeconfig of one identity: admin, controller, agent or simulator."""
+        """Return the path of the kubeconfig of one identity: admin, installer, controller, agent or simulator."""
         if identity not in IDENTITIES:
             raise ValueError(f"unknown identity {identity!r}: one of {', '.join(IDENTITIES)}")
         return _kubeconfig(self._directory, identity)
+
+    async def release(self) -> None:
+        """Be ready: pass `/readyz`, and put the administrator's kubeconfig into its place."""
+        self._health.release()
+        await asyncio.to_thread(_write_kubeconfig, self._directory, "admin", self._opened, self.port)
 
     @property
     def idle(self) -> bool:
@@ -197,10 +205,8 @@ class LocalPlane:
         self._control.start()
         bootstrap(self._store, now=self._clock.now())
         await self._store.settled()
-        # Of a quarter of a megabyte each, connections that do nothing would fill the memory.
-        sslproto.SSLProtocol.max_size = TLS_BUFFER
         await self._runner.setup()
-        await web.SockSite(self._runner, self._opened.socket, ssl_context=self._opened.context).start()
+        await web.SockSite(self._runner, self._opened.socket, ssl_context=self._opened.authority.context).start()
 
     def _close(self) -> None:
         self._opened.socket.close()
@@ -213,6 +219,8 @@ def _open(directory: Path, *, authority: Authority | None, port: int, now: datet
     private_directory(directory)
     with ExitStack() as undo:
         lock = undo.enter_context(acquire(directory))
+        # The one of an earlier run must not tell a script that this one is ready.
+        _kubeconfig(directory, "admin").unlink(missing_ok=True)
         listener = undo.enter_context(_bound(port))
         authority = authority or Authority.load_or_create(directory)
         tokens = Tokens.load_or_create(directory)
@@ -220,16 +228,22 @@ def _open(directory: Path, *, authority: Authority | None, port: int, now: datet
         undo.callback(store.close)
         if store.entries(CUSTOM_RESOURCE_DEFINITION.storage):
             schemas.load()
+        opened = _Opened(lock, listener, store, authority, tokens)
         for identity in IDENTITIES:
-            write_kubeconfig(
-                _kubeconfig(directory, identity),
-                server=f"https://{ADDRESS}:{listener.getsockname()[1]}",
-                authority=authority,
-                identity=identity,
-                token=tokens.of(identity),
-            )
+            if identity != "admin":
+                _write_kubeconfig(directory, identity, opened, listener.getsockname()[1])
         undo.pop_all()
-        return _Opened(lock, listener, store, authority.context, tokens)
+        return opened
+
+
+def _write_kubeconfig(directory: Path, identity: str, opened: _Opened, port: int) -> None:
+    write_kubeconfig(
+        _kubeconfig(directory, identity),
+        server=f"https://{ADDRESS}:{port}",
+        authority=opened.authority,
+        identity=identity,
+        token=opened.tokens.of(identity),
+    )
 
 
 def _kubeconfig(directory: Path, identity: str) -> Path:

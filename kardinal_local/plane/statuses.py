@@ -1,4 +1,4 @@
-"""The `Status` bodies of the Kubernetes API, and the refusals it words the same way everywhere.
+"""Make the `Status` bodies of the Kubernetes API, and the errors that are worded the same way everywhere.
 
 Clients decide by `reason` and `code`; people read `message`. The wording follows the real server where kubectl or a
 controller is known to look at it.

@@ -78,9 +78,11 @@ async def test_a_walk_is_finished_whenever_its_process_is_killed(
                     killed.add(point)
                     alive = False
                 elif alive and point == WAITING and merging is None:
-                    merging = await shell.start("kardinal", "pr", "merge", "1", *IN_TEAM, kubeconfig=local.kubeconfig)
+                    installer = local.kubeconfig_for("installer")  # there while it starts, too
+                    merging = await shell.start("kardinal", "pr", "merge", "1", *IN_TEAM, kubeconfig=installer)
             await local.process.ended()
             await local.begin()
+        await local.process.says("ready")
         await wait_for(client, BUNDLE, phase("Verified"), "b")
 
         assert merging is not None

@@ -1,4 +1,4 @@
-"""Server-side apply, and who owns which field.
+"""Server-side apply and the ownership of fields.
 
     ssa                   an apply, and the record of any other write
     managers              the entries of `metadata.managedFields`

@@ -1,8 +1,7 @@
-"""What differs between two states of an object, as sets of fields.
+"""Compare two states of an object, and return what differs as sets of fields.
 
 Two values are walked side by side along their type. A value that changes its form (a map that becomes a list) is
 modified itself, and what was inside or is inside now is removed or added. Null is a value of any form without content.
-Design: local-plane.md 2.2 (item 7), 5.2 (ssa).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Difference:
 
     @property
     def taken(self) -> FieldSet:
-        """What whoever made the difference owns now."""
+        """The fields that the author of the difference owns now."""
         return union(self.modified, self.added)
 
     def without(self, ignored: FieldSet) -> Difference:

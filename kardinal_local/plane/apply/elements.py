@@ -1,6 +1,6 @@
-"""By what the elements of a list are known: the values of their keys, or themselves in a set.
+"""Identify the elements of a list: by the values of their keys, or by themselves in a set.
 
-The name of an element is its step in a field set, in the spelling of the real server. Design: local-plane.md 5.2.
+The name of an element is its step in a field set, in the spelling of the real server.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ node is one only with `.`. At the root `{}` is the empty set.
 
 Working on the wire shape spares a translation of every manager's set on every write. All functions are pure and may
 share subtrees with their arguments; none leaves an inner node without members behind, so truth is emptiness.
-Design: local-plane.md 2.2 (items 6, 7, 10) and 5.2 (ssa).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The way over from `kubectl apply` to `kubectl apply --server-side`.
+"""Migrate the ownership of fields from `kubectl apply` to `kubectl apply --server-side`.
 
 Client-side apply keeps its last configuration in an annotation. When the manager is `kubectl` itself, the real server
-takes that annotation as proof: a conflict over a field whose live value is still the one of the annotation is none,
-and the annotation is kept in step with what is applied, so that a user can go back. Whoever does not want this uses
-another manager name. Design: local-plane.md 2.1 (apply --server-side), 2.2 (item 6).
+takes that annotation as proof: a conflict over a field whose live value is still the one of the annotation is none, and
+the annotation is kept in step with what is applied, so that a user can go back. A user who does not want this uses
+another manager name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def applied_before(live: JsonObject, *, manager: str, declared: Type) -> FieldSet:
-    """The fields that kubectl set by client-side apply and that nobody changed since."""
+    """The fields that kubectl set by client-side apply and that have not been changed since."""
     text = _annotations(live).get(_ANNOTATION)
     if manager != _MANAGER or text is None:
         return {}
@@ -63,5 +63,5 @@ def synchronised(obj: JsonObject, applied: JsonObject, *, manager: str) -> JsonO
 
 
 def _annotations(obj: JsonObject) -> JsonObject:
-    # There may be a null where a map should be: whoever judges objects comes later.
+    # There may be a null where a map should be: objects are validated later.
     return obj["metadata"].get("annotations") or {}

@@ -1,11 +1,10 @@
 """Field managers: the entries of `metadata.managedFields`.
 
-A claim is one entry: a manager, the operation by which it speaks, the endpoint it spoke to, and the fields it owns. An
-applier is one voice per name and endpoint, whatever version it speaks; an updater is one per version too. Entries come
-from clients as well, who may rewrite them: what cannot be read in full is as if it had not been sent.
+A claim is one entry: a manager, its operation (Apply or Update), the endpoint it wrote to, and the fields it owns. An
+applier has one entry per name and endpoint, whatever version it writes; an updater has one per version too. Entries
+come from clients as well, which may rewrite them: what cannot be read in full is as if it had not been sent.
 
 A claim that is not changed is written back as it was read, so that unchanged objects stay equal byte by byte.
-Design: local-plane.md 2.2 (items 6 and 7).
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class Claim:
         return name if self.operation == "Apply" else f"{name} using {self.api_version}"
 
     @property
-    def voice(self) -> tuple[str, str, str, str]:
-        """Who speaks: appliers are the same in every version."""
+    def owner_key(self) -> tuple[str, str, str, str]:
+        """Return what identifies the owner; the version is no part of it for appliers."""
         version = "" if self.operation == "Apply" else self.api_version
         return (self.manager, self.operation, version, self.subresource)
 
@@ -86,13 +85,13 @@ class Claim:
 
 
 def claims_from(stored: list[JsonObject]) -> list[Claim]:
-    """The claims that this server wrote, the last of each voice."""
+    """The claims that this server wrote, the last of each owner."""
     claims = [_claim(entry, entry["fieldsV1"]) for entry in stored]
-    return list({claim.voice: claim for claim in claims}.values())
+    return list({claim.owner_key: claim for claim in claims}.values())
 
 
 def claims_of_client(given: Any) -> list[Claim]:
-    """The claims in a list of entries, the last of each voice; none when one of them cannot be read."""
+    """The claims in a list of entries, the last of each owner; none when one of them cannot be read."""
     claims = {}
     for entry in given if isinstance(given, list) else ():
         if not isinstance(entry, dict) or entry.get("operation") not in ("Apply", "Update"):
@@ -101,7 +100,7 @@ def claims_of_client(given: Any) -> list[Claim]:
         if not entry.get("apiVersion") or entry.get("fieldsType") != "FieldsV1" or fields is None:
             return []
         claim = _claim(entry, fields)
-        claims[claim.voice] = claim
+        claims[claim.owner_key] = claim
     return list(claims.values())
 
 
@@ -127,13 +126,13 @@ def record(claims: Iterable[Claim]) -> list[JsonObject]:
 
 
 def capped(claims: list[Claim]) -> list[Claim]:
-    """At most ten updaters: the oldest of each version become one, which is nobody's voice any more."""
+    """Limit the updaters to ten: the oldest of each version become one, under a name of its own."""
     updaters = [claim for claim in claims if claim.operation == "Update" and claim.fields]
     excess = len(updaters) - MOST_UPDATERS
     if excess <= 0:
         return claims
     updaters.sort(key=lambda claim: (claim.time or "", claim.manager, claim.api_version, claim.subresource))
-    held = {claim.voice: claim for claim in claims}
+    held = {claim.owner_key: claim for claim in claims}
     first_of: dict[str, Claim] = {}
     for claim in updaters:
         if excess <= 0:
@@ -142,8 +141,8 @@ def capped(claims: list[Claim]) -> list[Claim]:
         if first is claim:
             continue
         bucket = Claim(_OLD, "Update", claim.api_version, "", {})
-        old = held.get(bucket.voice) or held.pop(first.voice)
-        held.pop(claim.voice, None)
-        held[bucket.voice] = replace(bucket, fields=union(claim.fields, old.fields), time=claim.time)
+        old = held.get(bucket.owner_key) or held.pop(first.owner_key)
+        held.pop(claim.owner_key, None)
+        held[bucket.owner_key] = replace(bucket, fields=union(claim.fields, old.fields), time=claim.time)
         excess -= 1
     return list(held.values())

@@ -1,7 +1,7 @@
-"""One configuration laid over a live object.
+"""Merge an applied configuration into a live object.
 
 A merge adds and replaces, never removes; removal is the business of `prune`. Elements of a keyed list keep their
-neighbours, so that an element somebody else put there does not wander. Design: local-plane.md 2.2 (item 10), 5.2 (ssa).
+neighbours, so that an element of another manager keeps its place.
 """
 
 from __future__ import annotations

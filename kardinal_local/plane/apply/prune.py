@@ -1,9 +1,9 @@
-"""What goes because its manager applies it no more.
+"""Remove the fields that a manager has stopped applying.
 
-An apply takes away what its manager applied the last time, does not apply now, and shares with nobody. What a field
-set does not say is whether a container is owned for itself or only on the way to its content, so declared fields on
-the way count as owned. A container that loses all its content becomes null: for most fields that is as good as
-absent, and where the schema wants the field, the apply is refused. Design: local-plane.md 2.2 (item 10), 5.2 (ssa).
+An apply removes what its manager applied the last time, does not apply now, and does not share with another manager.
+What a field set does not say is whether a container is owned for itself or only on the way to its content, so declared
+fields on the way count as owned. A container that loses all its content becomes null: for most fields that is as good
+as absent, and where the schema wants the field, the apply is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def prune(merged: JsonObject, declared: Type, *, last: FieldSet, managed: Iterab
     left = _with_containers(field_set(_remove(merged, dropped, declared), declared), declared)
     for fields in managed:
         left = union(left, _with_containers(fields, declared))
-    # Without what nobody claims now; what the manager never claimed comes back with its containers.
+    # Without what has no claim now; what the manager never claimed comes back with its containers.
     kept = field_set(_remove(merged, difference(content, left), declared), declared)
     gone = intersection(difference(content, _with_containers(kept, declared)), dropped)
     result: JsonObject = _remove(merged, gone, declared) if gone else merged

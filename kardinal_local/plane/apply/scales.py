@@ -1,7 +1,7 @@
-"""Who owns how many: the record of an object in the terms of its scale, and back.
+"""Translate the ownership of fields between an object and its scale.
 
 A scale is another kind, so on the way there the owners of the number of replicas become owners of the scale's, and on
-the way back what the scale's owners have is theirs in the object. The trap: an updater is one voice per version, and a
+the way back what the scale's owners have is theirs in the object. The trap: an updater has one entry per version, and a
 scale has another version than its object. So no updater is recognised on the way back; what is written down for it is
 a second entry, which has no time, even where nothing changed. That is what a real server does.
 """
@@ -27,7 +27,7 @@ def scale_record(managed: list[JsonObject], *, replicas: FieldSet) -> list[JsonO
 
 
 def taken_record(known: list[JsonObject], *, manager: str) -> list[JsonObject]:
-    """The managedFields of a scale that an update changed, where somebody has been its owner."""
+    """The managedFields of a scale that an update changed, where it had an owner before."""
     return record([Claim(manager, "Update", _VERSION, "scale", _REPLICAS)] if known else [])
 
 
@@ -35,10 +35,10 @@ def object_record(
     managed: list[JsonObject], scale: list[JsonObject], *, replicas: FieldSet, api_version: str
 ) -> list[JsonObject]:
     """The managedFields of the object after a write to its scale, which left it `scale` for a record."""
-    owners = {claim.voice: claim for claim in claims_from(scale) if _owns(claim, _REPLICAS)}
+    owners = {claim.owner_key: claim for claim in claims_from(scale) if _owns(claim, _REPLICAS)}
     claims = []
     for claim in claims_from(managed):
-        stays = not _owns(claim, replicas) or owners.pop(claim.voice, None) is not None
+        stays = not _owns(claim, replicas) or owners.pop(claim.owner_key, None) is not None
         claims.append(claim if stays else claim.without(replicas))
     new = (replace(_as(claim, api_version, replicas), time=None) for claim in owners.values())
     return record([*claims, *new])

@@ -1,7 +1,7 @@
-"""Claims that were made under another schema.
+"""Adapt the claims on fields that were made under an older schema.
 
 A CRD may turn a granular map or list into one value. Who owned parts of it owns the whole from then on; the other way
-round nothing changes, parts are owned as they are written. Design: local-plane.md 5.2 (ssa).
+round nothing changes, parts are owned as they are written.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Server-side apply and the record of who owns which field.
+"""Apply a configuration on the server's side, and record who owns which field.
 
 Every write leaves its mark in `metadata.managedFields`: an apply owns the fields its configuration names, any other
 write owns the fields it added or changed. An apply that would change a field of another manager conflicts, unless
-forced; a field that its manager stops applying is removed, unless somebody else owns it too. The main object and its
+forced; a field that its manager stops applying is removed, unless another manager owns it too. The main object and its
 status subresource are separate claims of one manager, and neither claims what the other endpoint alone may change.
 
 What controllers rely on: an apply that changes nothing gives back the live object itself, times included, so that it
 is no write. The trap: a merge can grow a list but never shrink it, so removal works from the previous claim alone;
-without the claim of the last apply nothing is ever removed. Design: local-plane.md 2.2 (items 6, 7, 10), 5.2.
+without the claim of the last apply nothing is ever removed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Writer:
 
     `ignored`: what that endpoint leaves as it is. `versions`: those of the kind; a claim of another one is forgotten.
     `readable`: those in which a custom object can be read; a claim of another one spoils the whole record.
-    `blank`: what is there before anything is said: the structs of a Go type, which nobody adds.
+    `blank`: what is there before anything is said: the structs of a Go type, which no write adds.
     """
 
     manager: str
@@ -89,7 +89,7 @@ def apply(
 
     known = _settled(claims_from(live["metadata"].get("managedFields") or []), by, declared)
     claims = known or _before_first_apply(live, by, declared)
-    last = next((claim for claim in claims if claim.voice == mine.voice), None)
+    last = next((claim for claim in claims if claim.owner_key == mine.owner_key), None)
     others = [claim for claim in claims if claim is not last]
 
     merged = merge(live, applied, declared)
@@ -118,13 +118,13 @@ def track_update(
     if by.readable and any(claim.api_version not in by.readable for claim in claims):
         return []
     if live is not None and not claims:
-        # Nobody ever claimed this object, or somebody reset the claims: only an apply begins anew.
+        # This object was never claimed, or its claims were reset: only an apply begins anew.
         return []
     declared = type_of(schema)
     try:
         updated = _updated(live or by.blank, new, _settled(claims, by, declared), by=by, declared=declared)
     except NoElement:
-        # A set of objects has elements that no step can name: such an object is owned by nobody.
+        # A set of objects has elements that no step can name: such an object has no owner.
         return []
     return record(capped(updated))
 
@@ -138,7 +138,7 @@ def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writ
     fields = difference(change.taken, _NOBODYS)
     if fields:
         mine = by.claim("Update", new["apiVersion"], fields)
-        earlier = next((claim for claim in claims if claim.voice == mine.voice), None)
+        earlier = next((claim for claim in claims if claim.owner_key == mine.owner_key), None)
         if earlier is not None:
             claims.remove(earlier)
             mine = replace(mine, fields=union(earlier.fields, fields))
@@ -147,7 +147,7 @@ def _updated(live: JsonObject, new: JsonObject, claims: list[Claim], *, by: Writ
 
 
 def _before_first_apply(live: JsonObject, by: Writer, declared: Type) -> list[Claim]:
-    """Who owns an object that nobody ever claimed."""
+    """Return the owner of an object that was never claimed."""
     return _updated(by.blank, live, [], by=replace(by, manager="before-first-apply"), declared=declared)
 
 

@@ -1,8 +1,8 @@
-"""Whether a configuration fits its type, and the fields that it speaks of.
+"""Check a configuration against its type, and list the fields that it names.
 
 Naming a field is claiming it, so a configuration must fit: a field that the schema does not have, or an element
 without its key, could not be owned by anybody. Everything that is wrong is said at once. Live objects are not asked:
-what was stored once was judged by its schema, and may have an element twice. Design: local-plane.md 5.2 (ssa).
+what was stored once was judged by its schema, and may have an element twice.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class NotTyped(ValueError):
 
 def conforms(obj: JsonObject, *, schema: JsonObject | None) -> bool:
     """Whether an object can be read as one of its type; elements may be there twice."""
-    return _fits(obj, type_of(schema), twins=True)
+    return _fits(obj, type_of(schema), duplicates=True)
 
 
 def check(value: Any, declared: Type) -> None:
     """Refuse a configuration that does not fit; only then is it said where."""
-    if _fits(value, declared, twins=False):
+    if _fits(value, declared, duplicates=False):
         return
     problems = _problems(value, declared, "")
     if problems:
         raise NotTyped(problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *sorted(problems)]))
 
 
-def _fits(value: Any, declared: Type, *, twins: bool) -> bool:
+def _fits(value: Any, declared: Type, *, duplicates: bool) -> bool:
     found = value.__class__
     if value is None or found is _CLASSES.get(declared.scalar):
         return True
@@ -45,28 +45,28 @@ def _fits(value: Any, declared: Type, *, twins: bool) -> bool:
         case Form.SCALAR:
             return not _scalar_problem(value, declared.scalar)
         case Form.MAP:
-            return found is dict and _map_fits(value, declared, twins=twins)
-    return found is list and _list_fits(value, declared, twins=twins)
+            return found is dict and _map_fits(value, declared, duplicates=duplicates)
+    return found is list and _list_fits(value, declared, duplicates=duplicates)
 
 
-def _map_fits(value: dict[str, Any], declared: Type, *, twins: bool) -> bool:
+def _map_fits(value: dict[str, Any], declared: Type, *, duplicates: bool) -> bool:
     fields, extra = declared.fields, declared.element
     for key, item in value.items():
         child = fields.get(key, extra)
-        if child is None or not _fits(item, child, twins=twins):
+        if child is None or not _fits(item, child, duplicates=duplicates):
             return False
     return True
 
 
-def _list_fits(value: list[Any], declared: Type, *, twins: bool) -> bool:
+def _list_fits(value: list[Any], declared: Type, *, duplicates: bool) -> bool:
     if not declared.atomic_list:
         try:
-            if len({element(item, declared) for item in value}) < len(value) and not twins:
+            if len({element(item, declared) for item in value}) < len(value) and not duplicates:
                 return False
         except NoElement:
             return False
     items = declared.elements
-    return all(_fits(item, items, twins=twins) for item in value)
+    return all(_fits(item, items, duplicates=duplicates) for item in value)
 
 
 def _problems(value: Any, declared: Type, path: str) -> list[str]:
@@ -179,7 +179,7 @@ def _fields_of(value: dict[str, Any], declared: Type) -> FieldSet | None:
         child = declared.fields.get(key)
         node = _node(item, child or declared.child(key))
         if child is None or item is None or item == {}:
-            # An entry of a map belongs to whoever names it; a declared field is only the way to its content.
+            # An entry of a map belongs to those who name it; a declared field is only the way to its content.
             node = with_self(node)
         if node is not None:
             fields[f"f:{key}"] = node
@@ -203,6 +203,6 @@ def _elements_of(value: list[Any], declared: Type) -> FieldSet | None:
     fields: FieldSet = {}
     for item in value:
         step = element(item, declared)
-        # Of an element that is there twice nobody owns parts.
+        # Parts of a duplicate element have no owner.
         fields[step] = {} if step in fields else with_self(_node(item, declared.elements))
     return fields or None

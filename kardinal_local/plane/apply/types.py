@@ -1,11 +1,11 @@
-"""Schemas as server-side apply sees them: which parts of an object are one value, and which have parts of their own.
+"""The types of server-side apply: which parts of an object are owned as a whole, and which part by part.
 
 A type says for each form a value can take (scalar, list, map) what is owned: a scalar and an atomic list or map as a
 whole, the elements of a keyed list or a set one by one, the entries of a granular map by name. Where a schema leaves
 the form open the value decides. The rules are those by which the real server reads its OpenAPI document, oddities
 included: content below a preserved field is preserved all the way down, and a string with a format may be any scalar.
 
-A type is made once per schema and shared by all requests. Design: local-plane.md 2.3 (CRDs), 5.2 (ssa).
+A type is made once per schema and shared by all requests.
 """
 
 from __future__ import annotations

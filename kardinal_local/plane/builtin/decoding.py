@@ -1,4 +1,4 @@
-"""Reads a document as one of the Go types, as the real server does with every object of a built-in kind.
+"""Decode a document as one of the Go types, as the real server does with every object of a built-in kind.
 
 A real server has no objects of loose shape behind its built-in kinds: a body becomes a Go value and every answer is
 made from that. So a number where a text belongs is no invalid field (422) but an unreadable body (400), null is the
@@ -7,7 +7,7 @@ UTC and an amount in its canonical spelling. Defaults belong to the same step: t
 
 A field that the type does not have is dropped and reported, in the order of the document. What a strategic merge patch
 made never was a text: it is converted to the type, in the order of the type. The result shares nothing with the
-document. Design: local-plane.md 2.3 (built-ins), 5.1.
+document.
 """
 
 from __future__ import annotations
@@ -325,7 +325,7 @@ def _int_or_string(owner: str, go: str) -> Read:
 
 
 def _untouched(owner: str, go: str) -> Read:
-    """What nobody changes in place need not be copied."""
+    """Return a value that is not changed in place, and so need not be copied."""
     return lambda value, path, walk: value
 
 

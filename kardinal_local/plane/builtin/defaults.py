@@ -1,11 +1,11 @@
-"""What the real server fills in that its OpenAPI does not tell.
+"""Set the defaults that the real server has in its code and not in its OpenAPI document.
 
 OpenAPI carries the defaults that stand as markers in Kubernetes' sources; most are set by code, and those are here. A
 default belongs to a type and holds wherever the type occurs: a container is completed alike in a Pod, in a Deployment's
 template and in a CronJob's. The exceptions are few and are those of the real server: a Pod gets `enableServiceLinks`
 and requests from its limits, a template does not.
 
-Types are named without the `io.k8s.api.` before them. Design: local-plane.md 2.3 (built-ins).
+Types are named without the `io.k8s.api.` before them.
 """
 
 from __future__ import annotations

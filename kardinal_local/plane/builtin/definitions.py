@@ -7,7 +7,7 @@ that needs it is used first.
 
 In the file a schema refers to others by `$ref`, which is also how clients are given it; in memory the reference is the
 schema itself, shared by all that refer to it. The trap: JSONSchemaProps refers to itself, so a schema is a graph, to be
-walked along an object and never on its own. Design: local-plane.md 2.3 (built-ins), 5.1.
+walked along an object and never on its own.
 """
 
 from __future__ import annotations

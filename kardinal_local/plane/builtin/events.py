@@ -1,4 +1,4 @@
-"""Events have two groups and one storage.
+"""Translate Events between their two API groups, which share one storage.
 
 `v1` and `events.k8s.io/v1` are two spellings of the same object: what a controller records through one is what
 `kubectl describe` reads through the other. They are kept in the core spelling and translated at the edge.

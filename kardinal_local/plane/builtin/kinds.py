@@ -1,7 +1,7 @@
 """The built-in kinds this server serves.
 
 Those that kardinal itself reads and writes, and those that a rendered environment directory or `deploy/` may hold.
-Nothing runs behind them: a Deployment is a record until somebody reports a status for it, a ResourceQuota limits
+Nothing runs behind them: a Deployment is a record until a status is reported for it, a ResourceQuota limits
 nothing. What differs from kind to kind on a real server (who counts generations, what a write to the status leaves
 alone) is said here, row by row.
 """

@@ -1,9 +1,8 @@
-"""Where in a document a value does not fit its type, and the words for it.
+"""Find where in a document a value does not fit its type, and report it in the words of the real server.
 
 The real server reads a type in two ways, and each has words of its own. A body is JSON text, whose decoder names the
 struct and the field. What a strategic merge patch made is in memory already: it is converted, by code that tells no
 more than the two types that do not go together. A type that reads itself is handed JSON in both cases.
-Design: local-plane.md 2.3 (built-ins).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moments as the real server reads and writes them.
+"""Read and write the times of the API, `Time` and `MicroTime`, as the real server does.
 
 `Time` has seconds, `MicroTime` has exactly six digits more; both come back in UTC. A text that is neither is refused
 with the element at which reading stopped, which is what a person needs to see.

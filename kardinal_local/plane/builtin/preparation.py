@@ -1,4 +1,4 @@
-"""What the real server sets in an object of a built-in kind before it judges and stores it.
+"""Set what the real server sets in an object of a built-in kind before it is validated and stored.
 
 One function per kind that needs one, run after defaults on every create and update. What admission plugins of a usual
 cluster add (tolerations and a priority for pods, protection for volumes) is part of it, since it is what people see.
@@ -33,7 +33,7 @@ def prepare(group: str, kind: str, document: JsonObject, *, old: JsonObject | No
 
 
 def _namespace(namespace: JsonObject, old: JsonObject | None) -> None:
-    # Only whoever may finalize a namespace ends it, through a subresource of its own.
+    # Only a client that may finalize a namespace ends it, through a subresource of its own.
     if old is None:
         given = namespace["spec"].get("finalizers", [])
         namespace["spec"] = {"finalizers": list(dict.fromkeys([*given, NAMESPACE_FINALIZER]))}

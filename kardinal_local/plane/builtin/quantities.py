@@ -1,4 +1,4 @@
-"""Amounts such as `100m`, `1.5Gi` or `2e3`, in the one form in which the real server gives them back.
+"""Parse amounts such as `100m`, `1.5Gi` or `2e3`, and write them in their canonical form.
 
 A quantity is a number with a suffix, and each has a canonical spelling: no fraction, the largest suffix that leaves a
 whole number. Clients compare what they sent with what they get, so a server that kept `1000m` would differ from

@@ -1,9 +1,9 @@
-"""What the real server makes of a Service: its addresses, its families, its ports.
+"""Complete a Service as the real server does: its addresses, its IP families, its ports.
 
 A Service says many things twice (`clusterIP` and `clusterIPs`), some of them implied by others, and old clients know
-only half of them. So the server reads what was meant: it keeps what it drew before, makes the twins agree, derives the
+only half of them. So the server reads what was meant: it keeps what it drew before, makes both agree, derives the
 families, and drops what a changed type no longer needs. All this happens before anything is judged, and what cannot be
-read refuses the write by itself. Services have one family here, IPv4, as on a cluster that nobody set up otherwise.
+read refuses the write by itself. Services have one family here, IPv4, as on a cluster with the usual configuration.
 
 Addresses and ports are drawn and not allocated, for nothing listens at them.
 """
@@ -23,7 +23,7 @@ __all__ = ["complete"]
 
 _FAMILY: Final = "IPv4"
 _FAMILIES: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
-_TWIN_FIELDS: Final = ("clusterIP", "clusterIPs")
+_ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs")
 _ADDRESSED: Final = ("ClusterIP", "LoadBalancer", "NodePort")
 _draw = random.SystemRandom()
 
@@ -58,7 +58,7 @@ def _needs_node_ports(spec: JsonObject) -> bool:
 def _remember(spec: JsonObject, before: JsonObject) -> None:
     """What was drawn before and is not said again stays."""
     if "ExternalName" not in (spec["type"], before["type"]):
-        for field in _TWIN_FIELDS:
+        for field in _ADDRESS_FIELDS:
             if not spec.get(field) and before.get(field):
                 spec[field] = before[field]
     if _needs_node_ports(spec) and _needs_node_ports(before):
@@ -77,7 +77,7 @@ def _node_ports(spec: JsonObject) -> set[int]:
 
 
 def _pair_addresses(spec: JsonObject, before: JsonObject | None) -> None:
-    """Make of one of the twins what the other, which a client does not know or has not changed, must be."""
+    """Set `clusterIP` or `clusterIPs`, whichever a client has not changed or does not know, from the other."""
     address, addresses = spec.get("clusterIP"), spec.get("clusterIPs", [])
     if before is None:
         if address and not addresses:
@@ -198,7 +198,7 @@ def _node_port() -> int:
 def _drop_needless(spec: JsonObject, before: JsonObject) -> None:
     """Drop what a change leaves without a use, unless its author changed that, too: then it is refused."""
     if spec["type"] == "ExternalName" != before["type"]:
-        _drop_same(spec, before, *_TWIN_FIELDS, together=True)
+        _drop_same(spec, before, *_ADDRESS_FIELDS, together=True)
         _drop_same(spec, before, "ipFamilies")
         _drop_same(spec, before, "ipFamilyPolicy")
     node_ported = ("LoadBalancer", "NodePort")

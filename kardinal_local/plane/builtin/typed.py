@@ -1,6 +1,6 @@
-"""A built-in kind as the rest of the server sees it: its schema, how a document becomes its object, what is refused.
+"""Offer the built-in kinds to the rest of the server: their schemas, decoding and validation, made on first use.
 
-Everything is found by name and made on first use, so a kind that nobody touches costs nothing.
+Everything is found by name and made on first use, so a kind that is not used costs nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Go types behind the built-in kinds: what protobuf calls their fields, and when JSON leaves one out.
+"""The Go types of the built-in kinds: the protobuf numbers of their fields, and which empty fields JSON omits.
 
 `types.txt` is generated from the sources of Kubernetes' API modules (`make builtins`): one type per line, its name and
 then its fields, separated by semicolons, as
@@ -13,7 +13,6 @@ then its fields, separated by semicolons, as
     GO      the type as the decoder of a real server calls it, where that does not follow from TYPE
 
 The file is read when the server starts; a type is parsed when a kind that needs it is used first.
-Design: local-plane.md 2.2 (item 1), 5.1.
 """
 
 from __future__ import annotations

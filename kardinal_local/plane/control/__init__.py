@@ -1,4 +1,4 @@
-"""What goes on without a request: the plane's share of a controller manager.
+"""The controllers of the plane: what a cluster's controller manager does that an API server cannot do without.
 
 control       runs the others
 collector     objects whose owners are gone

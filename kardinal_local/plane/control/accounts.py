@@ -1,4 +1,4 @@
-"""Every namespace has a ServiceAccount `default`, also after somebody deleted it."""
+"""Keep a ServiceAccount `default` in every namespace, also after it was deleted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""ClusterRoles that are made of others: `admin`, `edit`, `view`, and whatever a person adds.
+"""Aggregate ClusterRoles from others: `admin`, `edit`, `view`, and those that a person adds.
 
 A role with an aggregationRule has the rules of all roles whose labels it selects. This is how the author of a CRD lets
-everybody who may view things view its objects: a role with the label `aggregate-to-view`.
+everyone who may view things view its objects: a role with the label `aggregate-to-view`.
 """
 
 from __future__ import annotations

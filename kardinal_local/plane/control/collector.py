@@ -1,4 +1,4 @@
-"""Garbage collection by ownerReferences.
+"""Collect garbage by ownerReferences.
 
 A dependent lives as long as one of its owners does. Its owners are *solid* (there), *dangling* (known not to exist)
 or *waiting* (being deleted in the foreground, until their dependents are gone); an owner of a kind that is not served

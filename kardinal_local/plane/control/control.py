@@ -1,4 +1,4 @@
-"""What a cluster's controller manager does and this server must do itself.
+"""Run the controllers of the plane on the objects that each commit concerns.
 
 Level-triggered work on keys: a commit says which objects to look at, one task looks at them one after the other and
 makes at most the writes that are missing, through the same rules as a client's.
@@ -10,12 +10,12 @@ foreground deletion), and when any object disappears, so have its namespace and 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from itertools import islice
 
-from kardinal.runtime.clock import Clock
-from kardinal.runtime.logging import get_logger
 from kardinal_local.plane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.control.accounts import ACCOUNTS, DEFAULT_ACCOUNT, Accounts
 from kardinal_local.plane.control.aggregation import CLUSTER_ROLES, Aggregation
 from kardinal_local.plane.control.collector import Collector
@@ -33,6 +33,7 @@ PORTION = 8
 FAILURE_PAUSE = 1.0
 """Seconds until another look at what could not be stored."""
 
+_log = logging.getLogger(__name__)
 _WATCHED = frozenset({NAMESPACE.storage, CUSTOM_RESOURCE_DEFINITION.storage})
 _Key = tuple[str, str, str]  # storage, namespace, name
 
@@ -125,7 +126,7 @@ class Control:
                 try:
                     await self._look_at(keys)
                 except StorageFailed:
-                    # Nobody else would bring these up again.
+                    # No later commit would bring these up again.
                     self._pending.update(dict.fromkeys(keys))
                     await self._clock.sleep(FAILURE_PAUSE)
                 # Requests come first: a large teardown must not hold the event loop.
@@ -147,8 +148,7 @@ class Control:
         except StorageFailed:
             raise
         except Exception:
-            logger = get_logger("kardinal_local.plane")
-            logger.exception("housekeeping failed", storage=key[0], namespace=key[1], name=key[2])
+            _log.exception("housekeeping failed: %s %s", key[0], f"{key[1]}/{key[2]}" if key[1] else key[2])
 
     def _reconcile(self, key: _Key) -> None:
         storage, namespace, name = key

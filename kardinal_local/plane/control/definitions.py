@@ -1,4 +1,4 @@
-"""The life of a CustomResourceDefinition: established, served, torn down.
+"""Establish, serve and tear down CustomResourceDefinitions.
 
 Its kinds are served from the commit that establishes it, and no longer than the definition exists; a deleted one takes
 its objects with it and ends the watches on them.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import schemas
 from kardinal_local.plane.apply import Writer, track_update
 from kardinal_local.plane.builtin import CUSTOM_RESOURCE_DEFINITION
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.kinds import Registry, crds, naming
 from kardinal_local.plane.kinds.approval import note_approval

@@ -1,4 +1,4 @@
-"""Events are forgotten an hour after they were last written.
+"""Delete Events an hour after they were last written.
 
 All live equally long, so the order in which they were written is the order in which they expire, and one timer, for
 the oldest, is enough. Time is the injected clock's.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from kardinal.runtime.clock import Clock, Timer
+from kardinal_local.plane.clock import Clock, Timer
 from kardinal_local.plane.errors import StorageFailed
 from kardinal_local.plane.storage import Change, Entry, Store
 

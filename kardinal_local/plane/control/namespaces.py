@@ -1,4 +1,4 @@
-"""The end of a namespace.
+"""Finish the deletion of namespaces.
 
 A deleted namespace takes nothing new, has its content deleted, and goes when the last of it has gone. What its content
 is waiting for (finalizers), it waits for too, and says so in its conditions: `kubectl describe` is where a person looks
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane.builtin import NAMESPACE, NAMESPACE_FINALIZER
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.kinds import Kind, Registry
 from kardinal_local.plane.objects import Deletion, DeletionOptions, is_terminating

@@ -1,4 +1,4 @@
-"""The HTTP face of the plane: from a request to a handler, from an error to a `Status`.
+"""Dispatch HTTP requests: authenticate, authorize, route, and turn errors into `Status` bodies.
 
 The order is authenticate, authorize, route, read the body, then act; everything after the body was read happens without
 `await` up to the commit. Who may not ask is told so and nothing else, not even whether there is such a thing. Every
@@ -8,11 +8,11 @@ request ends in the log exactly once, also when its client has gone away meanwhi
 from __future__ import annotations
 
 import contextlib
+import logging
 
 import orjson
 from aiohttp import web
 
-from kardinal.runtime.logging import get_logger
 from kardinal_local.plane import statuses
 from kardinal_local.plane.audit import RequestLog
 from kardinal_local.plane.errors import (
@@ -22,6 +22,7 @@ from kardinal_local.plane.errors import (
     StatusError,
     UnsupportedProtobuf,
 )
+from kardinal_local.plane.handlers.health import Health
 from kardinal_local.plane.handlers.information import Information
 from kardinal_local.plane.handlers.questions import Questions
 from kardinal_local.plane.handlers.reading import Reading
@@ -46,6 +47,7 @@ __all__ = ["Api"]
 
 CLIENT_GONE = 499
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_log = logging.getLogger(__name__)
 
 
 class Api:
@@ -58,6 +60,7 @@ class Api:
         authentication: Authentication,
         access: Access,
         log: RequestLog,
+        health: Health,
         information: Information,
         questions: Questions,
         reading: Reading,
@@ -68,6 +71,7 @@ class Api:
         self._authentication = authentication
         self._access = access
         self._log = log
+        self._health = health
         self._information = information
         self._questions = questions
         self._reading = reading
@@ -90,7 +94,7 @@ class Api:
             exchange.warnings.extend(told.warnings)
             response = refusal(told)
         except ConnectionError:
-            # The client left in the middle of an answer; there is nobody to tell.
+            # The client left in the middle of an answer.
             response = web.Response(status=CLIENT_GONE)
         except Exception as error:
             response = refusal(_unexpected(error, request))
@@ -106,7 +110,7 @@ class Api:
             exchange.representation = negotiate(accepted)
         self._authorize(exchange)
         if request.path in HEALTH_PATHS:
-            return web.Response(text="ok")
+            return self._health.answer(request.path)
         if (answer := self._information.answer(request)) is not None:
             if request.method not in {"GET", "HEAD"}:
                 raise statuses.method_not_allowed()
@@ -156,10 +160,10 @@ class Api:
 
 
 def _unexpected(error: Exception, request: web.BaseRequest) -> StatusError:
-    """What nobody has thought of, except that everything that walks an object gives up somewhere."""
+    """Return the answer to an unexpected error: too deep an object, or 500 with a line in the log."""
     if isinstance(error, RecursionError) or (isinstance(error, orjson.JSONEncodeError) and "ecursion" in str(error)):
         return statuses.too_deep()
-    get_logger("kardinal_local.plane").exception("request failed", method=request.method, path=request.path)
+    _log.exception("request failed: %s %s", request.method, request.path)
     return StatusError(500, "InternalError", "Internal error occurred: see the server's log")
 
 

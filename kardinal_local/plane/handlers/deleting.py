@@ -1,7 +1,7 @@
-"""delete and deletecollection.
+"""Handle delete and deletecollection.
 
-A collection is deleted as it is listed, up to a limit if there is one, and one object at a time, with a breath in
-between: what is created meanwhile stays, and what goes meanwhile is gone already.
+A collection is deleted as it is listed, up to a limit if there is one, and one object at a time, with a turn for
+other tasks in between: what is created meanwhile stays, and what goes meanwhile is gone already.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import asyncio
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.errors import StatusError
 from kardinal_local.plane.handlers.parameters import deletion_options
 from kardinal_local.plane.handlers.reading import renderer_for, selector_for

@@ -1,4 +1,4 @@
-"""How clients find out what is served: /version, /api, /apis, and the same as one aggregated document.
+"""Make the discovery documents: /version, /api, /apis, and the aggregated form of the latter two.
 
 Every document is made from the registry on demand; they are small, and clients cache them.
 """

@@ -1,4 +1,4 @@
-"""Everything that is not a resource: versions, groups, OpenAPI documents.
+"""Answer requests for what is not a resource: versions, groups, OpenAPI documents.
 
 Documents are made once per state of the registry. Clients keep them on disk: an aggregated discovery document is asked
 for by its ETag, an OpenAPI document by an address that carries a digest of its content, so an old address leads to the

@@ -1,10 +1,10 @@
-"""OpenAPI v3: one document per group and version, with what kubectl reads from it.
+"""Make the OpenAPI v3 documents, one per group and version, with what kubectl reads from them.
 
 kubectl looks at four things. `explain` finds a kind by the path of its collection and walks its schema. `apply` asks
 whether PATCH takes `fieldValidation`, and validates on its own when it does not. `apply` of a built-in kind computes a
 strategic patch from the schema, if PATCH takes one - so a custom kind must not list it. `--dry-run=server` asks for
 `dryRun`. The schemas are those that the server itself works by, with the type's identity added, and `metadata`
-and int-or-string in the form that clients know. Design: local-plane.md 2.1, 2.2 (items 3 and 4).
+and int-or-string in the form that clients know.
 """
 
 from __future__ import annotations

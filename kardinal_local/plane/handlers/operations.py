@@ -1,4 +1,4 @@
-"""The paths of an OpenAPI document: which operations a kind has, and what each of them takes.
+"""Make the paths of an OpenAPI document: the operations of a kind, and the parameters of each.
 
 kubectl asks three things of them: whether PATCH takes `fieldValidation` and `dryRun`, and which patch types there are.
 Generated clients read the rest, so it is that of the real server.

@@ -1,4 +1,4 @@
-"""The parameters of a write: who writes, whether it is a rehearsal, how strictly the body is read.
+"""Parse the query parameters of a write: field manager, dry run, field validation, deletion options.
 
 The real server reads them as one of its own objects (CreateOptions, PatchOptions, ...) and refuses what is wrong with
 them as it would refuse an object, before it looks at the body.

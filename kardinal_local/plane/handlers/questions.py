@@ -1,4 +1,4 @@
-"""What is created only to be answered: reviews, and requests for a token.
+"""Handle reviews and token requests, which are created to be answered and never stored.
 
 Nothing of it is stored, and yet it is asked with `create`, so that it needs the permission to do so.
 """

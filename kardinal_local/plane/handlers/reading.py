@@ -1,11 +1,11 @@
-"""get, list and watch."""
+"""Handle get, list and watch."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.handlers.watches import Watch
 from kardinal_local.plane.objects import (
     ListOptions,

@@ -1,4 +1,4 @@
-"""Watches: a list that keeps talking.
+"""Serve watches: stream the changes of a selection of objects.
 
 A watch starts from a revision (replayed from the history), or from the state of now (told as ADDED events), and then
 follows every commit in order. What it sends are changes of its *selection*: an object that stops matching is DELETED

@@ -1,4 +1,4 @@
-"""create, update and patch; what deletes is in `deleting`."""
+"""Handle create, update and patch; `deleting` handles the rest."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from aiohttp import web
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import schemas, statuses
 from kardinal_local.plane.apply import Writer
 from kardinal_local.plane.builtin import CUSTOM_RESOURCE_DEFINITION
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.errors import StatusError
 from kardinal_local.plane.handlers.deleting import Deleting
@@ -85,7 +85,7 @@ class Writing:
         try:
             return await self._act(exchange, target, body)
         finally:
-            # It was decided by what is staged, a refusal too: nobody may hear of it before that is committed.
+            # It was decided by what is staged, a refusal too: it may not be sent before that is committed.
             await self._store.settled()
 
     async def _act(self, exchange: Exchange, target: Target, body: bytes) -> web.Response:

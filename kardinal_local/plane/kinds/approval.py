@@ -1,4 +1,4 @@
-"""Definitions in groups of the Kubernetes project, which it has to have approved.
+"""Check the approval annotation of definitions in the groups of the Kubernetes project.
 
 Their annotation names the decision, or says that there is none. A definition without it is refused; what it says
 becomes a condition, for people to see.

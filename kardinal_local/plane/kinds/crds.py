@@ -1,26 +1,28 @@
-"""CustomResourceDefinitions: what the server fills in, and the kinds they bring.
+"""Complete CustomResourceDefinitions, and make the kinds that they define.
 
 One definition brings one kind per served version. Conversion strategy None: the versions of an object differ in their
 name only, and it is stored under that of the storage version. A kind goes by the names its definition was given
-(`naming`), not by those it asks for. Design: local-plane.md 2.3 (CRDs).
+(`naming`), not by those it asks for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from kardinal_local.plane import schemas
 from kardinal_local.plane.documents import JsonObject
-from kardinal_local.plane.kinds.below import ScalePaths
 from kardinal_local.plane.kinds.kind import Kind, View
 from kardinal_local.plane.kinds.naming import is_terminating, set_condition
-from kardinal_local.plane.kinds.versions import precedence
+from kardinal_local.plane.kinds.subresource_types import ScalePaths
 
 __all__ = ["CLEANUP_FINALIZER", "fill", "kinds_of", "mark_deleted", "prepare", "warnings"]
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 
 def fill(spec: JsonObject) -> None:
@@ -59,7 +61,7 @@ def mark_deleted(document: JsonObject, *, now: datetime) -> None:
 
 
 def warnings(document: JsonObject, *, old: JsonObject | None) -> tuple[str, ...]:
-    """What the author should know of a good definition: formats nobody judges."""
+    """Return the warnings of a valid definition: formats that are not validated."""
     known = {name for schema in _schemas(old) for name in schemas.unknown_formats(schema)}
     found = [name for schema in _schemas(document) for name in schemas.unknown_formats(schema)]
     return tuple(f'unrecognized format "{name}"' for name in found if name not in known)
@@ -80,7 +82,7 @@ def kinds_of(document: JsonObject, *, outdated: Callable[[schemas.Validator], bo
     """
     spec = document["spec"]
     stored = next(f"{spec['group']}/{version['name']}" for version in spec["versions"] if version.get("storage"))
-    served = sorted((one for one in spec["versions"] if one.get("served")), key=lambda one: precedence(one["name"]))
+    served = sorted((one for one in spec["versions"] if one.get("served")), key=lambda one: _precedence(one["name"]))
     different = _schemas(document)
     readers: dict[str, schemas.Validator] = {}
     if len(different) > 1 or any(outdated(schemas.compile_validator(schema)) for schema in different):
@@ -140,11 +142,11 @@ def _deprecation(spec: JsonObject, version: JsonObject) -> str:
         for other in spec["versions"]
         if other.get("served")
         and not other.get("deprecated")
-        and precedence(other["name"]) < precedence(version["name"])
+        and _precedence(other["name"]) < _precedence(version["name"])
     ]
     if not better:
         return told
-    return f"{told}; use {spec['group']}/{min(better, key=precedence)} {spec['names']['kind']}"
+    return f"{told}; use {spec['group']}/{min(better, key=_precedence)} {spec['names']['kind']}"
 
 
 def _view(api_version: str, stored: str, readers: Mapping[str, schemas.Validator]) -> View | None:
@@ -162,3 +164,15 @@ def _view(api_version: str, stored: str, readers: Mapping[str, schemas.Validator
         outward=outward,
         own=api_version == stored,
     )
+
+
+def _precedence(version: str) -> tuple[int, int, int, str]:
+    """Return a sort key for the name of a version: stable before beta before alpha, the later before the earlier.
+
+    Names of another form follow in alphabetical order.
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (3, 0, 0, version)
+    major, stage, minor = match.groups()
+    return (_STAGES[stage], -int(major), -int(minor or 0), version)

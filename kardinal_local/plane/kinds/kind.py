@@ -15,7 +15,7 @@ from typing import Protocol
 from kardinal_local.plane import schemas
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.errors import Cause
-from kardinal_local.plane.kinds.below import FINALIZE, SCALE, STATUS, TOKEN, ScalePaths, Subresource
+from kardinal_local.plane.kinds.subresource_types import FINALIZE, SCALE, STATUS, TOKEN, ScalePaths, Subresource
 from kardinal_local.plane.tables import Column, builtin_columns, custom_columns
 
 __all__ = ["Kind", "Typed", "View"]
@@ -90,7 +90,7 @@ class Kind:
     `stored`: False for reviews, which are answered and forgotten.
     `enforced`: False for what would have a say in other requests on a real server, and has none here.
     `selectable_fields`: what its objects may be selected by, besides name and namespace.
-    `deprecation`: what everybody is told who uses this version.
+    `deprecation`: the warning for everyone who uses this version.
     `terminating`: its definition is being deleted, and no object may be created any more.
     """
 

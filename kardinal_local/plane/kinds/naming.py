@@ -1,8 +1,7 @@
-"""Which names a definition gets: all it asks for, unless another definition of its group has them.
+"""Accept the names of a definition: all it asks for, unless another definition of its group has them.
 
 Names are accepted one by one: plural, singular and short names share one space, kind and list kind another. A
 definition with a name it did not get is not established; once established it stays so and keeps the names it has.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which kinds are served right now.
+"""Register the kinds that are served.
 
 The built-in ones always; those of a CRD from the moment it is Established until it is gone. `revision` moves with
 every change, so that what is derived from the registry (discovery, OpenAPI documents) knows when it is stale.

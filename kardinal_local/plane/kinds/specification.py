@@ -1,9 +1,9 @@
-"""What a CustomResourceDefinition has to be, and what it may become.
+"""Validate the spec of a CustomResourceDefinition, and of a change to one.
 
 A definition that could not be served in full (a schema that is not structural, a path that leads nowhere, a rule that
 does not compile) is refused when it is applied, naming the field; it is never stored and then half obeyed. Parts that
 all versions have in common are judged once and named as the server keeps them, at the top of the spec. Names, group and
-scope are part of where objects are stored and do not change. Design: local-plane.md 2.3 (CRDs).
+scope are part of where objects are stored and do not change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The paths a definition names beside its schema: of its scale, its columns and its selectable fields.
-
-Design: local-plane.md 2.3 (CRDs).
-"""
+"""Validate the paths that a definition names beside its schema: of its scale, its columns and its selectable fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done to objects, between a decoded request and the storage.
+"""Operations on objects: the rules between a decoded request and the storage.
 
     objects                            create, update, patch, apply
     deletion                           at once or in stages

@@ -1,4 +1,4 @@
-"""What the server does to particular kinds before it stores them.
+"""Adjust and check objects of particular kinds before they are stored.
 
 One function per built-in kind that needs one; every other kind is stored as its schema left it.
 """

@@ -1,4 +1,4 @@
-"""What a client asked for, reduced to what it may ask for (pure).
+"""Reduce what a client sent to what its request may change (pure).
 
 A request names an object twice, in its URL and in its body; it may have been made on the sight of an older state; and
 each endpoint lets it change its own half only. Nothing here looks at the store.
@@ -206,7 +206,7 @@ def restricted(kind: Kind, document: JsonObject, *, live: JsonObject, subresourc
 
 
 def without_status(kind: Kind, document: JsonObject) -> JsonObject:
-    """The document of a new object, whose status nobody has reported yet."""
+    """Return the document of a new object, whose status has not been reported yet."""
     if not kind.status:
         return document
     document = {key: value for key, value in document.items() if key != "status"}
@@ -281,7 +281,7 @@ def content(kind: Kind, document: JsonObject) -> JsonObject:
 
 
 def unchanged(document: JsonObject, live: JsonObject) -> bool:
-    """Whether nothing would be written but when somebody wrote last."""
+    """Return whether nothing would change but the times of the last writes."""
     return same(_without_times(document), _without_times(live))
 
 

@@ -1,4 +1,4 @@
-"""Continue tokens: where a list that is read in pieces goes on.
+"""Encode and decode continue tokens, which say where a list that is read in pieces goes on.
 
 A token names the revision of the whole list and the key with which the next piece begins, so the server remembers
 nothing between two pieces. Its form is that of the real server, which clients must not look into, and the words for one

@@ -1,6 +1,6 @@
-"""Deleting objects: at once, or in stages.
+"""Delete objects, at once or in stages.
 
-A deletion removes an object only when nothing holds it: finalizers first have to be taken off by whoever set them. The
+A deletion removes an object only when nothing holds it: finalizers first have to be removed by those who set them. The
 propagation policy is itself a finalizer (`foregroundDeletion`, `orphan`) that the garbage collector of `control`
 takes off; a namespace is held by its content.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
 from kardinal_local.plane.builtin import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.kinds import Kind, crds
 from kardinal_local.plane.objects.deletion_options import FOREGROUND, ORPHAN, DeletionOptions

@@ -1,4 +1,4 @@
-"""What a request to delete asks for: DeletionOptions, in its body or else in its query.
+"""Parse DeletionOptions from the body of a request, or else from its query.
 
 A body makes the query parameters mean nothing, as on the real server. A precondition that is present and empty is one
 that nothing meets, so it is told apart from none.

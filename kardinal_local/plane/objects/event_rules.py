@@ -1,4 +1,4 @@
-"""What an Event has to say: little in its old form, nearly everything in the new one.
+"""Validate Events: leniently in their old form, strictly in the new one.
 
 Both groups of events are one kind of object, and a refusal names fields as the core group does, whichever group was
 asked. An event with an `eventTime` is a new one; through events.k8s.io, only such events are made, and only their

@@ -1,4 +1,4 @@
-"""Field selectors: `metadata.name=a`, `status.phase!=Running`.
+"""Parse and match field selectors: `metadata.name=a`, `status.phase!=Running`.
 
 Every kind can be selected by name and namespace, a few built-in ones by more, a custom one by what its definition
 says. Anything else is refused, as on the real server: a selector that is silently ignored would select everything.

@@ -1,4 +1,4 @@
-"""Waiting for a revision that is not there yet.
+"""Wait for a revision that has not been written yet.
 
 A client that was told of a revision may ask for a state that is at least as new. On one server there is nothing newer
 than now, so it waits for what may still be written, in vain mostly: then it hears 504, and tries another server. The

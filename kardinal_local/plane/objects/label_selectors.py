@@ -1,4 +1,4 @@
-"""Label selectors: `shard in (a, b), tier!=web, !old, size>3`.
+"""Parse and match label selectors: `shard in (a, b), tier!=web, !old, size>3`.
 
 A small recursive parser over tokens, built like the real server's, because people see what it says: which of several
 mistakes is reported, and how, follows from the order in which it looks. `in` and `notin` are names where a name may

@@ -1,4 +1,4 @@
-"""The query parameters of a list or a watch, read and judged as the real server does.
+"""Parse and check the query parameters of a list or a watch, as the real server does.
 
 Which of them are allowed together is a matter of meaning: a list at a revision, a list that goes on, a watch that
 begins with what is there. What makes no sense is refused with every reason at once.

@@ -1,4 +1,4 @@
-"""Lists, whole or in pieces, now or at a revision of the past.
+"""List objects, whole or in pieces, at the current revision or at an earlier one.
 
 The state at an earlier revision is the state of now with the changes since then undone; the history has them, with what
 was there before. So nothing is kept between two pieces of one list, however many clients read lists in pieces, and a

@@ -1,4 +1,4 @@
-"""The rules of object metadata that hold for every kind.
+"""Set and validate object metadata by the rules that hold for every kind.
 
 The server owns uid, creationTimestamp, generation, deletionTimestamp and resourceVersion; whatever a client sends in
 them is replaced or refused. Names, labels and annotations are as strict as on a real cluster: an object accepted here
@@ -69,7 +69,7 @@ def prune(metadata: JsonObject) -> list[str]:
 
 
 def hollow(metadata: JsonObject) -> list[str]:
-    """The fields that say nothing, which nobody reads in an object."""
+    """Return the empty fields, which are not shown when an object is read."""
     return [key for key in _OPTIONAL if key in metadata and not metadata[key]]
 
 

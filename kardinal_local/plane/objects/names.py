@@ -1,4 +1,4 @@
-"""What names may look like, and names made from a prefix.
+"""Validate the names of objects, and generate names from a prefix.
 
 Names end up in URLs, in DNS and in the names of files, so each kind has the strictest rule that its use needs.
 """

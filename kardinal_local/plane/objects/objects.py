@@ -1,4 +1,4 @@
-"""Creating and changing objects: the rules between a decoded request and the store.
+"""Create, update, patch and apply objects.
 
 A write is one stretch of code without `await`: read the live object, compute the new one, check it, commit. Two
 requests therefore never interleave, and optimistic locking needs no lock. The order of the steps is the real server's,
@@ -14,10 +14,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane import statuses
 from kardinal_local.plane.apply import Writer, apply, track_update
 from kardinal_local.plane.builtin import NAMESPACE
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.errors import Cause, Incomplete, StatusError
 from kardinal_local.plane.kinds import Kind
@@ -290,7 +290,7 @@ class Objects:
         options: WriteOptions,
         said: JsonObject | None,
     ) -> None:
-        """Record who owns what, which an apply has done; where nobody owns anything, nothing is recorded."""
+        """Record who owns what, which an apply has done; where no field has an owner, nothing is recorded."""
         metadata = document["metadata"]
         # A scale brings the record of its own owners.
         if said is not None and subresource != "scale":
@@ -337,7 +337,7 @@ class Objects:
         options: WriteOptions,
         source: Source,
     ) -> None:
-        """Set what is the server's to set, then judge the whole; nobody owns what is set here."""
+        """Set the fields that the server sets, which have no owner, then validate the whole."""
         metadata, causes = document["metadata"], []
         # What is kept in the form of another kind is judged as one.
         judged = kind if kind.custom or kind.view is None else replace(kind, group="")

@@ -1,4 +1,4 @@
-"""resourceVersions as clients send them.
+"""Parse resourceVersions as clients send them.
 
 A client should only send back what it was given. For one that is no number the real server blames itself - 500, and no
 reason - everywhere but in a list; 0 is a number that asks for nothing.

@@ -1,4 +1,4 @@
-"""The scale of an object: how many of something it wants and has, in the same form for every kind.
+"""Read and write the scale of an object, which has the same form for every kind.
 
 It is a view: what is read is made from the object, what is written goes into it, where its kind keeps it; and so is
 the record of who owns the number.
@@ -58,7 +58,7 @@ def scale_of(kind: Kind, document: JsonObject) -> JsonObject:
 def read_scale(
     document: Any, *, namespace: str, name: str, validation: str, faults: tuple[str, ...], patched: bool
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """The scale of an object as somebody wants it, and what to warn of; `patched`: a patch made it of the present."""
+    """Return the desired scale of an object, and what to warn of; `patched`: a patch made it of the present."""
     scale, source = Source(SCALE_KIND, validation, faults, shown=document if patched else None).read(document)
     warnings = source.judge()
     with statuses.warning(*warnings):

@@ -1,4 +1,4 @@
-"""What a list or a watch asks for: labels, fields and a namespace together.
+"""Select objects for a list or a watch by labels, fields and namespace together.
 
 Labels are matched on what the store keeps beside each object, without decoding it; so are names and namespaces.
 """

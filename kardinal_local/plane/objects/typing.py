@@ -1,4 +1,4 @@
-"""From a document to an object of its kind, and what is said of fields that the kind does not have.
+"""Turn a document into an object of its kind, and report the fields that the kind does not have.
 
 A built-in kind is a type: what does not fit it cannot be read, and is refused before anything else is looked at. Of
 a custom kind only the metadata is one; the rest is judged later, by its schema. How a document is refused depends on
@@ -38,7 +38,7 @@ class Source:
     `applied`: an apply made it, which leaves nulls where something lost all its content.
     `name`: of the object, as the URL has it.
     `emptied`: fields that were given as empty maps, which no object of a type keeps.
-    `hollow`: an apply left fields of the metadata empty, which an object without a type keeps and nobody reads.
+    `hollow`: an apply left fields of the metadata empty, which an object without a type keeps and does not show.
     """
 
     kind: Kind
@@ -160,7 +160,7 @@ def _name(document: JsonObject) -> str:
 
 
 def unregistered(api_version: str, kind: str) -> str:
-    """The words for a type that nobody knows."""
+    """Return the error for an unknown type."""
     return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 

@@ -1,4 +1,4 @@
-"""The patches that leave no claim behind; pure. An apply is no patch: see `apply`.
+"""JSON patch, merge patch and strategic merge patch (pure). Server-side apply is in `apply`.
 
 operations   JSON patch
 generic      merge patch

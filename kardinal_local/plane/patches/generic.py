@@ -1,8 +1,8 @@
-"""Merge patch (RFC 7386), as the real server reads it.
+"""Apply a merge patch (RFC 7386), as the real server does.
 
 What a caller can rely on: arguments are never changed, because the live object is shared with the store and its
 readers; the result may share subtrees with both. Null removes a key, objects merge, everything else replaces. What
-replaces something else than an object loses its nulls too, also inside lists. Design: local-plane.md 2.3.
+replaces something else than an object loses its nulls too, also inside lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902), as the real server reads it.
+"""Apply a JSON patch (RFC 6902), as the real server does.
 
 What a caller can rely on: the object that is patched is never changed, because the live object is shared with the
 store and its readers; the result may share subtrees with it. Where the RFC and the real server differ, clients have met
@@ -7,7 +7,6 @@ takes null and absent for the same.
 
 The traps are in the codes: a patch that cannot be read is 400, and one that does not apply - a test that fails, a
 path that is not there, an unknown operation - is 422, never 409, with words that say nothing.
-Design: local-plane.md 2.3.
 """
 
 from __future__ import annotations

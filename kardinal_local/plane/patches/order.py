@@ -1,4 +1,4 @@
-"""The order of a merged list, and what its elements are to each other.
+"""Order the elements of a merged list, and match them with one another.
 
 Scalars are known by themselves, objects by the value of their merge key; equal is what is of one type and of one value.
 A client wants its own elements in its order. Those that only the server has keep the order that they had there, and

@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge patch that knows which lists are really maps.
+"""Apply a strategic merge patch: a merge patch that knows which lists are keyed.
 
 The schema says so: `x-kubernetes-patch-strategy: merge` makes a list of objects merge by its
 `x-kubernetes-patch-merge-key` and a list of scalars a union. Clients that compute such patches (`kubectl apply`,
@@ -11,7 +11,7 @@ The schema says so: `x-kubernetes-patch-strategy: merge` makes a list of objects
 
 The traps: elements only the server has keep their place relative to their neighbours, so an injected sidecar neither
 jumps to the end nor gets lost (`order`); and where there is nothing yet to merge with, a directive goes unread, with
-what it stands in. Design: local-plane.md 2.3 (core kinds only, 415 for custom resources).
+what it stands in.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""What one schema says about one object, and what a server says about a schema.
+"""Validate objects against the schema of a CRD, and validate such schemas.
 
     validator                           one object against everything its schema says
     structural                          the schema compiled: shaping, then judging
     shaping                             pruning and defaults
-    judging, checks, formats, junctors  keyword by keyword
+    judging, checks, formats            keyword by keyword
+    combinators                         allOf, anyOf, oneOf, not
     correlation                         which old value belongs to a value of an update
-    twins, embedded, scale              lists without repetitions, objects inside objects, numbers to scale
+    uniqueness, embedded, scale         sets and keyed lists, objects inside objects, the numbers of a scale
     rules/                              `x-kubernetes-validations`
     definition                          whether a schema may stand in a CRD at all:
     structure, declared, defaults           structural, keyword by keyword, its defaults
@@ -15,7 +16,7 @@
 Knows no kind: only a schema and a document.
 
 What is offered here is imported when a name of it is first used, which is at the first definition: with the language of
-rules it takes half a second and 30 MB. Whoever has an event loop to keep going calls `load` in a thread before.
+rules it takes half a second and 30 MB. A caller on an event loop calls `load` in a thread before.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Field paths and the sentences in which Kubernetes reports what is wrong with a field.
+"""Field paths, and the wording in which Kubernetes reports what is wrong with a field.
 
 A path is a chain of `(parent, step)` pairs ending in None, the root: a step down costs one small tuple, and only a path
 that ends up in an error is ever rendered. The sentences are those that kubectl shows after the field; scripts and
 people match on them, so every module takes them from here. Values are shown as a Go program shows them.
-Design: local-plane.md 2.3, errors.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The checks a schema puts on one scalar: enum, lengths, pattern, bounds, multiples and format.
+"""Check one scalar against the keywords of its schema: enum, lengths, pattern, bounds, multiples and format.
 
 Each check is made once, when its CRD is compiled, and adds what it finds to a list. A check judges only the JSON types
 its keyword speaks of, so it may stand on a field of any type. Patterns are RE2, as on the real server: Python's own
 engine would accept look-arounds that a cluster refuses, let `$` match before a newline, and could be made to run for
 ever. Numbers follow the server's Go, quirks included: a whole number meets its bounds with their fractions cut off.
-Design: local-plane.md 4 (validation).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which old value belongs to a value of an update, and whether the two are the same.
+"""Pair the values of an update with their old values, and tell whether two are the same.
 
 Fields and entries of maps belong together by name, elements of a keyed list by their keys; the elements of any other
 list have no past. A value that holds fields its schema does not speak of is never the same as before: what is not
-described cannot be compared. Design: local-plane.md 2.3 (CRDs, ratcheting).
+described cannot be compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a CRD may say in a schema, node by node: keywords, lists and their keys, and the form of its rules.
+"""Validate the schema of a CRD node by node: keywords, lists and their keys, and the form of its rules.
 
 Rules are compiled only where nothing else is wrong at their node or below: the type of a broken schema would refuse
-good rules with words that mislead. Design: local-plane.md 2.3 (CRDs).
+good rules with words that mislead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Defaults have to satisfy the schema they stand in: a bad one would make every object invalid.
+"""Validate the defaults of a schema against the schema: a bad one would make every object invalid.
 
 Each is pruned, judged and put to the rules like a value an author wrote, at the path of its schema.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations

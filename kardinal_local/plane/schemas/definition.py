@@ -1,8 +1,8 @@
-"""Everything a server has against one schema of a CRD, in its order.
+"""Validate one schema of a CRD, and report what is wrong in the order of the real server.
 
 Whether it is structural comes first, then its defaults, then keyword by keyword, then its rules, which are compiled
 only when the rest is sound. The verdict depends on nothing but the text, and a CRD is written far more often than its
-schema changes. Design: local-plane.md 2.3 (CRDs).
+schema changes.
 """
 
 from __future__ import annotations

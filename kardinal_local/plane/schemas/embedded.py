@@ -1,8 +1,8 @@
-"""Whole objects inside an object (`x-kubernetes-embedded-resource`): they say what they are.
+"""Validate whole objects inside an object (`x-kubernetes-embedded-resource`).
 
 An embedded resource carries apiVersion and kind, and its metadata follows the rules of any metadata. What is no type
 meta and no metadata at all cannot be read, and is refused before anything is judged. Only the paths that lead to one
-are compiled. Design: local-plane.md 2.3 (CRDs).
+are compiled.
 """
 
 from __future__ import annotations

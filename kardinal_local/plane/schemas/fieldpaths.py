@@ -1,7 +1,6 @@
-"""Paths of the form `.spec.replicas` or `.labels['app']`, followed through a schema.
+"""Parse paths of the form `.spec.replicas` or `.labels['app']`, and follow them through a schema.
 
 A rule's `fieldPath` and a `selectableFields` entry are such paths: plain steps by name, no filters, no indices.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""`format`: which names the server knows, and which texts each of them allows.
+"""Evaluate `format`: the names that the server knows, and the texts that each of them allows.
 
 An unknown format is no fault: it is dropped, with a warning when the CRD is written. The dialects are the real
 server's, leniencies included (`22 days` is a duration, an IPv4 address may have leading zeros).
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A CRD as the server's own program holds it, for the few sentences that repeat a part of one.
+"""Write parts of a CRD as the Go structs of the real server print them, for the few errors that quote one.
 
-There every field is written out, in the program's order and with its names. Design: local-plane.md 2.3, errors.
+There every field is written out, in the program's order and with its names.
 """
 
 from __future__ import annotations

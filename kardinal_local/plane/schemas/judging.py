@@ -1,10 +1,10 @@
-"""Validation of an object that has been pruned and defaulted, keyword by keyword, as the real server does it.
+"""Validate an object that has been pruned and defaulted, keyword by keyword, as the real server does.
 
-The judges are made once per CRD and shared by all requests. On an update each value is paired with its old self where
+The judges are made once per CRD and shared by all requests. On an update each value is paired with its old value where
 there is one (fields and entries by name, elements of keyed lists by key, others not at all), and the faults of a value
 that the update leaves alone are forgiven: a CRD may be tightened without locking out writes to older objects
 (validation ratcheting). Every judge counts what it found right, because that count decides which branch of an anyOf is
-reported. Design: local-plane.md 2.3 (CRDs) and 4 (validation).
+reported.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.schemas.causes import invalid, required, too_many, type_invalid
 from kardinal_local.plane.schemas.checks import Check, check_enum, format_name, number_check, text_check, types_of
+from kardinal_local.plane.schemas.combinators import Combinators, compile_combinators
 from kardinal_local.plane.schemas.correlation import ABSENT, Correlation, correlation_of
-from kardinal_local.plane.schemas.junctors import Junctors, compile_junctors
 
 __all__ = ["Judge", "compile_judge"]
 
@@ -47,7 +47,7 @@ class Judge:
     enum: list[Any] | None = None
     text: Check | None = None
     number: Check | None = None
-    junctors: Junctors | None = None
+    combinators: Combinators | None = None
     fields: Mapping[str, Judge] = field(default_factory=dict)
     additional: Judge | bool | None = None
     required: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Judge:
                 check_enum(None, self.enum, path, causes)
             return typed
         passed = 1 + typed + (1 if self.types or self.format else 0)
-        passed += 2 if self.junctors is None else 1 + self.junctors.judge(value, old, path, causes)
+        passed += 2 if self.combinators is None else 1 + self.combinators.judge(value, old, path, causes)
         if kind is str:
             passed += 1
             if self.text is not None:
@@ -176,9 +176,9 @@ def compile_judge(schema: JsonObject, correlation: Correlation | None = None) ->
     types, form = types_of(schema), format_name(schema)
     text, number = text_check(schema), number_check(schema)
     enum = schema.get("enum") or None
-    junctors = compile_junctors(schema, lambda branch: compile_judge(branch, correlation))
+    combinators = compile_combinators(schema, lambda branch: compile_judge(branch, correlation))
     extra, items = schema.get("additionalProperties"), schema.get("items")
-    bare = not (enum or junctors or form)
+    bare = not (enum or combinators or form)
     return Judge(
         types=types,
         format=form,
@@ -186,7 +186,7 @@ def compile_judge(schema: JsonObject, correlation: Correlation | None = None) ->
         enum=enum,
         text=text,
         number=number,
-        junctors=junctors,
+        combinators=combinators,
         fields={
             name: compile_judge(child, correlation.of_field(name))
             for name, child in (schema.get("properties") or {}).items()

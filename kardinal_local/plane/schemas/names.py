@@ -1,4 +1,4 @@
-"""The rules of names, in the words in which Kubernetes quotes them."""
+"""Validate names in a CRD, in the words of Kubernetes."""
 
 from __future__ import annotations
 

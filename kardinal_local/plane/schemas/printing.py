@@ -1,7 +1,6 @@
-"""Values as a Go program prints them: `%q` for texts, `%v` for numbers, its JSON for everything else.
+"""Print values as a Go program does: `%q` for texts, `%v` for numbers, its JSON for everything else.
 
 A refusal repeats the value at fault, and a client that compares two answers compares that too.
-Design: local-plane.md 2.3, errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The scale subresource of a custom kind: where it says how many it wants, how many there are, and which.
+"""Validate the values at the scale paths of a custom kind.
 
 The paths are plain (`.spec.replicas`); the numbers below them are whole, not negative and of 32 bits, whatever the
-schema says. Design: local-plane.md 2.3 (CRDs).
+schema says.
 """
 
 from __future__ import annotations

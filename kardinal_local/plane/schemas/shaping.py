@@ -1,10 +1,9 @@
-"""Pruning and defaulting: an object as its schema has it, in one walk.
+"""Prune and default an object by its schema, in one walk.
 
 A node gives back a new value and leaves the given one as it was. What happens is decided by the JSON type of the value,
 not by the type in the schema: a list where a text belongs is pruned as a list first and refused afterwards. The order
 of the real server shows: an unknown field goes before anything is judged; null for a field that is not nullable counts
 as absent; a default fills what is absent, and is then filled itself.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Structural schemas: what the server does to every object of a kind before it stores it.
+"""Compile a structural schema, by which every object of a kind is pruned, defaulted and validated.
 
-An object is pruned and defaulted first (`shaping`), then judged (`judging`, `embedded`, `twins`); the argument is never
-changed. A status is judged apart from the rest of its object, since only the status was written. CEL rules are the
-business of `rules`. Design: local-plane.md 2.3 and 4.
+An object is pruned and defaulted first (`shaping`), then judged (`judging`, `embedded`, `uniqueness`); the argument is
+never changed. A status is judged apart from the rest of its object, since only the status was written. CEL rules are
+the business of `rules`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kardinal_local.plane.schemas.correlation import ABSENT
 from kardinal_local.plane.schemas.embedded import Embedded, compile_embedded
 from kardinal_local.plane.schemas.judging import Judge, compile_judge
 from kardinal_local.plane.schemas.shaping import Report, Shape, compile_shape
-from kardinal_local.plane.schemas.twins import Twins, compile_twins
+from kardinal_local.plane.schemas.uniqueness import Uniqueness, compile_uniqueness
 
 __all__ = ["Shaped", "Structural", "below", "compile_schema"]
 
@@ -39,7 +39,7 @@ class Structural:
     shape: Shape
     root: Judge
     embedded: Embedded | None
-    twins: Twins | None
+    uniqueness: Uniqueness | None
 
     def shaped(self, obj: JsonObject, *, applied: bool = False) -> Shaped:
         """The pruned and defaulted object; apiVersion, kind and metadata pass through untouched.
@@ -57,9 +57,9 @@ class Structural:
     def settled(self, obj: JsonObject, *, old: JsonObject | None, status: bool) -> list[Cause]:
         """What is wrong with embedded objects and with the elements of sets and keyed lists."""
         causes = list(self.embedded.find(obj)) if self.embedded is not None and not status else []
-        twins = list(self.twins.find(obj)) if self.twins is not None else []
-        if twins and self.twins is not None and (old is None or not any(self.twins.find(old))):
-            causes += twins
+        duplicates = list(self.uniqueness.find(obj)) if self.uniqueness is not None else []
+        if duplicates and self.uniqueness is not None and (old is None or not any(self.uniqueness.find(old))):
+            causes += duplicates
         return causes
 
     def _whole(self, obj: JsonObject, old: JsonObject | None) -> list[Cause]:
@@ -89,5 +89,5 @@ def compile_schema(source: JsonObject) -> Structural:
         shape=compile_shape(source, root=True),
         root=compile_judge(source),
         embedded=compile_embedded(source, root=True),
-        twins=compile_twins(source),
+        uniqueness=compile_uniqueness(source),
     )

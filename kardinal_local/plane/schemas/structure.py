@@ -1,7 +1,7 @@
-"""Whether a schema is structural: every field typed, nothing hidden in anyOf and friends.
+"""Check that a schema is structural: every field is typed, and none is declared inside anyOf and the like alone.
 
 Only then are pruning and defaulting the same whatever the value is. All faults are collected, each with its path below
-the CRD, and told in the order of the alphabet: an author fixes them together. Design: local-plane.md 2.3 (CRDs).
+the CRD, and told in the order of the alphabet: an author fixes them together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One object against everything its kind says about it: its schema, its scale paths, then its CEL rules.
+"""Validate an object against everything its kind declares: its schema, its scale paths, then its CEL rules.
 
 Compiling a schema costs milliseconds and depends on nothing but its text, so the result is shared by every kind, plane
 and restart of the process that meets the same text again. Rules are asked last, and not at all of an object that is
-too broken for them; the answer then says so. Design: local-plane.md 2.3 (CRDs).
+too broken for them; the answer then says so.
 """
 
 from __future__ import annotations

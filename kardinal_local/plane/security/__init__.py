@@ -1,4 +1,4 @@
-"""Who may talk to the plane, and what they may do.
+"""Authentication, authorization and the credentials of the plane.
 
     authority, certificates, private                  TLS, and files of the owner alone
     identities, accounts, authentication, users       whose request it is

@@ -1,4 +1,4 @@
-"""Who may do what: roles, and the bindings that give them (local-plane.md 2.4).
+"""Authorize requests by roles and the bindings that grant them.
 
 Everything is refused that no rule allows. Bindings are kept here by whom they speak of, in step with every commit, and
 roles as the rules they have, from when they are needed first; and as programs ask the same few questions over and over,

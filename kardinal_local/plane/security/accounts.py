@@ -1,7 +1,7 @@
-"""Tokens of ServiceAccounts: who asks gets one, for some audience and some time (local-plane.md 2.4).
+"""Issue and verify the tokens of ServiceAccounts, each for some audience and some time.
 
-A token is a JSON Web Token with the claims of the real server, signed with a secret of this plane, which
-nobody else needs: only the plane itself asks whether a token is one of its own. Nothing about it is stored: it is as
+A token is a JSON Web Token with the claims of the real server, signed with a secret of this plane: only the
+plane itself asks whether a token is one of its own. Nothing about it is stored: it is as
 good as its signature, its time, and the account (and the object it is bound to) that it names by UID; deleting any of
 these ends it.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from kardinal.runtime.clock import Clock
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.security.rules import listed, quoted
 from kardinal_local.plane.security.users import AUTHENTICATED, NODE_NAME, User, account_groups, account_name

@@ -1,6 +1,6 @@
-"""What a request asks for, in the words that rules are written in.
+"""The attributes of a request that authorization rules are written in: verb, group, resource, name.
 
-It is known from the request line alone, before anything else is: whoever may not ask gets no other answer, not even
+It is known from the request line alone, before anything else is: who may not ask gets no other answer, not even
 that what was asked for does not exist.
 """
 

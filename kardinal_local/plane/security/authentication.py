@@ -1,4 +1,4 @@
-"""Whose request is it (local-plane.md 5.5 item 4).
+"""Authenticate requests by their bearer tokens.
 
 Two kinds of bearer tokens are known: those of the identities, which live as long as the plane's directory, and those of
 ServiceAccounts. A wrong token is never the same as none. Without one there is nothing to have but the health of the
@@ -29,7 +29,7 @@ class Authentication:
         self._accounts = accounts
 
     def of_request(self, authorization: str, *, path: str, warn: Callable[[str], None]) -> User:
-        """Who sends a request with this `Authorization` header; 401 for nobody and for everybody unknown."""
+        """Return the user of this `Authorization` header; raises 401 when it names none or an unknown one."""
         scheme, _, rest = authorization.strip().partition(" ")
         if scheme.lower() == "bearer" and rest.startswith(" "):
             warn(_EXTRA_SPACE)
@@ -44,7 +44,7 @@ class Authentication:
             raise StatusError(401, "Unauthorized", "Unauthorized") from None
 
     def of_token(self, token: str, *, audiences: Sequence[str]) -> Authenticated:
-        """Who a token speaks for to one of `audiences`; `TokenRefused` tells why nobody."""
+        """Who a token speaks for to one of `audiences`; `TokenRefused` says why it is refused."""
         user = self._identities.authenticate(token)
         if user is not None and ISSUER in audiences:
             return Authenticated(user, (ISSUER,))

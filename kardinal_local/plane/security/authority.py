@@ -1,12 +1,12 @@
-"""The plane's own certificate authority (local-plane.md 2.2 item 2, 5.1).
+"""Create and load the plane's own certificate authority.
 
 kubectl drops bearer tokens on plain HTTP, so there is TLS as soon as there is authentication; clients trust the
 authority through the CA in their kubeconfig. Both, the authority and what it issued for the server, are kept in the
 plane's directory, because making them is a good part of a first start. What touches files belongs in a thread.
 
 Certificates live in real time, never in a test's virtual time: the TLS library of the other side compares them with
-the clock of the machine. The file of the server begins with the time until which it may be used, so that nobody has to
-read a certificate to know.
+the clock of the machine. The file of the server begins with the time until which it may be used, so that no
+certificate has to be parsed to know.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from kardinal.runtime.clock import SystemClock
+from kardinal_local.plane.clock import SystemClock
 from kardinal_local.plane.errors import LocalPlaneError
 from kardinal_local.plane.security.private import write_private
 

@@ -1,9 +1,9 @@
-"""What is there before anybody asks: namespaces with their accounts, and the roles and bindings of every cluster.
+"""Create what a plane starts with: namespaces with their accounts, and the roles and bindings of every cluster.
 
 The roles are those of the real server, word for word; `bootstrap.jsonl` holds them as `hack/kube/bootstrap_policy.py`
 found them there. All of it is written as it is instead of through the rules for requests, and into a new file at once,
 because a plane has to start in milliseconds. What a person deleted comes back at the next start; what a person changed
-stays. Design: local-plane.md 5.1.
+stays.
 """
 
 from __future__ import annotations

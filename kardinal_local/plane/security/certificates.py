@@ -1,4 +1,4 @@
-"""Making keys and certificates: a program of its own, which takes nothing from kardinal.
+"""Make keys and certificates, as a program of its own that imports nothing of kardinal.
 
     python certificates.py NOW EXPIRES
 

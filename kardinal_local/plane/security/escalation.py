@@ -1,4 +1,4 @@
-"""Nobody gives away rights they do not have (local-plane.md 2.4).
+"""Refuse roles and bindings that grant more than their author has.
 
 Writing a role or a binding hands out rights. It takes the permission to write it and, besides, either every right it
 hands out or the explicit verb for doing so without: `escalate` on roles, `bind` on the role that is bound.

@@ -1,9 +1,10 @@
-"""The identities that have a kubeconfig, and how they prove who they are (local-plane.md 2.2 item 2, 5.1).
+"""The identities that have a kubeconfig, and the tokens that prove them.
 
-The person who started the plane may do everything. A program is the ServiceAccount it would be in a cluster, with the
-rights that bindings give to that account and no others. Each has a random token of its own, so that the request log can
-tell who wrote what and the programs share no secret. A kubeconfig is a file of its own; nobody's `~/.kube/config` is
-ever touched. What touches files belongs in a thread.
+The person who started the plane may do everything, and so may the installer, which puts there what the programs need.
+Any other program is the ServiceAccount it would be in a cluster, with the rights that bindings give to that account
+and no others. Each has a random token of its own, so that the request log can tell who wrote what and the programs
+share no secret. A kubeconfig is a file of its own; `~/.kube/config` is never touched. What touches files belongs in a
+thread.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from kardinal_local.plane.security.users import AUTHENTICATED, MASTERS, User, ac
 
 __all__ = ["IDENTITIES", "Tokens", "write_kubeconfig"]
 
-IDENTITIES = ("admin", "controller", "agent", "simulator")
+IDENTITIES = ("admin", "installer", "controller", "agent", "simulator")
+_MASTERS = frozenset({"admin", "installer"})
+"""The identities that no rule can refuse anything."""
 PROGRAMS_NAMESPACE = "kardinal-system"
 _KEY = "accounts"
 
@@ -82,8 +85,8 @@ contexts:
 
 
 def _user(identity: str) -> User:
-    if identity == "admin":
-        return User("admin", (MASTERS, AUTHENTICATED))
+    if identity in _MASTERS:
+        return User(identity, (MASTERS, AUTHENTICATED))
     groups = (*account_groups(PROGRAMS_NAMESPACE), AUTHENTICATED)
     return User(account_name(PROGRAMS_NAMESPACE, f"kardinal-{identity}"), groups)
 

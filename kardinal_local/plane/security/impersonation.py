@@ -1,7 +1,7 @@
-"""Acting as somebody else (`kubectl --as`), with everything that needs a permission of its own.
+"""Act as another user (`kubectl --as`), with everything that needs a permission of its own.
 
 Since 1.36 there are two ways, tried in turn. The constrained one asks for `impersonate:MODE` on the person *and* for
-`impersonate-on:MODE:VERB` on what is requested, so that a right to act as somebody can be kept to reading, say. The
+`impersonate-on:MODE:VERB` on what is requested, so that a right to act as a person can be kept to reading, say. The
 older one asks for `impersonate` and then lets everything pass. When both refuse, the first refusal is told.
 """
 
@@ -51,7 +51,7 @@ class _Mode:
 
 
 def impersonate(user: User, headers: Iterable[tuple[str, str]], asked: Attributes, *, access: Access) -> User:
-    """Who the request acts as: `user` itself, unless its headers name somebody it may act as."""
+    """Who the request acts as: `user` itself, unless its headers name a user it may act as."""
     wanted = _wanted(headers)
     if wanted is None:
         return user
@@ -137,7 +137,7 @@ def _refuse_masters(user: User, wanted: User, mode: _Mode) -> None:
 
 
 def _completed(wanted: User, mode: _Mode) -> User:
-    """With the groups that everybody of this kind has."""
+    """Return a user with the groups that all of its kind have."""
     groups = wanted.groups
     if mode.name.endswith("-node"):
         groups = (_NODES,)

@@ -1,4 +1,4 @@
-"""Files and directories that their owner alone may read: keys, tokens, kubeconfigs. All of it belongs in a thread."""
+"""Write files and directories that only their owner may read: keys, tokens, kubeconfigs. Call it in a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_private(path: Path, content: bytes) -> None:
     """Make `content` what is in `path`, as a whole; it is never readable by others, not even for a moment."""
     if path.exists() and path.read_bytes() == content:
         return
-    # Nobody else writes here: the directory is its owner's, and served by one process.
+    # There is no other writer: the directory is its owner's, and served by one process.
     temporary = path.with_name(f".{path.name}.new")
     try:
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:

@@ -1,4 +1,4 @@
-"""Questions about users: who am I, whose token is this, may I, may they (local-plane.md 2.3, 2.4).
+"""Answer reviews: of one's own identity, of a token, of one's own access and of that of others.
 
 They are asked by creating an object that is answered and forgotten. Programs rely on the answers to authorise their own
 callers, so that they come from where the server's own decisions come from.
@@ -6,9 +6,9 @@ callers, so that they come from where the server's own decisions come from.
 
 from __future__ import annotations
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane.apply import Writer, track_update
 from kardinal_local.plane.builtin import BuiltinType
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.kinds import Kind

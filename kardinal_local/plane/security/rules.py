@@ -1,7 +1,7 @@
-"""What a rule of a role allows, and what one set of rules allows beyond another (local-plane.md 2.4).
+"""Evaluate the rules of roles: what one allows, and what one set of them allows beyond another.
 
 Rights only add up: a request is allowed when one rule allows it. Comparing two sets works the same way, on rules taken
-apart until each speaks of one verb on one resource: whoever hands out such an atom must hold a rule that covers it.
+apart until each speaks of one verb on one resource: who grants such an atom must hold a rule that covers it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""`kubectl create token`: the subresource of a ServiceAccount that issues its tokens (local-plane.md 2.4)."""
+"""Issue tokens for `kubectl create token`: the subresource `token` of ServiceAccounts."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
 
-from kardinal.runtime.clock import Clock
 from kardinal_local.plane.apply import Writer, track_update
 from kardinal_local.plane.builtin import BuiltinType
+from kardinal_local.plane.clock import Clock
 from kardinal_local.plane.documents import JsonObject, timestamp
 from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.kinds import Kind

@@ -1,4 +1,4 @@
-"""Who a request comes from (local-plane.md 2.4).
+"""The users that requests come from: their names and groups.
 
 A ServiceAccount is a user as any other, with a name and groups that follow from where it lives; nothing but these names
 connects an account with the rights that bindings give it.

@@ -1,4 +1,4 @@
-"""Objects and their revisions: what is now, what was a moment ago, and the file that survives the process.
+"""Store objects and their revisions: the present, the recent history, and the file that survives the process.
 
     store        what those who change objects use         committed    what those who read them use
     committers   when a write is on disk                    history      the recent changes, and those who follow them

@@ -1,10 +1,10 @@
-"""What has been committed: all that a client may see."""
+"""The committed objects, which are all that a client may see."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 
-from kardinal.runtime.logging import get_logger
 from kardinal_local.plane.storage.entries import Change, Entry
 from kardinal_local.plane.storage.history import History
 from kardinal_local.plane.storage.index import Index
@@ -12,6 +12,7 @@ from kardinal_local.plane.storage.index import Index
 __all__ = ["Committed", "Listener"]
 
 Listener = Callable[[Change], None]
+_log = logging.getLogger(__name__)
 
 
 class Committed(Index):
@@ -27,7 +28,7 @@ class Committed(Index):
         self._listeners.append(listener)
 
     def publish(self, change: Change) -> None:
-        """`change` is on disk: let everybody see it."""
+        """Show `change`, which is on disk, to all readers."""
         self.apply(change)
         self.history.append(change)
         for listener in self._listeners:
@@ -35,5 +36,4 @@ class Committed(Index):
                 listener(change)
             except Exception:
                 # It happened: neither its writer nor the next listener has to suffer.
-                logger = get_logger("kardinal_local.plane")
-                logger.exception("a commit was not followed up", resource=change.entry.resource)
+                _log.exception("a listener failed on a commit of %s", change.entry.resource)

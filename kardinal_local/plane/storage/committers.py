@@ -1,4 +1,4 @@
-"""Two ways to the disk.
+"""Commit changes to the file: each at once, or in groups.
 
 A committer takes changes in the order in which they were decided, and says when those so far are committed. In between
 they are *staged*: the next check must see them, and no client may.

@@ -1,4 +1,4 @@
-"""The file that survives the process: SQLite in WAL mode (local-plane.md 3).
+"""Read and write the file that survives the process: SQLite in WAL mode.
 
 Opening it must never lose anything silently. A file that is damaged, truncated, missing beside its own log or not ours
 is refused with its path and what to do about it, and never replaced by an empty one; for that a new file appears under
@@ -161,7 +161,7 @@ def _require_whole(path: Path) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
-    # One process, one connection: no shared memory beside the file, and nobody else gets in.
+    # One process, one connection: no shared memory beside the file, and no second process.
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")
     return connection
 

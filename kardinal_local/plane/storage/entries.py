@@ -1,4 +1,4 @@
-"""Objects as they are kept, and what happens to them.
+"""The stored form of objects, and of the changes to them.
 
 An entry holds the bytes a client reads and the few facts that are asked for without decoding them; the document itself
 is never kept. Entries are immutable, so a list, a watcher and the history can share one without a copy.

@@ -1,4 +1,4 @@
-"""The formats of the file, from the first one to the one that is written today.
+"""Migrate the file from its earlier formats.
 
 A file says its format in `user_version`. An older one is brought up step by step, all steps in one transaction: it is
 of the old format or of the new one, whenever the power fails. A newer one is not touched (see `database`).

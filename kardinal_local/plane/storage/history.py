@@ -1,4 +1,4 @@
-"""The recent past of the store, and those who follow it.
+"""Keep the recent changes of the store, and pass them to those who follow it.
 
 Every commit becomes one `Change`. The history keeps the last of them (bounded by bytes) so that a watch can resume
 from a revision it has seen; older ones are gone and the answer is 410, after which clients list again. That is the
@@ -64,7 +64,7 @@ class Subscription:
         return changes
 
     def wake(self) -> None:
-        """Have whoever waits look up."""
+        """Wake the reader that waits."""
         self._ready.set()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""All objects of one moment, found by name, by UID and by owner.
+"""Index the objects of one moment by name, by UID and by owner.
 
 Two moments matter to a server that answers only for what is on disk: the last commit, which is all that a client may
 see, and what is staged on top of it, which is what the next check must see (see `store`). Both are a `View`; an

@@ -1,4 +1,4 @@
-"""Objects and their revisions (local-plane.md 3, 5.2).
+"""Store objects and give out their revisions.
 
 One writer, one process: a read, a check and the write that follows stand in one stretch of code without `await`, so
 they are atomic without a lock. There are two sights of the same objects:

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints.
+"""Make the tables that `kubectl get` prints.
 
 columns         the columns of custom kinds, and the Table that carries the cells
 builtin         the columns of the built-in kinds

@@ -1,7 +1,7 @@
 """The columns of the built-in kinds, in the order and under the names that the real server's printers give them.
 
 Kinds without an entry show name and age. An age is a string here and a date in the tables of custom kinds, as on the
-real server. Design: local-plane.md 2.3 (built-ins).
+real server.
 """
 
 from __future__ import annotations

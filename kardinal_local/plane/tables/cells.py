@@ -1,4 +1,4 @@
-"""What stands in the cells of built-in kinds: functions from an object and the time to a value.
+"""Compute the cells of built-in kinds: functions from an object and the time to a value.
 
 The words are those of the real server's printers, which people and scripts read: `<none>`, `<unset>`, `25%`, a list
 that ends with how many more there are.
@@ -87,7 +87,7 @@ def path(*keys: str, default: Any = "<none>") -> Cell:
 
 
 def number(*keys: str) -> Cell:
-    """A number that is zero when nobody has said it."""
+    """Return a number, zero when it is not set."""
 
     def cell(obj: JsonObject, _: datetime) -> int:
         value = _find(obj, keys)

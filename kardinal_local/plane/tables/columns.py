@@ -1,8 +1,8 @@
-"""What `kubectl get` shows: columns, and the Table objects that carry their cells.
+"""Make Table objects, which `kubectl get` prints, from columns and the cells under them.
 
 The server, not kubectl, turns an object into cells; kubectl only aligns them. A CRD brings its columns as JSONPaths,
 the built-in kinds have theirs in `builtin`. An age is rendered here too, in the words of the real server, so
-that a table of a watch and one of a list agree. Design: local-plane.md 2.1 (get), 2.3 (CRDs).
+that a table of a watch and one of a list agree.
 """
 
 from __future__ import annotations

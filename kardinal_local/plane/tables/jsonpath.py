@@ -1,11 +1,11 @@
-"""The JSONPath of printer columns: the subset of Kubernetes' template language that CRDs use.
+"""Compile and evaluate the JSONPath of printer columns: the subset of Kubernetes' template language that CRDs use.
 
     .spec.image   .metadata.labels['kardinal\\.io/shard']   .metadata.annotations.a\\.b   .spec.steps[0].name
     .spec.steps[-1].name   .spec.items[*].id   .status.conditions[?(@.type=="Ready")].status
 
 A path is compiled once, when its CRD is created, and refused there when it cannot be understood; at run time a missing
 field is no error but no value. Several values are possible; a column shows the
-first. Design: local-plane.md 2.3 (CRDs).
+first.
 """
 
 from __future__ import annotations

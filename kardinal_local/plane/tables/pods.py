@@ -1,4 +1,4 @@
-"""The cells of a pod, whose status column sums up what its containers do.
+"""Compute the cells of a pod, whose status column sums up the states of its containers.
 
 Containers that prepare the pod come first: while one of them has not done its work, the column tells of it. After that
 the first container that waits or has ended speaks for all, in the words of the real server.

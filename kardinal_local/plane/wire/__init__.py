@@ -1,4 +1,4 @@
-"""What a request and its answer look like, whatever they are about.
+"""Read requests and write responses, whatever resource they concern.
 
 connections, exchange                   whom it comes from; one request and its answer
 routes, attributes                      what a path and a verb mean: to us, and to the rules of a role

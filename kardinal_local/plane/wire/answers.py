@@ -1,4 +1,4 @@
-"""Answers on their way out: encoded, compressed, in pieces.
+"""Send responses: encoded, compressed, in pieces.
 
 Whatever answers a request yields JSON; YAML and indentation are put on here, because so few ask for them. What is
 larger than 128 KiB is compressed when the client can read that, as the real server does; a list is sent as it is
@@ -96,7 +96,7 @@ async def _write(response: web.StreamResponse, data: bytes, compress: zlib._Comp
 
 
 def _is_pretty(exchange: Exchange) -> bool:
-    """People read what curl and browsers show; everybody else has to ask."""
+    """Return whether to indent JSON: for curl and browsers, and for clients that ask for it."""
     wanted = exchange.query.get("pretty", "")
     if wanted and not exchange.representation.pretty:
         return wanted in _TRUE

@@ -1,4 +1,4 @@
-"""From a request line to what it asks for.
+"""Read the authorization attributes of a request from its request line.
 
 Authorization comes before routing, so that this knows no kind: `/apis/x.io/v1/things` asks for things of x.io whether
 anybody serves them or not. The rules are those of the real server, with their oddities: a namespace is in the namespace

@@ -1,8 +1,8 @@
-"""Request bodies: how large they may be, how long they may take, and how they are decoded.
+"""Read request bodies within limits of size and time, and decode them.
 
 A body is JSON, YAML or protobuf, whatever its content type says and nothing else. Protobuf is decoded because Go
-clients send it for built-in kinds and do not fall back when it is refused (local-plane.md 2.2 item 1). What is refused
-is refused in the words of the real server: they name the parser's complaint and quote the beginning of the body.
+clients send it for built-in kinds and do not fall back when it is refused. What is refused is refused in the words of
+the real server: they name the parser's complaint and quote the beginning of the body.
 """
 
 from __future__ import annotations

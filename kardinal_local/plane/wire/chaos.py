@@ -1,4 +1,4 @@
-"""Bad weather: what a real cluster does to its clients now and then, on purpose.
+"""Give clients the faults of a real cluster on purpose (`kardinal local up --chaos SEED`).
 
 Reads of the plane are never stale, its watches never lag and its history is short of nothing, so a controller that
 only ever ran here has not met a conflict, an expired watch or a lost answer. Under chaos it does: writes conflict,
@@ -6,8 +6,8 @@ requests are turned away for a while, lists and watches expire, connections brea
 come late and several at once.
 
 Every decision follows from the seed, who asks for what, and how often that was asked before: not from the order in
-which the requests of several clients happen to arrive. Whoever administers the plane is spared; it is the nerves of
-programs that are tried. Design: local-plane.md 5.1, 5.4.
+which the requests of several clients happen to arrive. The administrator and the installer are spared; it is programs
+that are tested.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Mishap(Enum):
 
 
 class Chaos:
-    """The weather of one plane."""
+    """The faults of one plane."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

@@ -1,11 +1,11 @@
-"""Connections: how long one may take to say what it wants, and what is answered to what is no request.
+"""Limit the time that a connection takes for a request, and answer what cannot be parsed as one.
 
 aiohttp waits for the end of a header for as long as a client keeps sending, and a client that sends a byte now and then
 holds a connection for ever. Here a header has the time that it has on a real server, counted from its first byte, or
 from the beginning of the connection. What cannot be parsed is refused in the words of the real server, without a line
 in the log and without repeating what was sent.
 
-Trap: the parser stops at a method that it does not know, so that nobody can tell by then who is asking; the refusal of
+Trap: the parser stops at a method that it does not know, so that the caller is not known by then; the refusal of
 the method comes before that of the caller.
 """
 

@@ -22,7 +22,7 @@ _NOTHING = Attributes("")
 
 
 class Exchange:
-    """What becomes known of a request on its way; it is logged once, by whoever answers first.
+    """What becomes known of a request on its way; it is logged once, by the first answer.
 
     `warnings` go with the answer whatever it will be: kubectl prints them.
     """

@@ -1,4 +1,4 @@
-"""JSON as the real server reads it: more leniently than our parser, and telling more.
+"""Decode JSON as the real server does: more leniently than orjson, and with its error messages.
 
 orjson is fast and strict. The real server accepts what orjson refuses (bytes that are no UTF-8 become U+FFFD, halves of
 surrogate pairs too), words its refusals in its own way, and reports a key that stands twice in an object, which
@@ -6,7 +6,7 @@ orjson drops in silence. All of that is done here and only when it is needed: a 
 costs one comparison of lengths.
 
 Trap: integers beyond 64 bits with a sign are floating point numbers to the real server; a validator must not take them
-for integers. Design: local-plane.md 2.3.
+for integers.
 """
 
 from __future__ import annotations

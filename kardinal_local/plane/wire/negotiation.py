@@ -1,8 +1,8 @@
-"""Which representation of an object a client asked for, and in which encoding.
+"""Choose the representation and the encoding of a response by the Accept header.
 
 One object has three forms: itself, its metadata only, and a row of a table, which is what `kubectl get` prints. Clients
 list what they can read by preference, and the first acceptable entry wins: the reason why one that prefers protobuf is
-answered in JSON, which it lists as well (local-plane.md 2.2 item 1).
+answered in JSON, which it lists as well.
 
 On the real server two layers judge the header. The router in front of built-in kinds wants one of its media types to
 stand there literally, and complains in its own words; behind it, and alone for custom kinds, wildcards are understood.

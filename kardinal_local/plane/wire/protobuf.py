@@ -1,4 +1,4 @@
-"""Reads the protobuf bodies in which typed clients write built-in kinds.
+"""Decode the protobuf bodies in which typed clients write built-in kinds.
 
 kubectl since 1.32 and every Go controller send protobuf for built-in kinds and do not fall back to JSON when it is
 refused, so it must be understood; answers may stay JSON. A body is `k8s\\0` and an envelope with the type and the
@@ -7,7 +7,7 @@ writes every plain field, set or not; which of the empty ones mean nothing is de
 type, as it is for JSON.
 
 A kind that is not in the tables is refused, and a field that is not is refused by number: dropping it silently would
-store another object than the client sent. Design: local-plane.md 2.2 (item 1).
+store another object than the client sent.
 """
 
 from __future__ import annotations

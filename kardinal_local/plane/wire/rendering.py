@@ -1,7 +1,7 @@
-"""Objects as bytes on the wire.
+"""Render objects as the bytes of a response.
 
 An object is stored as the JSON a client reads, so the common cases (get, list and watch of plain objects) copy bytes
-and decode nothing. Rows of tables are rendered in portions with a breath between them: a table of ten thousand
+and decode nothing. Rows of tables are rendered in portions, between which other tasks run: a table of ten thousand
 objects would otherwise hold the event loop for a second.
 """
 
@@ -90,7 +90,7 @@ class Renderer:
                 head = self._partial_type("PartialObjectMetadataList")
             case _:
                 head = {"apiVersion": self._kind.api_version, "kind": self._kind.list_kind}
-                # Whoever lists objects without knowing their type always says that there is nothing to continue.
+                # A real server that lists objects without their type always writes an empty `continue`.
                 metadata = {"continue": "", **metadata} if self._kind.custom else metadata
         return orjson.dumps(head | {"metadata": metadata})[:-1] + b',"items":['
 

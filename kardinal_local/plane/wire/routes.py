@@ -1,4 +1,4 @@
-"""From a request line to what it is about: a verb, a kind, a namespace, a name, a subresource."""
+"""Route a request line to a verb, a kind, a namespace, a name and a subresource."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def resolve(path: str, registry: Registry) -> Target:
         raise unknown_path()
     target = _in_version(registry, group, version, rest)
     if target is None:
-        # The router of a built-in group knows what it has not; nobody is there to speak for the others.
+        # The router of a built-in group knows what it has not; the other groups have no router.
         raise unknown_path() if _is_builtin(registry, group) else NoSuchPath(path)
     if target.name and not target.kind.stored:
         raise unknown_path()

@@ -1,6 +1,6 @@
-"""Warning headers, which clients print as they come.
+"""Make Warning headers, which clients print as they come.
 
-Each is told once. Headers are not for novels: when there are more than four thousand characters of them, all are cut
+Each is told once. When there are more than four thousand characters of them, all are cut
 short, and what is too much even then is left out. One that a header cannot hold is not sent at all; the real server
 does the same.
 """

@@ -1,8 +1,8 @@
-"""YAML as the real server reads it: version 1.1, of which only the first document counts.
+"""Decode YAML as the real server does: version 1.1, of which only the first document counts.
 
 Two things differ from what PyYAML would do by itself. The words `y` and `n` are booleans, and a date is a string. And
 aliases are counted before they are followed: a few hundred bytes of them describe gigabytes of document, which costs
-nothing while parts are shared and everything as soon as somebody writes them out.
+nothing while parts are shared and everything as soon as they are written out.
 
 A key that stands twice in a mapping is reported with its line, as the real server does.
 """

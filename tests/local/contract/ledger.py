@@ -1,7 +1,7 @@
 """The ledger: what the local plane does otherwise than a real API server, and means to.
 
-A row is the last resort. It must belong to what the design leaves out, and a test must hold both sides of it, so that
-it disappears when the difference does. Design: local-plane.md 5.1 ("Not"), 5.3, 5.4.
+A row is the last resort. It must belong to what the design leaves out (`Item`), and a test must hold both sides of it,
+so that it disappears when the difference does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["LIMIT", "Row", "load_ledger"]
 LIMIT = 30
 
 Item = Literal[
-    # 5.1, "Not"
+    # What the plane leaves out.
     "admission and conversion webhooks",
     "enforcement of admission policies",
     "aggregation",
@@ -31,7 +31,7 @@ Item = Literal[
     "high availability",
     "typed validation of built-in kinds",
     "client certificates",
-    # 5.4
+    # What it does otherwise.
     "one process, one file",
     "CEL cost budgets",
     "CEL libraries",

@@ -1,4 +1,4 @@
-"""A controller in Go, with informers, leader election and protobuf, works on the server (local-plane.md 2.2).
+"""A controller in Go, with informers, leader election and protobuf, works on the server.
 
 It is built from hack/goclient; what it does is described there.
 """

@@ -59,6 +59,33 @@ async def test_a_start_on_the_same_port_leaves_the_kubeconfigs_alone(tmp_path: P
     assert written[0] == written[1]
 
 
+async def test_a_held_plane_is_not_ready_and_has_no_kubeconfig_until_it_is_released(
+    tmp_path: Path, authority: Authority
+) -> None:
+    earlier = await LocalPlane.start(tmp_path, authority=authority)
+    await earlier.stop()
+    assert earlier.kubeconfig.exists()
+    plane = await LocalPlane.start(tmp_path, authority=authority, hold=True)
+    assert not plane.kubeconfig.exists()
+    async with session_for(plane.kubeconfig_for("installer")) as session:
+        http = Http(session)
+        for name in ("readyz", "healthz"):
+            held = await http.get(f"/{name}")
+            assert (held.status, held.body) == (
+                500,
+                f"[+]ping ok\n[-]hold failed: reason withheld\n{name} check failed\n".encode(),
+            )
+        assert (await http.get("/livez")).status == 200
+        assert (await http.post(CONFIG_MAPS, config_map("meanwhile"))).status == 201
+        assert not plane.kubeconfig.exists()
+        await plane.release()
+        assert (await http.get("/readyz")).body == b"ok"
+    assert plane.kubeconfig.stat().st_mode & 0o777 == 0o600
+    async with session_for(plane.kubeconfig) as session:
+        assert (await Http(session).get(f"{CONFIG_MAPS}/meanwhile")).status == 200
+    await plane.stop()
+
+
 async def test_everything_stored_survives_a_restart(tmp_path: Path, authority: Authority) -> None:
     first = await LocalPlane.start(tmp_path, authority=authority)
     async with session_for(first.kubeconfig) as session:

@@ -107,7 +107,7 @@ def test_a_pattern_does_not_match_before_a_final_newline() -> None:
     assert process(fields(v={"type": "string", "pattern": "^a$"}), {"v": "a\n"}).causes
 
 
-def test_sets_and_keyed_lists_hold_no_twins() -> None:
+def test_sets_and_keyed_lists_hold_no_duplicates() -> None:
     schema = fields(
         s={"type": "array", "x-kubernetes-list-type": "set", "items": STRING},
         m={
@@ -141,7 +141,7 @@ def test_an_embedded_resource_keeps_its_metadata_and_needs_a_type() -> None:
     assert [(cause.field, cause.message) for cause in outcome.causes] == [("spec.kind", "Required value")]
 
 
-def test_junctors_restrict_values_and_neither_prune_nor_default() -> None:
+def test_combinators_restrict_values_and_neither_prune_nor_default() -> None:
     schema = {
         **fields(a=STRING, b=STRING, n={"type": "integer"}),
         "oneOf": [{"required": ["a"]}, {"required": ["b"]}],

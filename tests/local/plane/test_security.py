@@ -30,11 +30,12 @@ async def test_every_identity_has_a_token_of_its_own_and_its_name_in_the_log(pla
     subscription.close()
     assert [request.user for request in seen] == [
         "admin",
+        "installer",
         "system:serviceaccount:kardinal-system:kardinal-controller",
         "system:serviceaccount:kardinal-system:kardinal-agent",
         "system:serviceaccount:kardinal-system:kardinal-simulator",
     ]
-    assert [request.code for request in seen] == [201, 403, 403, 403]
+    assert [request.code for request in seen] == [201, 201, 403, 403, 403]
     tokens = {
         yaml.safe_load(plane.kubeconfig_for(identity).read_bytes())["users"][0]["user"]["token"]
         for identity in IDENTITIES
@@ -94,7 +95,7 @@ async def test_the_log_counts_what_was_asked_and_what_came_of_it(plane: LocalPla
 
 
 async def test_an_unknown_identity_has_no_kubeconfig(plane: LocalPlane) -> None:
-    with pytest.raises(ValueError, match="one of admin, controller, agent, simulator"):
+    with pytest.raises(ValueError, match="one of admin, installer, controller, agent, simulator"):
         plane.kubeconfig_for("../admin")
 
 

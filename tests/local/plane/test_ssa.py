@@ -200,7 +200,7 @@ def test_an_object_that_nobody_claims_was_there_before_the_first_apply() -> None
         ({"ports": ["x"]}, r"may not have non-map elements"),
         ({"tags": ["x", "x"]}, r"\.spec\.tags: duplicate entries"),
     ],
-    ids=["unknown field", "no key", "twins", "no map", "set twins"],
+    ids=["unknown field", "no key", "duplicate keys", "no map", "duplicates in a set"],
 )
 def test_a_configuration_that_the_schema_does_not_know_is_refused(spec: Any, words: str) -> None:
     with pytest.raises(ApplyError, match=words):

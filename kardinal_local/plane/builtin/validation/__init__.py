@@ -1,14 +1,15 @@
-"""What the real server refuses of built-in kinds, as far as people meet it.
+"""Validate objects of built-in kinds as the real server does, as far as manifests usually fail there.
 
     core            configuration, secrets, claims
-    services        services; addresses: theirs, and what goes with them
+    services        services; addresses: their addresses and IP families
     pods            pod specs, wherever they occur
     workloads       what makes pods: selectors, strategies, what cannot change
     policies        roles, budgets, autoscalers, ingresses, leases and the like
     faults          the sentences of a refusal, by plain paths
 
 A real server's checks of typed objects are some twenty thousand lines; these are the mistakes that a manifest usually
-has. What is let through here and refused there is documented. Design: local-plane.md 5.1 (Not), 5.4.
+has. What is let through here and refused there stands in
+docs/local-plane-limits.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults of addresses: above all those of services, and of what goes with them, the families.
+"""Validate addresses: above all those of Services, and the IP families that go with them.
 
 Most of these are found when the families are derived, where they refuse a write by themselves; who makes a service
 through /status comes by there without. A change may touch all but the first address and the first family.
@@ -42,7 +42,7 @@ def is_headless(spec: JsonObject) -> bool:
 
 def address_faults(spec: JsonObject) -> list[Cause]:
     """What is wrong with addresses, families and policy, each for itself and beside the others."""
-    faults = [*_twins(spec), *_families(spec)]
+    faults = [*_address_pair(spec), *_families(spec)]
     broken = list(_addresses(spec))
     addresses = spec.get("clusterIPs", [])
     faults += broken
@@ -56,7 +56,7 @@ def address_faults(spec: JsonObject) -> list[Cause]:
     return [*faults, *_mismatches(spec)]
 
 
-def _twins(spec: JsonObject) -> Iterator[Cause]:
+def _address_pair(spec: JsonObject) -> Iterator[Cause]:
     address, addresses = spec.get("clusterIP"), spec.get("clusterIPs", [])
     if address and not addresses:
         yield required("spec.clusterIPs")
@@ -124,7 +124,7 @@ def _changed(spec: JsonObject, before: JsonObject, field: str, one: str) -> Iter
 
 
 def external_faults(path: str, addresses: list[str]) -> Iterator[Cause]:
-    """Faults of addresses at which somebody else routes to a service."""
+    """Validate the addresses at which others route to a Service."""
     for index, text in enumerate(addresses):
         at, address = f"{path}[{index}]", _parsed(text)
         if address is None:

@@ -1,4 +1,4 @@
-"""Faults of configuration, secrets and claims."""
+"""Validate ConfigMaps, Secrets, persistent volumes and their claims, and quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences of a refusal, for code that knows the path of a field as text."""
+"""The wording of validation errors, for code that has the path of a field as text."""
 
 from __future__ import annotations
 

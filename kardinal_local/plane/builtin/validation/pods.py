@@ -1,4 +1,4 @@
-"""Faults of pod specs: containers, their ports, environment, probes and resources, and the volumes they mount."""
+"""Validate pod specs: containers, their ports, environment, probes and resources, and the volumes they mount."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of roles, leases, budgets, autoscalers, ingresses and classes."""
+"""Validate roles, leases, budgets, autoscalers, ingresses and classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of ports: a number, or the name that a container has given to one."""
+"""Validate ports: a number, or the name of a port of a container."""
 
 from __future__ import annotations
 

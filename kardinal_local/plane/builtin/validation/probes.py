@@ -1,4 +1,4 @@
-"""Faults of the probes of a container: how often it asks, and the one way in which it does."""
+"""Validate the probes of a container: how often each runs, and its one handler."""
 
 from __future__ import annotations
 

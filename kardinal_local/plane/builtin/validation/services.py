@@ -1,4 +1,4 @@
-"""Faults of services: what each type may have and needs, their ports, and what of them stays."""
+"""Validate Services: what each type allows and requires, their ports, and what an update may not change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BALANCED_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
 
 
 def is_external(spec: JsonObject) -> bool:
-    """Whether somebody outside the cluster may reach it."""
+    """Return whether it can be reached from outside the cluster."""
     return spec["type"] in ("LoadBalancer", "NodePort") or bool(spec["type"] == "ClusterIP" and spec.get("externalIPs"))
 
 

@@ -1,4 +1,4 @@
-"""Faults of what makes pods: selectors that miss their own template, strategies, and what cannot change."""
+"""Validate what makes pods: selectors that miss their own template, strategies, and immutable fields."""
 
 from __future__ import annotations
 

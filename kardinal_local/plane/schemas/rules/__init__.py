@@ -1,4 +1,4 @@
-"""CEL rules of schemas (`x-kubernetes-validations`): what they may say, and what they say against an object.
+"""Compile the CEL rules of schemas (`x-kubernetes-validations`), and evaluate them on objects.
 
 inspection, checker, celtypes, signatures   whether a rule can be compiled, as a cluster's compiler sees it
 declarations                                what an expression sees of a schema

@@ -1,6 +1,6 @@
-"""Addresses, networks and URLs, as rules take them apart.
+"""The functions of rules for IP addresses, networks and URLs.
 
-Stricter than `format`: no zones, no IPv4 inside IPv6, no leading zeros. Design: local-plane.md 4 (CEL).
+Stricter than `format`: no zones, no IPv4 inside IPv6, no leading zeros.
 """
 
 from __future__ import annotations

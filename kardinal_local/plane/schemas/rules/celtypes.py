@@ -1,8 +1,8 @@
-"""The types of the expression language, and when a value of one may stand where another is wanted.
+"""The types of CEL, and when a value of one may be used where another is wanted.
 
 A type is a name with parameters. Upper-case names are variables: a signature such as `(list(A), A)` is instantiated
 with fresh ones, and `Unifier` finds what they stand for. `dyn` fits everywhere, and so does the type of an expression
-that has been refused already, so that one mistake is told once. Design: local-plane.md 2.3 (CRDs).
+that has been refused already, so that one mistake is told once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whether an expression fits the types it works on, and of what type it is itself.
+"""Check the types in an expression, and infer the type of its result.
 
 This is the check of the real server, with its words: a CRD is refused with exactly the complaint a cluster has, and a
 rule that passes here is one that a cluster compiles. Every fault is found in one pass; what follows from an expression
-that was refused already is not told again. Design: local-plane.md 2.3 (CRDs), 4 (CEL).
+that was refused already is not told again.
 """
 
 from __future__ import annotations

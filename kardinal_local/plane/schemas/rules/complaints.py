@@ -1,4 +1,4 @@
-"""What the compiler has to say about an expression, and how it points at the place. Design: local-plane.md 2.3."""
+"""Compile errors of expressions, and how they point at the place."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What an expression sees of a schema: the type of `self`, and its values in the form that type promises.
+"""Declare what an expression sees of a schema: the type of `self`, and its values in the form of that type.
 
 Only what is described is visible: a field whose content is preserved without a schema does not exist for a rule, and a
 list or map of such values does not exist as a whole. Names that are no identifiers are escaped (`__dash__`,
 `__namespace__`). A number is a double even when it is written as 1, a date-time is a moment, and int-or-string is told
 apart by the rule itself. Most schemas need none of that below their rules, and their values are handed over untouched.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
-from kardinal.api.duration import parse_duration
+from kardinal.cel import Fault
+from kardinal.cel.values import parse_duration
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.schemas.keywords import EMBEDDED, INT_OR_STRING
 from kardinal_local.plane.schemas.rules.celtypes import BOOL, DYN, INT, STRING, Type, list_of, map_of
@@ -162,7 +162,7 @@ def _day(value: Any) -> Any:
 def _span(value: Any) -> Any:
     try:
         return parse_duration(value)
-    except (TypeError, ValueError):
+    except (TypeError, Fault):
         return value
 
 

@@ -1,7 +1,6 @@
-"""Whether the rules of a schema can be used: what a CRD is refused for, in the words of the compiler.
+"""Check the rules of a schema, and report in the words of the compiler those that a CRD is refused for.
 
 A complaint shows the line it is about and points at the place, like every tool built on the same compiler does.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations

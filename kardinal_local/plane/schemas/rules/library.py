@@ -1,7 +1,7 @@
-"""The functions of rules beyond those of every expression: what a Kubernetes API server adds to the language.
+"""The functions that a Kubernetes API server adds to CEL.
 
 Each table maps the types of the arguments to an implementation, as in `kardinal.cel`. Rules are checked against
-`signatures` before they run, so an implementation may rely on its types. Design: local-plane.md 4 (CEL).
+`signatures` before they run, so an implementation may rely on its types.
 """
 
 from __future__ import annotations

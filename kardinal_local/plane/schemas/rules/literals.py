@@ -1,7 +1,4 @@
-"""Arguments that are wrong whatever the data is: a moment, a duration or a pattern written out and not readable.
-
-Design: local-plane.md 2.3 (CRDs).
-"""
+"""Find constant arguments that no data makes valid: times, durations and patterns that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`format.dns1123Label().validate(text)` and its kin: named formats that say why a text is none of theirs.
-
-Design: local-plane.md 4 (CEL).
-"""
+"""The functions of rules for named formats: `format.dns1123Label().validate(text)` and the others."""
 
 from __future__ import annotations
 

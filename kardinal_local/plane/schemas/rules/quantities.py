@@ -1,4 +1,4 @@
-"""Quantities (`100m`, `1.5Gi`, `2e3`) as rules compute with them: exactly. Design: local-plane.md 4 (CEL)."""
+"""The functions of rules for quantities (`100m`, `1.5Gi`, `2e3`), which are computed exactly."""
 
 from __future__ import annotations
 

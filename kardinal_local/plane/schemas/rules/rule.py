@@ -1,9 +1,8 @@
-"""One CEL rule of a schema: checked when its CRD is written, asked on every write of an object.
+"""One CEL rule of a schema: compiled when its CRD is written, evaluated on every write of an object.
 
 A rule that cannot be compiled, or that does not fit the types of its schema, refuses the CRD: accepted, it would either
 pass everything or fail everything later. The clock does not exist for a rule, as on the real server. What a refusal
 says is the message of the rule, or what its message expression makes of the object, or the rule itself.
-Design: local-plane.md 2.3 (CRDs), 4 (CEL).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which functions a rule may call, with what, and what they yield.
+"""The functions that a rule may call, with the types of their arguments and results.
 
 The table is the real server's environment: the language itself, its strings, sets, lists, optionals and two-variable
 comprehensions, and what Kubernetes adds (urls, regular expressions, quantities, addresses, formats, versions). A line
-is one overload; the receiver of a member stands before its name. Design: local-plane.md 2.3 (CRDs), 4 (CEL).
+is one overload; the receiver of a member stands before its name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""`x-kubernetes-validations`: the CEL rules of a schema, run over an object.
+"""Evaluate the CEL rules of a schema (`x-kubernetes-validations`) on an object.
 
 Rules hang anywhere in a schema; only the paths that lead to one are compiled, so an object without rules costs nothing
-and one with rules costs its rules. On an update each value is paired with its old self: fields by name, elements of a
+and one with rules costs its rules. On an update each value is paired with its old value: fields by name, elements of a
 keyed list by key, elements of other lists not at all. A rule that fails on a value the update leaves alone warns
 instead of refusing, so a CRD may gain a rule without locking out writes to older objects. A value that satisfied the
-rules of its node once is not asked the same again. Design: local-plane.md 2.3 (CRDs), 4 (CEL).
+rules of its node once is not asked the same again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Semantic versions (semver.org), as rules compare them. Design: local-plane.md 4 (CEL)."""
+"""The functions of rules for semantic versions (semver.org)."""
 
 from __future__ import annotations
 

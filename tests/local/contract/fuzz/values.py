@@ -73,7 +73,7 @@ class Values:
             return []
         value = [self.of(items) for _ in range(self._rng.randint(1, 3))]
         keys = schema.get("x-kubernetes-list-map-keys")
-        if schema.get("x-kubernetes-list-type", "atomic") == "atomic" or self._twins():
+        if schema.get("x-kubernetes-list-type", "atomic") == "atomic" or self._duplicates():
             return value
         unique: dict[str, Any] = {}
         for item in value:
@@ -83,7 +83,7 @@ class Values:
             unique.setdefault(repr(identity), item)
         return list(unique.values())
 
-    def _twins(self) -> bool:
+    def _duplicates(self) -> bool:
         return bool(self._mischief) and self._rng.random() < 4 * self._mischief
 
     def _embedded(self) -> JsonObject:

@@ -1,7 +1,7 @@
-"""Sets and keyed lists hold no element twice.
+"""Find the elements that occur twice in sets and keyed lists.
 
 Only the paths that lead to such a list are compiled; a schema without any costs nothing. The second occurrence is
-reported and later ones are not, as on the real server. Design: local-plane.md 2.3 (CRDs).
+reported and later ones are not, as on the real server.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.schemas.causes import MapKey, Path, duplicate, invalid, render
 from kardinal_local.plane.schemas.keywords import LIST_KEYS, LIST_TYPE
 
-__all__ = ["Twins", "compile_twins"]
+__all__ = ["Uniqueness", "compile_uniqueness"]
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class Uniqueness:
     """A schema node with a set or keyed list, or on the way to one."""
 
     kind: str
     keys: tuple[str, ...]
-    fields: Mapping[str, Twins]
-    additional: Twins | None
-    items: Twins | None
+    fields: Mapping[str, Uniqueness]
+    additional: Uniqueness | None
+    items: Uniqueness | None
 
     def find(self, value: Any, path: Path = None) -> Iterator[Cause]:
         """A cause for every element that is there twice."""
@@ -67,17 +67,17 @@ def _repeated(identities: list[Any], path: Path) -> Iterator[Cause]:
             yield duplicate(render((path, index)), identity)
 
 
-def compile_twins(schema: JsonObject) -> Twins | None:
+def compile_uniqueness(schema: JsonObject) -> Uniqueness | None:
     """The node of a schema; None when no list below it is a set or keyed."""
     fields = {
         name: node
         for name, child in (schema.get("properties") or {}).items()
-        if (node := compile_twins(child)) is not None
+        if (node := compile_uniqueness(child)) is not None
     }
     extra, items = schema.get("additionalProperties"), schema.get("items")
-    additional = compile_twins(extra) if isinstance(extra, dict) else None
-    inner = compile_twins(items) if isinstance(items, dict) else None
+    additional = compile_uniqueness(extra) if isinstance(extra, dict) else None
+    inner = compile_uniqueness(items) if isinstance(items, dict) else None
     kind = schema.get(LIST_TYPE) or "atomic"
     if kind == "atomic" and not fields and additional is None and inner is None:
         return None
-    return Twins(kind, tuple(schema.get(LIST_KEYS) or ()), fields, additional, inner)
+    return Uniqueness(kind, tuple(schema.get(LIST_KEYS) or ()), fields, additional, inner)

@@ -1,8 +1,7 @@
-"""allOf, anyOf, oneOf and not: conditions on a value that neither prune nor default it.
+"""Evaluate allOf, anyOf, oneOf and not: conditions on a value that neither prune nor default it.
 
 When no branch of an anyOf or oneOf holds, the server tells that, and what is wrong in the branch that came closest:
 the one in which most checks passed. The branches know the old value too, and forgive in it what an update leaves alone.
-Design: local-plane.md 2.3 (CRDs).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from kardinal_local.plane.errors import Cause
 from kardinal_local.plane.schemas.causes import NOWHERE
 from kardinal_local.plane.schemas.printing import quoted
 
-__all__ = ["Branch", "Junctors", "compile_junctors"]
+__all__ = ["Branch", "Combinators", "compile_combinators"]
 
 
 class Branch(Protocol):
@@ -29,7 +28,7 @@ _Verdict = tuple[list[Cause], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Junctors:
+class Combinators:
     """The conditions of one schema node."""
 
     any_of: tuple[Branch, ...]
@@ -103,7 +102,7 @@ def _refuse(path: str, words: str, causes: list[Cause]) -> None:
     causes.append(Cause("FieldValueInvalid", NOWHERE, f'Invalid value: "": {quoted(path)} {words}'))
 
 
-def compile_junctors(schema: JsonObject, compile_branch: Callable[[JsonObject], Branch]) -> Junctors | None:
+def compile_combinators(schema: JsonObject, compile_branch: Callable[[JsonObject], Branch]) -> Combinators | None:
     """The conditions of a schema; None when it has none."""
     any_of, one_of, all_of = (
         tuple(map(compile_branch, schema.get(keyword) or ())) for keyword in ("anyOf", "oneOf", "allOf")
@@ -111,4 +110,4 @@ def compile_junctors(schema: JsonObject, compile_branch: Callable[[JsonObject], 
     negated = compile_branch(schema["not"]) if schema.get("not") is not None else None
     if not any_of and not one_of and not all_of and negated is None:
         return None
-    return Junctors(any_of, one_of, all_of, negated)
+    return Combinators(any_of, one_of, all_of, negated)

@@ -1,4 +1,4 @@
-"""What hangs below an object of some kinds: its status, its scale, and what one kind alone has."""
+"""The subresources that kinds have: status, scale, and those of one kind alone."""
 
 from __future__ import annotations
 

@@ -1,0 +1,90 @@
+"""The images: a wheel of what `.dockerignore` lets through runs the programs, and holds nothing that is for a laptop.
+
+Each test builds it, so there are few.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+IGNORED = ["*", "**/__pycache__"]
+"""The patterns of `.dockerignore` beside the exceptions from the first of them."""
+
+PROGRAMS = ("kardinal", "kardinal-controller", "kardinal-agent")
+DEADLINE = 100.0
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+SCRIPT = """
+import sys
+from importlib.metadata import entry_points
+(script,) = entry_points(group="console_scripts", name=sys.argv[1])
+del sys.argv[0]
+sys.exit(script.load()())
+"""
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def _copy_context(directory: Path) -> None:
+    """Copy what `docker build` sends of the checkout."""
+    lines = [line.strip() for line in (CHECKOUT / ".dockerignore").read_text().splitlines()]
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    assert [pattern for pattern in patterns if not pattern.startswith("!")] == IGNORED
+    directory.mkdir()
+    for name in (pattern.removeprefix("!") for pattern in patterns if pattern.startswith("!")):
+        source = CHECKOUT / name
+        if source.is_dir():
+            shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, directory / name)
+
+
+def _checked(*command: str | Path, **environment: str) -> str:
+    """Return the output of a command that must succeed."""
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory into which the wheel of an image is installed."""
+    directory = tmp_path_factory.mktemp("image")
+    _copy_context(directory / "src")
+    _checked(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", directory / "wheels", directory / "src")
+    (wheel,) = (directory / "wheels").iterdir()
+    _checked(*PIP, "install", "--no-deps", "--no-index", "--target", directory / "installed", wheel)
+    return directory / "installed"
+
+
+def _run(image: Path, code: str, *arguments: str) -> str:
+    """Run code that finds the image's packages and those they depend on, and not the checkout."""
+    # Without `site` (-S) the hook of the editable installation is not run.
+    paths = os.pathsep.join([str(image), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    return _checked(sys.executable, "-S", "-P", "-c", code, *arguments, PYTHONPATH=paths)
+
+
+def test_every_program_starts_in_an_image_without_the_commands_for_a_laptop(image: Path) -> None:
+    printed = {program: _run(image, SCRIPT, program, "--help") for program in PROGRAMS}
+    assert all(text.startswith("Usage: ") for text in printed.values())
+    _, _, listed = printed["kardinal"].partition("\nCommands:\n")
+    commands = set(re.findall(r"^  (\S+)", listed, re.MULTILINE))
+    assert {"get", "promote", "version"} <= commands
+    assert commands.isdisjoint({"local", "demo"})
+
+
+def test_the_packages_of_an_image_are_those_of_the_programs(image: Path) -> None:
+    packages = {path.parent.name for path in image.glob("*/__init__.py")}
+    assert packages == {"kardinal", "kardinal_agent", "kardinal_controller"}
+    found = "from importlib.util import find_spec; print(find_spec('kardinal_local'), find_spec('kardinal').origin)"
+    assert _run(image, found).split() == ["None", str(image / "kardinal" / "__init__.py")]

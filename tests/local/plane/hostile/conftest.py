@@ -1,0 +1,7 @@
+"""A shell in which a plane runs as a process of its own."""
+
+from __future__ import annotations
+
+from tests.baddays.processes import shell
+
+__all__ = ["shell"]
