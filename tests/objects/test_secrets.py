@@ -24,7 +24,9 @@ def test_a_value_is_decoded_as_it_was_stored() -> None:
     assert secret_text(secret(key=encoded("schlüssel\n".encode())), "key") == "schlüssel\n"
 
 
-@pytest.mark.parametrize("found", [secret(), secret(other="YQ=="), secret(key=""), secret(key=None), {"data": None}, {}])
+@pytest.mark.parametrize(
+    "found", [secret(), secret(other="YQ=="), secret(key=""), secret(key=None), {"data": None}, {}]
+)
 def test_a_key_that_is_not_there_is_empty(found: JsonObject) -> None:
     assert secret_value(found, "key") == b""
     assert secret_text(found, "key") == ""
