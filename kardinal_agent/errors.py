@@ -1,4 +1,4 @@
-"""What can keep a promotion from going on, and whether another attempt may help.
+"""Errors of the agent, and what any error means for the promotion it happened to.
 
     AgentError
     ├── StepFailed      a step cannot be done; ends the promotion
@@ -35,12 +35,12 @@ class StepFailed(AgentError):
 
 
 class ConfigurationError(AgentError):
-    """The program cannot start as it was told to; says which option to change."""
+    """The program cannot start with these options; says which one to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt. `known` is False for what nobody foresaw and the log must tell in full."""
+    """A failed attempt. `known` is False for an error that is none of kardinal's: the log has all of it."""
 
     reason: str
     message: str
@@ -50,7 +50,7 @@ class Failure:
 
 
 def classified(error: Exception) -> Failure:
-    """What `error` means for the promotion it happened to."""
+    """Return what `error` means for the promotion it happened to."""
     if isinstance(error, KardinalError):
         message = f"{error.field}: {error}" if error.field else str(error)
         return Failure(error.name, message, transient=error.transient, retry_after=error.retry_after)

@@ -1,8 +1,8 @@
 """`kardinal-agent`: the promotions of one shard, executed where the shard is.
 
-Orders come from the control plane, and every status goes there. Secrets and Deployments are those of the agent's own
-cluster: the one of `--kubeconfig`, else the one whose pod this is, else the control plane's. The kubeconfig of the
-person who starts it is not looked at for that, because the cluster it happens to name would answer for the shard's.
+PromotionSteps come from the control plane, and every status goes there. Secrets and Deployments are those of the
+agent's own cluster: the one of `--kubeconfig`, else the one whose pod this is, else the control plane's. The kubeconfig
+of the person who starts it is not looked at for that, because the cluster it names may be any other.
 
 Exit codes: 0 after SIGINT or SIGTERM, 1 when something failed, 2 for a wrong command line.
 """
@@ -40,12 +40,12 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 
 @click.command(context_settings={"show_default": True})
 @click.option("--shard", required=True, callback=_checked_shard, help="The environments' shard to serve.")
-@_file_option("--control-plane-kubeconfig", help="Where orders come from. Default: as kubectl finds a cluster.")
+@_file_option("--control-plane-kubeconfig", help="Where PromotionSteps come from. Default: as kubectl finds a cluster.")
 @_file_option(
     "--kubeconfig",
     help="Where Secrets and Deployments are. Default: the cluster this pod runs in, else the control plane's.",
 )
-@click.option("--namespace", "-n", help="Serve the orders of one namespace only.")
+@click.option("--namespace", "-n", help="Serve the PromotionSteps of one namespace only.")
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @address_option("--metrics-bind-address", default=":8085", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")

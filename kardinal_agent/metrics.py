@@ -1,56 +1,79 @@
-"""The figures of promotions, health and Git (DD 3.13). Those of Bundles and gates belong to the control plane."""
+"""The figures of promotions, health and Git. Those of Bundles and gates belong to the control plane."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-__all__ = ["AgentMetrics"]
+__all__ = ["AgentMetrics", "Figure"]
 
 _GIT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _HEALTH_SECONDS = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 _LEAD_SECONDS = (1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 72 * 3600, 168 * 3600)
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One more of a counter, or a duration of `seconds`."""
+
+    name: Literal["opened", "merged", "failed", "health", "lead_time"]
+    labels: tuple[str, ...]
+    seconds: float | None = None
+
+
 class AgentMetrics:
     """One set per manager, registered with its own registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.opened = Counter(
-            "kardinal_promotions_opened", "Pull requests opened", ["environment", "approval"], registry=registry
-        )
-        self.merged = Counter("kardinal_promotions_merged", "Pull requests merged", ["environment"], registry=registry)
-        self.failed = Counter(
-            "kardinal_promotions_failed", "Promotions failed", ["environment", "reason"], registry=registry
-        )
-        self.health = Histogram(
-            "kardinal_health_check_duration_seconds",
-            "Time from the change being in place to the verdict on it",
-            ["environment", "result"],
-            buckets=_HEALTH_SECONDS,
-            registry=registry,
-        )
-        self.git = Histogram(
+        self._counters = {
+            "opened": Counter(
+                "kardinal_promotions_opened", "Pull requests opened", ["environment", "approval"], registry=registry
+            ),
+            "merged": Counter("kardinal_promotions_merged", "Pull requests merged", ["environment"], registry=registry),
+            "failed": Counter(
+                "kardinal_promotions_failed", "Promotions failed", ["environment", "reason"], registry=registry
+            ),
+        }
+        self._durations = {
+            "health": Histogram(
+                "kardinal_health_check_duration_seconds",
+                "Time from the change being in place to the verdict on it",
+                ["environment", "result"],
+                buckets=_HEALTH_SECONDS,
+                registry=registry,
+            ),
+            "lead_time": Histogram(
+                "kardinal_promotion_lead_time_seconds",
+                "Time from the creation of a Bundle to an environment being Verified",
+                ["environment"],
+                buckets=_LEAD_SECONDS,
+                registry=registry,
+            ),
+        }
+        self._git = Histogram(
             "kardinal_git_operation_duration_seconds",
             "Duration of Git operations",
             ["operation", "result"],
             buckets=_GIT_SECONDS,
             registry=registry,
         )
-        self.scm = Counter(
+        self._scm = Counter(
             "kardinal_scm_api_requests", "Requests about pull requests", ["endpoint", "status"], registry=registry
         )
-        self.lead_time = Histogram(
-            "kardinal_promotion_lead_time_seconds",
-            "Time from the creation of a Bundle to an environment being Verified",
-            ["environment"],
-            buckets=_LEAD_SECONDS,
-            registry=registry,
-        )
+
+    def promotion(self, figure: Figure) -> None:
+        """Add one figure of a promotion."""
+        if figure.seconds is None:
+            self._counters[figure.name].labels(*figure.labels).inc()
+        else:
+            self._durations[figure.name].labels(*figure.labels).observe(figure.seconds)
 
     def git_operation(self, operation: str, seconds: float, result: str) -> None:
-        """What `Repositories` tells after each operation."""
-        self.git.labels(operation, result).observe(seconds)
+        """Add what `Repositories` tells after each operation."""
+        self._git.labels(operation, result).observe(seconds)
 
     def scm_request(self, endpoint: str, status: str) -> None:
-        """What `PullRequests` tell after each request."""
-        self.scm.labels(endpoint, status).inc()
+        """Add what `PullRequests` tell after each request."""
+        self._scm.labels(endpoint, status).inc()

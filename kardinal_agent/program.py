@@ -1,9 +1,9 @@
 """The agent as a whole: its caches, its controller and what they stand on.
 
-It runs in two places with the same parts. As a program of its own it serves one shard: orders and gates come from the
-control plane, Secrets and Deployments from the cluster it stands in. Inside the controller (`install` on its manager)
-it serves the orders without a shard, and both clusters are one. The selector is the server's, so that an agent never
-even sees the orders of others.
+It runs in two places with the same parts. As a program of its own it serves one shard: PromotionSteps and gates come
+from the control plane, Secrets and Deployments from the cluster it runs in. Inside the controller (`install` on its
+manager) it serves the PromotionSteps without a shard, and both clusters are one. The selector is the server's, so that
+an agent never even sees the PromotionSteps of others.
 
 Nothing here survives the process: mirrors and caches may be thrown away at any time.
 """
@@ -22,7 +22,8 @@ from kardinal.objects import DEPLOYMENT
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
-from kardinal_agent.execution.watches import MergeWakes, Pace
+from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.remotes import Remotes
@@ -30,20 +31,23 @@ from kardinal_agent.remotes import Remotes
 __all__ = ["Agent", "AgentOptions", "Parts", "install"]
 
 RETRY = Backoff(base=1.0, cap=300.0, jitter=0.2)
-"""Between attempts of a step: one second, doubled up to five minutes (DD 14)."""
+"""Between attempts of a step: one second, doubled up to five minutes."""
 
 PROGRESS_INTERVAL = timedelta(seconds=10)
-"""How often a status is written that tells of nothing but the progress of a rollout."""
+"""How often a status is written that differs in its message alone, such as the progress of a rollout."""
 
 CONCURRENCY = 16
-"""Promotions worked on at once; most of them wait for a repository, whose writer takes their edits together."""
+"""Promotions run at once; most of them wait for a repository, whose writer takes their edits together."""
 
 GIT_THREADS = 4
 
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """How an agent is set up. Without `shard` it serves the orders that name none; without `namespace` all of them."""
+    """How an agent is set up.
+
+    Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces.
+    """
 
     git_cache_dir: Path
     shard: str | None = None
@@ -56,16 +60,16 @@ class AgentOptions:
 class Parts:
     """What an agent holds besides its controller; it starts and stops with the manager it was installed on."""
 
-    def __init__(self, runner: GitRunner, repositories: Repositories, wakes: MergeWakes) -> None:
+    def __init__(self, runner: GitRunner, repositories: Repositories, merges: MergeWatches) -> None:
         self.runner = runner
         self.repositories = repositories
-        self._wakes = wakes
+        self._merges = merges
 
     async def start(self) -> None:
-        """Nothing runs before it is used."""
+        """Start nothing: every part starts when it is first used."""
 
     async def stop(self) -> None:
-        self._wakes.close()
+        self._merges.close()
         await self.repositories.close()
         self.runner.close()
 
@@ -89,27 +93,26 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
     gates = manager.informer(POLICY_GATE, namespace=options.namespace)
     deployments = own.informer(DEPLOYMENT)
     channel = Channel()
-    wakes = MergeWakes(channel)
+    merges = MergeWatches(channel)
     tools = Tools(
         shard=options.shard,
         gates=Gates(gates),
         health=ResourceHealth(deployments),
         remotes=Remotes(repositories, secrets=own.client, clock=clock, on_request=metrics.scm_request),
         status=manager.status,
-        recorder=manager.recorder,
-        metrics=metrics,
-        wakes=wakes,
-        pace=Pace(PROGRESS_INTERVAL, clock=clock),
+        observer=PromotionObserver(manager.recorder, metrics),
+        merges=merges,
+        progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock),
         clock=clock,
         backoff=RETRY,
     )
     manager.controller(
         "promotionstep",
         PromotionReconciler(tools, steps=steps, bundles=bundles),
-        sources(steps=steps, bundles=bundles, gates=gates, deployments=deployments, wakes=channel),
+        sources(steps=steps, bundles=bundles, gates=gates, deployments=deployments, merges=channel),
         concurrency=CONCURRENCY,
     )
-    parts = Parts(runner, repositories, wakes)
+    parts = Parts(runner, repositories, merges)
     manager.add(parts)
     return parts
 

@@ -1,4 +1,4 @@
-"""Where a promotion is written to: the repository of its order, and the pull requests kept there.
+"""Where a promotion is written to: the repository of its PromotionStep, and the pull requests kept there.
 
 Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
 not show itself; nothing here keeps, logs or quotes them. The repositories behind are shared by all promotions.
@@ -6,16 +6,14 @@ not show itself; nothing here keeps, logs or quotes them. The repositories behin
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
-from typing import Any
 
 from kardinal.api import PromotionStep
 from kardinal.api.pipeline import Git
 from kardinal.git import Credentials, Repositories, Repository
 from kardinal.kube import Client, NotFound
 from kardinal.objects import SECRET
+from kardinal.objects.secrets import SecretValueError, secret_text
 from kardinal.runtime import Clock
 from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
 from kardinal_agent.errors import StepFailed
@@ -35,7 +33,7 @@ class Remote:
 
     @property
     def proposals(self) -> PullRequests:
-        """The pull requests of a provider that must have them."""
+        """Return the pull requests of a provider that must have them; raises `StepFailed`."""
         if self.pull_requests is None:
             raise StepFailed(
                 "NoPullRequests",
@@ -45,7 +43,7 @@ class Remote:
 
 
 class Remotes:
-    """Opens the remote of an order."""
+    """Opens the remote of a PromotionStep."""
 
     def __init__(
         self, repositories: Repositories, *, secrets: Client, clock: Clock, on_request: RequestObserver
@@ -70,22 +68,17 @@ class Remotes:
             secret = await self._secrets.get(SECRET, name, namespace)
         except NotFound:
             raise _unusable(f"Secret {namespace}/{name} does not exist") from None
-        data = secret.get("data") or {}
-        username, password, token = (
-            _decoded(data, key, f"{namespace}/{name}") for key in ("username", "password", "token")
-        )
+        try:
+            username, password, token = (
+                secret_text(secret, key).rstrip("\r\n") for key in ("username", "password", "token")
+            )
+        except SecretValueError as error:
+            raise _unusable(str(error)) from None
         if username and password:
             return Credentials(username, password)
         if token:
             return Credentials(username or _TOKEN_USER, token)
         raise _unusable(f"Secret {namespace}/{name} has neither username and password nor token")
-
-
-def _decoded(data: dict[str, Any], key: str, name: str) -> str:
-    try:
-        return base64.b64decode(data.get(key) or "", validate=True).decode().rstrip("\r\n")
-    except (binascii.Error, UnicodeDecodeError):
-        raise _unusable(f"key {key} of Secret {name} is not text") from None
 
 
 def _unusable(message: str) -> StepFailed:

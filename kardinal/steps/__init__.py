@@ -1,7 +1,10 @@
-"""Promotion steps: sequences and inputs, edits of manifests, commit messages, pull request texts. Pure.
+"""Promotion steps: declarations, sequences, edits of manifests, commit messages, pull request texts. Pure.
 
+builtin, declaration          every step of this version, and what a step declares of itself
 sequence                      which steps a promotion runs, and whether a written sequence makes sense
+facts                         what the steps so far have found out
 commit_plan                   the edit, the message and the trailers of a promotion
+kustomize_set_image           the step that sets images in a kustomization
 kustomization, yaml_text      setting images without touching anything else
 pull_request_text, markdown   title and body of a pull request
 """

@@ -1,4 +1,4 @@
-"""Commit messages, and the trailers by which a promotion finds its own commit again (promotion.md, *Exactly once*).
+"""Commit messages, and the trailers by which a promotion finds its own commit again.
 
 A trailer is a `Key: value` line in the last paragraph. It is what makes a push safe to repeat after a crash, so a
 value that could smuggle in a line of its own is refused. When reading, lines that others appended to the paragraph
@@ -37,7 +37,7 @@ class CommitMessage:
 
 
 def parse_trailers(text: str) -> dict[str, str]:
-    """The trailers in the last paragraph of a commit message; the first paragraph is the subject and has none."""
+    """Return the trailers in the last paragraph of a commit message; a message of one paragraph has none."""
     paragraphs = re.split(r"\n\s*\n", text.strip())
     if len(paragraphs) < 2:
         return {}

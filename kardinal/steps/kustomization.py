@@ -19,9 +19,11 @@ from dataclasses import dataclass
 import yaml
 
 from kardinal.api.image import ImageReference
+from kardinal.objects.errors import KardinalError
 from kardinal.steps import yaml_text
+from kardinal.steps.images import ImageChange, PromotedImage
 
-__all__ = ["FILE_NAMES", "ImageChange", "KustomizationError", "PromotedImage", "image_changes", "set_images"]
+__all__ = ["FILE_NAMES", "KustomizationError", "image_changes", "set_images"]
 
 FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """What kustomize looks for in a directory, in this order."""
@@ -29,29 +31,11 @@ FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _ENTRY_KEYS = ("name", "newName", "newTag", "digest", "tagSuffix")
 
 
-class KustomizationError(ValueError):
-    """The kustomization cannot take the image; `field` says where, the message how to mend it."""
+class KustomizationError(KardinalError):
+    """A kustomization that cannot take the image; the message names the entry at fault and what to change."""
 
-    def __init__(self, message: str, *, field: str = "") -> None:
-        super().__init__(f"{field}: {message}" if field else message)
-        self.field = field
-
-
-@dataclass(frozen=True, slots=True)
-class PromotedImage:
-    """An artifact of a Bundle: its name there, and the reference it promotes."""
-
-    name: str
-    reference: ImageReference
-
-
-@dataclass(frozen=True, slots=True)
-class ImageChange:
-    """What an entry yields after an edit and yielded before; `before` is None where there was no entry."""
-
-    name: str
-    before: ImageReference | None
-    after: ImageReference
+    def __init__(self, message: str, *, at: str = "") -> None:
+        super().__init__(f"{at}: {message}" if at else message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +54,7 @@ class _Entry:
 
 
 def set_images(content: bytes, images: Sequence[PromotedImage]) -> bytes:
-    """`content` with every image set; the same bytes when nothing is to change. Raises `KustomizationError`."""
+    """Return `content` with every image set; the same bytes when nothing changes. Raises `KustomizationError`."""
     _check_one_version_each(images)
     text = before = _decoded(content)
     _items(_root(before))
@@ -86,13 +70,13 @@ def set_images(content: bytes, images: Sequence[PromotedImage]) -> bytes:
         raise KustomizationError(
             "cannot be set without changing something else; write the values out instead of using anchors, aliases or "
             "merge keys",
-            field="images",
+            at="images",
         )
     return (codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b"") + text.encode()
 
 
 def image_changes(before: bytes | None, after: bytes) -> list[ImageChange]:
-    """The entries that yield another image than before, in the order of the file."""
+    """Return the entries that yield another image than before, in the order of the file."""
     old = {entry.name: entry.yields for entry in _entries(_decoded(before))} if before is not None else {}
     new = [(entry.name, entry.yields) for entry in _entries(_decoded(after))]
     return [ImageChange(name, old.get(name), image) for name, image in new if old.get(name) != image]
@@ -127,26 +111,26 @@ def _root(text: str) -> yaml.MappingNode | None:
 
 
 def _items(root: yaml.MappingNode | None) -> list[yaml.MappingNode]:
-    """The checked items of `images`."""
+    """Return the items of `images`, checked."""
     if root is None:
         return []
     if [name.value for name, _ in root.value].count("images") > 1:
-        raise KustomizationError("stands there more than once; keep one list", field="images")
+        raise KustomizationError("stands there more than once; keep one list", at="images")
     images = yaml_text.value_of(root, "images")
     if images is None or _is_null(images):
         return []
     if not isinstance(images, yaml.SequenceNode):
-        raise KustomizationError(f"must be a list of entries with a name, not {_kind(images)}", field="images")
+        raise KustomizationError(f"must be a list of entries with a name, not {_kind(images)}", at="images")
     for index, item in enumerate(images.value):
         field = f"images[{index}]"
         if not isinstance(item, yaml.MappingNode):
-            raise KustomizationError(f"must be an entry with a name, not {_kind(item)}", field=field)
+            raise KustomizationError(f"must be an entry with a name, not {_kind(item)}", at=field)
         for key in _ENTRY_KEYS:
             value = yaml_text.value_of(item, key)
             if value is not None and not isinstance(value, yaml.ScalarNode):
-                raise KustomizationError(f"must be text, not {_kind(value)}", field=f"{field}.{key}")
+                raise KustomizationError(f"must be text, not {_kind(value)}", at=f"{field}.{key}")
         if not _text_of(item, "name"):
-            raise KustomizationError("is missing; name the image that the manifests use", field=f"{field}.name")
+            raise KustomizationError("is missing; name the image that the manifests use", at=f"{field}.name")
     return list(images.value)
 
 
@@ -176,7 +160,7 @@ def _set_image(text: str, image: PromotedImage) -> str:
 
 
 def _chosen(entries: list[_Entry], image: PromotedImage) -> list[int]:
-    """Which entries promote the image."""
+    """Return the entries that promote the image."""
     repository = image.reference.canonical
 
     def is_it(name: str | None) -> bool:
@@ -204,7 +188,7 @@ def _update_entry(text: str, index: int, reference: ImageReference) -> str:
 
 
 def _wanted(entry: _Entry, reference: ImageReference) -> dict[str, str | None]:
-    """The fields of an entry that promotes `reference`, None where the field must be absent."""
+    """Return the fields of an entry that promotes `reference`, None where the field must be absent."""
     new_name: str | None = reference.repository
     if entry.new_name is not None and ImageReference(entry.new_name).canonical == reference.canonical:
         new_name = entry.new_name
@@ -227,7 +211,7 @@ def _add_entry(text: str, root: yaml.MappingNode | None, reference: ImageReferen
 
 
 def _list_indent(root: yaml.MappingNode | None) -> int:
-    """How far the lists of this file are indented below their keys; not at all where there is none to go by."""
+    """Return how far the lists of this file are indented below their keys; 0 where there is no list."""
     for _, value in root.value if root is not None else ():
         if isinstance(value, yaml.SequenceNode) and not value.flow_style:
             return int(value.start_mark.column - root.start_mark.column) if root is not None else 0
@@ -235,7 +219,7 @@ def _list_indent(root: yaml.MappingNode | None) -> int:
 
 
 def _only_images_changed(before: str, after: str, images: Sequence[PromotedImage]) -> bool:
-    """Whether the edit did what it was made for and nothing else."""
+    """Return whether the edit did what it was made for and nothing else."""
     old, new = _root(before), _root(after)
     rest, rest_before = _outside_images(new), _outside_images(old)
     if len(rest) != len(rest_before) or not all(map(yaml_text.same, rest, rest_before)):

@@ -26,14 +26,14 @@ _URL_SAFE = "/:?#=&%+,;~!.-_"
 
 
 def cell(value: object) -> str:
-    """`value` as text that stays where it is put."""
+    """Return `value` as text that cannot leave its cell."""
     text = "".join(char if unicodedata.category(char)[0] not in "CZ" else " " for char in str(value))
     text = cut(" ".join(text.split()), _LIMIT)
     return _MARKUP.sub(r"\\\1", text).translate(_ENTITIES)
 
 
 def link(label: str, url: str) -> str:
-    """A link, or plain text where `url` is not one of the web."""
+    """Return a link, or plain text where `url` is not one of the web."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -44,7 +44,7 @@ def link(label: str, url: str) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already."""
+    """Return a table of cells that are Markdown already."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -58,7 +58,7 @@ def ago(when: datetime, *, now: datetime) -> str:
 
 
 def period(duration: timedelta) -> str:
-    """A duration as a person says it: its two largest units at most."""
+    """Return a duration in its two largest units at most."""
     seconds = max(int(duration.total_seconds()), 0)
     units = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
     first = next((index for index, (count, _) in enumerate(units) if count), len(units) - 1)

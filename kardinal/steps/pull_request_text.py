@@ -1,4 +1,4 @@
-"""What a pull request says: title, labels and the body a reviewer decides by (DD 7).
+"""The text of a pull request: title, label and the body that a reviewer decides by.
 
 The body answers four questions in four tables: which policy let this through and with which values, what exactly is
 promoted, where has it proven itself before and for how long, and which image replaces which. Everything in it is a
@@ -15,7 +15,7 @@ from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus, Provenance
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference, bundle_version, promoted_images
-from kardinal.steps.kustomization import ImageChange
+from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import ago, cell, link, period, table
 
 __all__ = ["LABEL", "Proposal", "body", "title"]
@@ -36,7 +36,7 @@ class Proposal:
     bundle: Bundle
     gates: Sequence[GateResult]
     changes: Mapping[str, Sequence[ImageChange]]
-    """The changes of each kustomization file."""
+    """The changes of each file."""
     merged_by_agent: bool
     now: datetime
 

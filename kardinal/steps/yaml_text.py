@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import yaml
 
+from kardinal.objects.errors import KardinalError
+
 __all__ = [
     "Splice",
     "YamlSyntaxError",
@@ -43,7 +45,7 @@ _NUMBER_SOMEWHERE = re.compile(
 _ONCE_BOOLEAN = frozenset(["y", "Y", "n", "N"])
 
 
-class YamlSyntaxError(ValueError):
+class YamlSyntaxError(KardinalError):
     """The text is not one YAML document; says where and what was found."""
 
 
@@ -60,7 +62,7 @@ class Splice:
 
 
 def compose(text: str) -> yaml.Node | None:
-    """The root node of the only document in `text`; None when there is nothing in it."""
+    """Return the root node of the only document in `text`; None when there is nothing in it."""
     try:
         _check_depth(text)
         return yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -73,7 +75,7 @@ def compose(text: str) -> yaml.Node | None:
 
 
 def _check_depth(text: str) -> None:
-    """The C composer recurses without a limit: a file of a hundred thousand brackets would end the process."""
+    """Refuse deep nesting: the C composer recurses without a limit, and 100 000 brackets would end the process."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -85,7 +87,7 @@ def _check_depth(text: str) -> None:
 
 
 def same(one: yaml.Node, other: yaml.Node, *, seen: set[tuple[int, int]] | None = None) -> bool:
-    """Whether two nodes mean the same; shared and circular parts are walked once, however often aliases name them."""
+    """Return whether two nodes mean the same; shared and circular parts are walked once, whatever aliases there are."""
     seen = set() if seen is None else seen
     if (id(one), id(other)) in seen:
         return True
@@ -143,7 +145,7 @@ def drop_key(text: str, mapping: yaml.MappingNode, key: str) -> Splice:
 
 
 def append_item(text: str, sequence: yaml.SequenceNode, pairs: Pairs) -> Splice:
-    """One more mapping at the end of a list that has items, in the style of the list."""
+    """Add a mapping at the end of a list that has items, in the style of the list."""
     last = sequence.value[-1]
     if sequence.flow_style:
         return Splice(last.end_mark.index, last.end_mark.index, f", {_flow_mapping(pairs)}")
@@ -155,7 +157,7 @@ def append_item(text: str, sequence: yaml.SequenceNode, pairs: Pairs) -> Splice:
 
 
 def fill_empty_list(text: str, value: yaml.Node, pairs: Pairs, *, indent: int | None) -> Splice:
-    """The first item of a list that stands there as `[]`, `null` or nothing.
+    """Add the first item of a list that is written as `[]`, `null` or nothing.
 
     `indent` is the column of its dash; None where the list stands inside braces.
     """
@@ -170,7 +172,7 @@ def fill_empty_list(text: str, value: yaml.Node, pairs: Pairs, *, indent: int | 
 
 
 def append_key(text: str, root: yaml.MappingNode | None, key: str, pairs: Pairs, *, indent: int) -> Splice:
-    """`key` with a list of one mapping at the end of the document."""
+    """Add `key` with a list of one mapping at the end of the document."""
     if root is not None and root.flow_style:
         end = _content_end(root.value[-1][1], text) if root.value else root.end_mark.index - 1
         comma = ", " if root.value else ""
@@ -185,7 +187,7 @@ def append_key(text: str, root: yaml.MappingNode | None, key: str, pairs: Pairs,
 
 
 def _content_end(node: yaml.Node, text: str) -> int:
-    """Where the last character of `node` stands: a block collection ends, for YAML, where the next token begins."""
+    """Return the end of the last character of `node`: for YAML, a block collection ends where the next token begins."""
     if isinstance(node, (yaml.MappingNode, yaml.SequenceNode)) and not node.flow_style and node.value:
         last = node.value[-1]
         return _content_end(last[1] if isinstance(last, tuple) else last, text)
@@ -200,7 +202,7 @@ def _line_start(text: str, index: int) -> int:
 
 
 def _line_end(text: str, index: int) -> int:
-    """The end of the line that holds `index`, before its line ending."""
+    """Return the end of the line that holds `index`, before its line ending."""
     end = text.find("\n", index)
     if end < 0:
         return len(text)
@@ -213,7 +215,7 @@ def _next_line(text: str, index: int) -> int:
 
 
 def _newline(text: str, index: int) -> str:
-    """The line ending in use at `index`, else the first one of the text."""
+    """Return the line ending in use at `index`, else the first one of the text."""
     for start in (index, 0):
         end = text.find("\n", start)
         if end >= 0:
@@ -232,7 +234,7 @@ def _flow_mapping(pairs: Pairs) -> str:
 
 
 def _scalar(value: str, *, style: str | None = None) -> str:
-    """`value` in its old quotes, else plain where every YAML reader takes it for text, else in double quotes."""
+    """Return `value` in its old quotes, else plain where every YAML reader takes it for text, else double-quoted."""
     if style == "'":
         return f"'{value}'"
     if style != '"' and _is_plain(value):

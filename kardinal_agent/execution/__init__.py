@@ -1,4 +1,4 @@
-"""The PromotionStep controller: a pure state machine with its effects at the edge."""
+"""The PromotionStep controller: a pure decision, with its effects and its messages beside it."""
 
 from kardinal_agent.execution.attempt import Attempt, Tools
 from kardinal_agent.execution.reconciler import PromotionReconciler, sources

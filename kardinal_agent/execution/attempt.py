@@ -1,28 +1,29 @@
 """One run over one promotion: observe, decide, act, until there is nothing more to do now.
 
-Two statuses are kept apart: what stands on the server, and the draft that every action moves. The draft is written
-before anything that reaches outside the process and after it, and where the run ends; steps that stay inside are
-written along. So a promotion without a review costs three writes: before its push, after it, and Verified.
-
-A failure of a step never leaves this module: it becomes a retry with its time in the status, or the end of the
-promotion. What does leave is a failure to write the status itself; the queue repeats the run, and since every effect is
-looked for before it is made, nothing happens twice.
+Every action moves a draft of the status; `Attempt._perform` says when it is written. A failure of a step never leaves
+this module: it becomes a retry with its time in the status, or the end of the promotion. Only a failure to write the
+status itself does; the queue then repeats the run.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 import structlog
 
-from kardinal.api import PROMOTION_STEP, Bundle, PromotionStep
+from kardinal.api import Bundle, PromotionStep
+from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Backoff, Clock, EventRecorder, Result, StatusWriter
-from kardinal_agent.errors import classified
+from kardinal.runtime import Backoff, Clock, Result, StatusWriter
+from kardinal.steps.facts import facts_of
+from kardinal.steps.sequence import planned
+from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
-from kardinal_agent.execution.evidence import evidence_of
+from kardinal_agent.execution.draft import StatusDraft
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.machine import (
     SUPERSEDED,
@@ -31,20 +32,19 @@ from kardinal_agent.execution.machine import (
     Delay,
     Fail,
     Hold,
+    Observation,
     Rest,
     Run,
     Verify,
-    View,
     decide,
 )
-from kardinal_agent.execution.refusals import refusal, sequence_of
-from kardinal_agent.execution.watches import MergeWakes, Pace
+from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.refusals import refusal
+from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
-from kardinal_agent.health.verdict import HealthAdapter
-from kardinal_agent.metrics import AgentMetrics
+from kardinal_agent.health import HealthAdapter
 from kardinal_agent.remotes import Remote, Remotes
-from kardinal_agent.steps import STEPS, Announcement, Done, StepContext, Waiting
-from kardinal_agent.steps.health_check import timeout_of
+from kardinal_agent.steps import STEPS, Done, StepContext, StepResult, Waiting
 
 __all__ = ["Attempt", "Tools"]
 
@@ -54,8 +54,7 @@ STEP_DEADLINE = 100.0
 A transfer under way goes on by itself: the next attempt shares it.
 """
 
-_NEW = timedelta(seconds=2)
-"""How old an order must be before it is worth a note that it waits for something."""
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
@@ -69,101 +68,138 @@ class Tools:
     health: HealthAdapter
     remotes: Remotes
     status: StatusWriter
-    recorder: EventRecorder
-    metrics: AgentMetrics
-    wakes: MergeWakes
-    pace: Pace
+    observer: PromotionObserver
+    merges: MergeWatches
+    progress: ProgressWrites
     clock: Clock
     backoff: Backoff
 
 
 class Attempt:
-    """See the module."""
+    """One run over one PromotionStep."""
 
     def __init__(self, tools: Tools, raw: JsonObject, bundle: JsonObject | None) -> None:
         self._tools = tools
-        self._raw = raw
         self._key: Key = key_of(raw)
         self._step = PromotionStep.model_validate(raw)
-        self._known = bundle is not None
+        self._bundle_known = bundle is not None
         self._bundle = Bundle.model_validate(bundle or {"spec": {"artifacts": {}}})
         self._superseded = self._bundle.status.phase == "Superseded"
-        self._sequence = sequence_of(self._step.spec)
-        self._refusal = refusal(self._step, self._bundle) if self._known else None
-        self._written = self._draft = self._step.status
+        self._refusal = refusal(self._step, self._bundle) if self._bundle_known else None
+        executable = self._bundle_known and self._refusal is None
+        self._sequence = planned(self._step.spec.steps) if executable else ()
+        self._draft = StatusDraft(
+            raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock
+        )
         self._proof: Done | None = None
         self._remote: Remote | None = None
 
     async def run(self) -> Result:
-        while True:
-            view = self._view()
-            if not view.holds:
-                self._draft = transitions.released(self._draft, now=view.now)
-            match decide(view):
+        """Go as far as it goes now; the result says when to look again even if nothing happens."""
+        result: Result | None = None
+        while result is None:
+            seen = self._observe()
+            if not seen.holds:
+                self._draft.move(transitions.released(seen.status, now=seen.now))
+            match decide(seen):
                 case Rest():
-                    return self._rest()
+                    result = self._rest()
                 case Await(message):
-                    return await self._await(message)
+                    result = await self._pause(transitions.awaiting(self._draft.status, message))
                 case Delay(until):
-                    return Result(requeue_after=until - view.now)
+                    result = Result(requeue_after=until - seen.now)
                 case Hold(message):
-                    return await self._hold(message)
+                    result = await self._pause(transitions.held(self._draft.status, message, now=seen.now))
                 case Fail(reason, message):
-                    return await self._fail(reason, message)
+                    result = await self._fail(reason, message)
                 case Verify():
-                    return await self._verify()
+                    result = await self._verify()
                 case Abandon():
                     result = await self._abandon()
                 case Run(index, outside):
-                    result = await self._execute(index, outside=outside)
-            if result is not None:
-                return result
+                    result = await self._go_on(index, outside=outside)
+        return result
 
-    def _view(self) -> View:
+    def _observe(self) -> Observation:
         spec, metadata = self._step.spec, self._step.metadata
-        return View(
+        return Observation(
             spec=spec,
-            status=self._draft,
-            sequence=self._sequence,
+            status=self._draft.status,
+            sequence=[step.declaration for step in self._sequence],
             now=self._tools.clock.now(),
+            created=metadata.creation_timestamp,
             mine=spec.shard == self._tools.shard and metadata.deletion_timestamp is None,
-            bundle_known=self._known,
+            bundle_known=self._bundle_known,
             superseded=self._superseded,
             refusal=self._refusal,
             holds=self._tools.gates.holds(self._step),
             proven=self._proof is not None,
         )
 
-    async def _execute(self, index: int, *, outside: bool) -> Result | None:
-        """Run one step; None when the next decision is due at once."""
-        now = self._tools.clock.now()
-        self._draft = transitions.entered(
-            self._draft, self._sequence, index, now=now, health_timeout=timeout_of(self._step)
-        )
+    async def _perform(self, index: int, *, outside: bool) -> StepResult | Failure:
+        """Run one step with the writes that make its effect happen exactly once.
+
+        The process may die between any two lines, and all that is remembered is the status on the server. Therefore:
+
+        1. Before a step that reaches outside, the status says that it is running. From then on there may be an effect,
+           and a Bundle that is superseded has something to take back.
+        2. The step looks for its effect before it makes it: a commit by its trailers, a pull request by its branch. So
+           an attempt that follows one that died finds what was made, and makes nothing twice.
+        3. After the effect, its result is in the draft, which is written before the next effect, before Verified, and
+           where the run ends. When that write is lost, the step is run again, and 2 holds.
+
+        Steps that stay inside are written along: a promotion without a review costs three writes, before its push,
+        after it, and Verified.
+        """
+        step, now = self._sequence[index].declaration, self._tools.clock.now()
+        timeout = self._step.spec.health.timeout
+        self._draft.move(transitions.entered(self._draft.status, step, index, now=now, timeout=timeout))
         if outside:
-            await self._write()
-        uses = self._sequence[index].uses
+            await self._draft.write()
+        return await self._caught(STEPS[step.name].run(self._context(index)), name=step.name)
+
+    async def _go_on(self, index: int, *, outside: bool) -> Result | None:
+        """Run one step and take its result over; None when the next decision is due at once."""
+        step = self._sequence[index].declaration
+        result = await self._perform(index, outside=outside)
+        if isinstance(result, Failure):
+            return await self._retry(result, name=step.name)
+        if isinstance(result, Waiting):
+            return await self._wait(result)
+        if step.proves:
+            self._proof = result
+            return None
+        self._tools.merges.release(self._key)
+        now = self._tools.clock.now()
+        self._draft.move(transitions.succeeded(self._draft.status, step, index, result, now=now), result.announcement)
+        return None
+
+    async def _abandon(self) -> Result | None:
+        """Take back what has not landed; what has goes on to its end."""
+        landed = await self._caught(withdraw(self._context(len(self._sequence) - 1)), name="superseded")
+        if isinstance(landed, Failure):
+            return await self._retry(landed, name="superseded")
+        if landed:
+            self._superseded = False
+            return None
+        return await self._fail(SUPERSEDED, f"superseded by a newer Bundle of {self._step.spec.pipeline}")
+
+    async def _caught(self, action: Awaitable[T], *, name: str) -> T | Failure:
+        """Await an action of a step; whatever goes wrong in it is a failed attempt."""
         try:
             async with asyncio.timeout(STEP_DEADLINE):
-                outcome = await STEPS[uses].run(self._context(index))
+                return await action
         except Exception as error:
-            return await self._failed_attempt(error, uses)
-        if isinstance(outcome, Waiting):
-            return await self._wait(outcome, uses)
-        if index == len(self._sequence) - 1:
-            self._proof = outcome
-            return None
-        self._draft = transitions.succeeded(self._draft, self._sequence, index, outcome, now=self._tools.clock.now())
-        self._count(uses, outcome)
-        if outcome.announcement:
-            self._announce(outcome.announcement)
-        return None
+            failure = classified(error)
+            if not failure.known:
+                log.error("a step failed by a bug", step=name, exc_info=error)
+            return failure
 
     def _context(self, index: int) -> StepContext:
         return StepContext(
             step=self._step,
             bundle=self._bundle,
-            status=self._draft,
+            status=self._draft.status,
             sequence=self._sequence,
             index=index,
             gates=lambda: self._tools.gates.results(self._step),
@@ -178,136 +214,54 @@ class Attempt:
             self._remote = await self._tools.remotes.open(self._step)
         return self._remote
 
-    async def _await(self, message: str) -> Result:
-        """Not yet; an order that has just been given may only be ahead of the rest of what was written with it."""
-        created = self._step.metadata.creation_timestamp
-        age = self._tools.clock.now() - created if created is not None else _NEW
-        # The server's clock may be ahead of ours by more than that.
-        if timedelta() <= age < _NEW:
-            return Result(requeue_after=_NEW - age)
-        self._draft = transitions.awaiting(self._draft, message)
-        return await self._pause()
-
-    async def _wait(self, outcome: Waiting, uses: str) -> Result:
-        """Nothing more to do until something happens or `outcome.until`."""
-        if outcome.held:
-            return await self._hold("; ".join(self._tools.gates.holds(self._step)) or outcome.message)
-        if outcome.subscribe is not None:
-            self._tools.wakes.watch(self._key, outcome.subscribe)
+    async def _wait(self, waiting: Waiting) -> Result:
+        """End the run until something happens, or `waiting.until`."""
         now = self._tools.clock.now()
-        wait = outcome.until - now if outcome.until is not None else None
-        draft = transitions.told(self._draft, outcome.message)
-        only_told = self._draft == self._written and draft != self._written
-        patience = self._tools.pace.wait(self._key) if only_told else timedelta()
-        if patience:
-            return Result(requeue_after=min(patience, wait) if wait is not None else patience)
-        self._draft = draft
-        if uses == "health-check" and draft != self._written:
-            self._tools.pace.note(self._key)
-        return await self._pause(wait)
+        if waiting.held:
+            message = "; ".join(self._tools.gates.holds(self._step)) or waiting.message
+            return await self._pause(transitions.held(self._draft.status, message, now=now))
+        if waiting.subscribe is not None:
+            self._tools.merges.watch(self._key, waiting.subscribe)
+        wait = waiting.until - now if waiting.until is not None else None
+        status = transitions.waiting(self._draft.status, waiting.message)
+        if status != self._draft.written:
+            nothing_else = self._draft.status == self._draft.written
+            if nothing_else and (delay := self._tools.progress.delay(self._key)):
+                return Result(requeue_after=min(delay, wait) if wait is not None else delay)
+            self._tools.progress.note(self._key)
+        return await self._pause(status, wait)
 
-    async def _hold(self, message: str) -> Result:
-        news = self._draft.message != message
-        self._draft = transitions.held(self._draft, message, now=self._tools.clock.now())
-        result = await self._pause()
-        if news:
-            self._announce(Announcement("Held", message))
-        return result
-
-    async def _failed_attempt(self, error: Exception, uses: str) -> Result:
-        failure = classified(error)
-        if not failure.known:
-            log.error("a step failed by a bug", step=uses, exc_info=error)
+    async def _retry(self, failure: Failure, *, name: str) -> Result:
+        """Repeat what another attempt may do, later; anything else ends the promotion."""
+        message = f"{name}: {failure.message}"
         if not failure.transient:
-            return await self._fail(failure.reason, f"{uses}: {failure.message}")
-        attempts = self._draft.retry.attempts if self._draft.retry else 0
+            return await self._fail(failure.reason, message)
+        status, now = self._draft.status, self._tools.clock.now()
+        attempts = status.retry.attempts if status.retry else 0
         delay = timedelta(seconds=max(self._tools.backoff.delay(attempts), failure.retry_after or 0.0))
-        text = f"{uses}: {failure.message}"
-        self._draft = transitions.retrying(self._draft, text, now=self._tools.clock.now(), delay=delay)
-        result = await self._pause(delay)
-        if attempts == 0:
-            self._announce(Announcement("Retrying", text), warning=True)
-        return result
-
-    async def _abandon(self) -> Result | None:
-        """Take back what has not landed; what has goes on to its end."""
-        try:
-            async with asyncio.timeout(STEP_DEADLINE):
-                landed = await withdraw(self._context(len(self._sequence) - 1))
-        except Exception as error:
-            return await self._failed_attempt(error, "superseded")
-        if landed:
-            self._superseded = False
-            return None
-        return await self._fail(SUPERSEDED, f"superseded by a newer Bundle of {self._step.spec.pipeline}")
+        return await self._pause(transitions.retrying(status, message, now=now, delay=delay), delay)
 
     async def _fail(self, reason: str, message: str) -> Result:
-        now = self._tools.clock.now()
-        self._draft = transitions.failed(self._draft, message, now=now)
-        await self._write(reason=reason)
-        self._announce(Announcement(reason, message), warning=reason != SUPERSEDED)
-        if reason != SUPERSEDED:
-            self._tools.metrics.failed.labels(self._step.spec.environment, reason).inc()
-        self._observe_health("failed")
+        status = transitions.failed(self._draft.status, message, now=self._tools.clock.now())
+        await self._draft.save(status, reason=reason)
         return self._rest()
 
     async def _verify(self) -> Result:
-        await self._write()
-        now = self._tools.clock.now()
+        """Write the proof down before the verdict, as after every effect."""
+        await self._draft.write()
+        status = self._draft.status
+        facts = facts_of(status, [step.declaration for step in self._sequence])
+        evidence = self._tools.gates.evidence(self._step, merged_by=facts.merged_by)
         message = self._proof.message if self._proof else ""
-        evidence = evidence_of(self._step, self._draft, self._tools.gates)
-        self._draft = transitions.verified(self._draft, message, evidence, now=now)
-        await self._write()
-        self._announce(Announcement("Verified", message))
-        self._observe_health("healthy")
-        created = self._bundle.metadata.creation_timestamp
-        if created is not None:
-            lead = max((now - created).total_seconds(), 0.0)
-            self._tools.metrics.lead_time.labels(self._step.spec.environment).observe(lead)
+        await self._draft.save(transitions.verified(status, message, evidence, now=self._tools.clock.now()))
         return self._rest()
 
     def _rest(self) -> Result:
-        self._tools.wakes.release(self._key)
-        self._tools.pace.forget(self._key)
+        self._tools.merges.release(self._key)
+        self._tools.progress.forget(self._key)
         return Result()
 
-    async def _pause(self, wait: timedelta | None = None) -> Result:
-        """End the run here, for `wait` at most; nobody is woken by a repository who does not wait for a merge."""
-        if self._draft.state != "WaitingForMerge":
-            self._tools.wakes.release(self._key)
-        await self._write()
+    async def _pause(self, status: PromotionStepStatus, wait: timedelta | None = None) -> Result:
+        """End the run here, for `wait` at most."""
+        await self._draft.save(status)
         return Result(requeue_after=wait)
-
-    async def _write(self, *, reason: str | None = None) -> None:
-        """Make the server's status that of the draft."""
-        if self._draft == self._written:
-            return
-        self._draft = transitions.ready(
-            self._draft,
-            reason=reason,
-            generation=self._step.metadata.generation,
-            now=self._tools.clock.now(),
-        )
-        self._raw = await self._tools.status.write(PROMOTION_STEP, self._raw, self._draft.to_json()) or self._raw
-        self._written = self._draft
-
-    def _announce(self, announcement: Announcement, *, warning: bool = False) -> None:
-        self._tools.recorder.event(
-            self._raw,
-            type="Warning" if warning else "Normal",
-            reason=announcement.reason,
-            note=announcement.note,
-        )
-
-    def _count(self, uses: str, outcome: Done) -> None:
-        metrics, spec = self._tools.metrics, self._step.spec
-        if uses == "open-pr" and outcome.announcement is not None:
-            metrics.opened.labels(spec.environment, spec.approval).inc()
-        if uses == "wait-for-merge" and "mergedBy" in outcome.outputs:
-            metrics.merged.labels(spec.environment).inc()
-
-    def _observe_health(self, result: str) -> None:
-        if self._draft.health_deadline is not None:
-            began = self._draft.health_deadline - timeout_of(self._step)
-            took = (self._tools.clock.now() - began).total_seconds()
-            self._tools.metrics.health.labels(self._step.spec.environment, result).observe(max(took, 0.0))

@@ -1,8 +1,8 @@
-"""What holds a promotion, read from the gates as they stand at this moment.
+"""What holds a promotion, and what its gates can show for it, read from the gates as they stand at this moment.
 
 Two kinds of gates are asked before every effect: the freeze of the pipeline, which holds by being there, and the
 instances the promotion came through, which hold when they are no longer ready. A gate that is required and missing
-holds as well: what cannot be asked has not said yes.
+holds as well: without an answer there is no permission.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from kardinal.api import PolicyGate, PromotionStep, names
-from kardinal.api.evidence import GateResult
+from kardinal.api.evidence import Evidence, GateResult
 from kardinal.objects import JsonObject
 from kardinal.runtime import Informer
 
 __all__ = ["Gates"]
+
+_NAME_LIMIT = 256
+"""Characters that the schema allows for the name of an approver."""
 
 
 class Gates:
@@ -25,11 +28,11 @@ class Gates:
         self._informer = informer
 
     def holds(self, step: PromotionStep) -> list[str]:
-        """Everything that forbids an effect now, each in words; empty when nothing does."""
+        """Return everything that forbids an effect now, each in words; empty when nothing does."""
         return [*self._freeze(step), *self._closed(step)]
 
     def results(self, step: PromotionStep) -> list[GateResult]:
-        """How the required gates stand, with the values they saw."""
+        """Return how the required gates stand, with the values they saw."""
         return [
             GateResult(
                 name=gate.spec.origin.name if gate.spec.origin else gate.metadata.name,
@@ -40,19 +43,32 @@ class Gates:
             for gate in self._required(step)
         ]
 
-    def duration(self, step: PromotionStep) -> timedelta | None:
-        """How long the gates kept the promotion waiting: from the first of them to the order itself."""
+    def evidence(self, step: PromotionStep, *, merged_by: str | None) -> Evidence:
+        """Return what a Verified promotion can show for itself: its gates with the values they saw, and who approved.
+
+        A merge by the agent itself approves nothing.
+        """
+        approved = step.spec.approval == "pr-review" and merged_by
+        return Evidence(
+            gate_duration=self._duration(step),
+            # The name comes from the repository, whose writers may put any text there.
+            approved_by=(str(merged_by)[:_NAME_LIMIT],) if approved else (),
+            policy_gates=tuple(self.results(step)),
+        )
+
+    def _duration(self, step: PromotionStep) -> timedelta | None:
+        """Return how long the gates held the promotion back: from the first of them to the PromotionStep itself."""
         made = [gate.metadata.creation_timestamp for gate in self._required(step)]
         began = min((moment for moment in made if moment is not None), default=None)
-        ordered = step.metadata.creation_timestamp
-        return max(ordered - began, timedelta()) if began is not None and ordered is not None else None
+        ended = step.metadata.creation_timestamp
+        return max(ended - began, timedelta()) if began is not None and ended is not None else None
 
     def _freeze(self, step: PromotionStep) -> Iterable[str]:
         name = names.freeze_name(step.spec.pipeline)
         gate = self._get(step, name)
         if gate is not None and (gate["metadata"].get("labels") or {}).get(names.LABEL_TYPE) == names.TYPE_FREEZE:
-            said = gate["spec"].get("message")
-            yield f"held by a freeze of {step.spec.pipeline} (PolicyGate {name})" + (f": {said}" if said else "")
+            message = gate["spec"].get("message")
+            yield f"held by a freeze of {step.spec.pipeline} (PolicyGate {name})" + (f": {message}" if message else "")
 
     def _closed(self, step: PromotionStep) -> Iterable[str]:
         for name in step.spec.required_gates:

@@ -3,25 +3,26 @@
     Pending → Promoting → WaitingForMerge → HealthChecking → Verified
                  └───────────────┴────────────────┴────────→ Failed
 
-The reconciler observes, asks `decide`, carries out the one action it names, and asks again. Because the decision has no
+`Attempt` observes, asks `decide`, carries out the one action it names, and asks again. Because the decision has no
 memory but the status, a process that dies anywhere comes back to the same question; because it is a function, every
-combination can be tested without a server.
+combination can be tested without a server. Steps are known by what they declare, never by name.
 
 The order of the questions is the design: what has ended stays ended; a superseded Bundle is abandoned before anything
-else is tried for it, unless its change has landed; a failed attempt waits for its time whatever wakes it; and what
-changes something outside the process asks for permission at the last moment, every time.
+else is tried for it, unless its change has landed; a failed attempt waits for its time whatever happens meanwhile; and
+what changes something outside the process asks for permission at the last moment, every time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from kardinal.api.pipeline import StepSpec
-from kardinal.api.promotion_step import PromotionState, PromotionStepSpec, PromotionStepStatus
+from kardinal.api.promotion_step import PromotionStepSpec, PromotionStepStatus
+from kardinal.steps.declaration import StepDeclaration
 
 __all__ = [
+    "ENDED",
     "SUPERSEDED",
     "Abandon",
     "Action",
@@ -29,39 +30,40 @@ __all__ = [
     "Delay",
     "Fail",
     "Hold",
+    "Observation",
     "Rest",
     "Run",
     "Verify",
-    "View",
     "current_index",
     "decide",
-    "state_of",
 ]
 
-_ENDED = ("Verified", "Failed")
-_REACHES_OUTSIDE = frozenset(["git-push", "open-pr", "wait-for-merge"])
-_NEEDS_PERMISSION = frozenset(["git-push", "open-pr"])
-"""`wait-for-merge` looks first and asks only when it is about to merge."""
+ENDED = ("Verified", "Failed")
+"""The states that a promotion never leaves."""
+
 SUPERSEDED = "Superseded"
 """The reason of a promotion that ended because its Bundle did."""
 
-_STATES: dict[str, PromotionState] = {"wait-for-merge": "WaitingForMerge", "health-check": "HealthChecking"}
+_NEW = timedelta(seconds=2)
+"""How old a PromotionStep must be before its status says that it waits: the rest may only be about to be visible."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
     """Everything the decision depends on."""
 
     spec: PromotionStepSpec
     status: PromotionStepStatus
-    sequence: Sequence[StepSpec]
+    sequence: Sequence[StepDeclaration]
+    """The steps of the spec; empty where they cannot be executed."""
     now: datetime
+    created: datetime | None = None
     mine: bool = True
-    """Whether this agent serves the shard of the step, and the step is not being deleted."""
+    """Whether this agent serves the shard of the PromotionStep, and it is not being deleted."""
     bundle_known: bool = True
     superseded: bool = False
     refusal: str | None = None
-    """Why the order cannot be executed as written."""
+    """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()
     """What forbids every effect outside the process, each in words."""
     proven: bool = False
@@ -82,7 +84,7 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The last attempt failed; the next one is due at `until`."""
+    """Nothing is to be done before `until`: the last attempt failed, or the PromotionStep is very new."""
 
     until: datetime
 
@@ -94,6 +96,8 @@ class Abandon:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
+    """The promotion ends without success."""
+
     reason: str
     message: str
 
@@ -121,51 +125,58 @@ class Verify:
 Action = Rest | Await | Delay | Abandon | Fail | Hold | Run | Verify
 
 
-def decide(view: View) -> Action:
-    """The next action."""
-    spec, status = view.spec, view.status
-    if not view.mine or status.state in _ENDED:
+def decide(seen: Observation) -> Action:
+    """Return the next action."""
+    spec, status = seen.spec, seen.status
+    if not seen.mine or status.state in ENDED:
         return Rest()
-    if not view.bundle_known:
-        return Await(f"waits for Bundle {spec.bundle_ref} to be visible")
-    superseded = view.superseded and not _landed(view)
-    if superseded and not _reached_outside(status):
+    if not seen.bundle_known:
+        return _await(seen, f"waits for Bundle {spec.bundle_ref} to be visible")
+    superseded = seen.superseded and not _landed(seen)
+    if superseded and not _reached_outside(seen):
         return Fail(SUPERSEDED, f"superseded by a newer Bundle of {spec.pipeline} before anything was written")
-    if view.refusal is not None:
-        return Fail("InvalidSpec", view.refusal)
+    if seen.refusal is not None:
+        return Fail("InvalidSpec", seen.refusal)
     if status.started_at is None and not _upstream_verified(spec):
-        return Await("waits until every upstream environment is Verified")
-    if status.retry is not None and view.now < status.retry.next_at:
+        return _await(seen, "waits until every upstream environment is Verified")
+    if status.retry is not None and seen.now < status.retry.next_at:
         return Delay(status.retry.next_at)
     if superseded:
         return Abandon()
-    index = current_index(status, view.sequence)
-    uses = view.sequence[index].uses
-    if view.holds and (uses in _NEEDS_PERMISSION or view.proven):
-        return Hold("; ".join(view.holds))
-    return Verify() if view.proven else Run(index, uses in _REACHES_OUTSIDE)
+    index = current_index(status, seen.sequence)
+    step = seen.sequence[index]
+    if seen.holds and (step.permission or seen.proven):
+        return Hold("; ".join(seen.holds))
+    return Verify() if seen.proven else Run(index, step.outside)
 
 
-def current_index(status: PromotionStepStatus, sequence: Sequence[StepSpec]) -> int:
-    """The first step that has not succeeded; the last one is never done before the promotion is."""
+def current_index(status: PromotionStepStatus, sequence: Sequence[StepDeclaration]) -> int:
+    """Return the first step that has not succeeded; the last one is never done before the promotion is."""
     done = [progress.state == "Succeeded" for progress in status.steps]
     return min(done.index(False) if False in done else len(done), len(sequence) - 1)
 
 
-def state_of(uses: str) -> PromotionState:
-    """The state a promotion is in while it is at this step."""
-    return _STATES.get(uses, "Promoting")
+def _await(seen: Observation, message: str) -> Action:
+    # The server's clock may be ahead of ours by more than `_NEW`: then the age is negative and says nothing.
+    if seen.created is not None and timedelta() <= seen.now - seen.created < _NEW:
+        return Delay(seen.created + _NEW)
+    return Await(message)
 
 
-def _landed(view: View) -> bool:
-    """Whether the change is where the environment takes it from: nothing is left but to prove it."""
-    started = view.status.started_at is not None
-    return started and view.sequence[current_index(view.status, view.sequence)].uses == "health-check"
+def _landed(seen: Observation) -> bool:
+    """Return whether the change is where the environment takes it from: nothing is left but to prove it."""
+    if seen.status.started_at is None or not seen.sequence:
+        return False
+    return not any(step.lands for step in seen.sequence[current_index(seen.status, seen.sequence) :])
 
 
-def _reached_outside(status: PromotionStepStatus) -> bool:
-    """Whether an effect may have happened: the note of it is written before."""
-    return any(progress.uses in _REACHES_OUTSIDE for progress in status.steps)
+def _reached_outside(seen: Observation) -> bool:
+    """Return whether an effect may have happened: that a step is running is written before its effect.
+
+    A step that the sequence no longer has may have had one.
+    """
+    inside = {step.name for step in seen.sequence if not step.outside}
+    return any(progress.uses not in inside for progress in seen.status.steps)
 
 
 def _upstream_verified(spec: PromotionStepSpec) -> bool:

@@ -1,8 +1,8 @@
 """The PromotionStep controller: which events concern which promotions, and one attempt per event.
 
-A promotion is woken by its own order, by the phase of its Bundle, by every gate that can hold it, by the Deployment
-that speaks for it and by its repository. Nothing is polled, and its own status writes wake nobody: what a run has
-written it knows.
+A promotion is run when its PromotionStep changes, when the phase of its Bundle does, at every change of a gate that can
+hold it, of the Deployment that it is judged by, and of its repository. Nothing is polled, and its own status writes
+cause no run: what a run has written it knows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from pydantic import ValidationError
 from kardinal.api import names
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Change, Channel, Event, Informer, Result, Source, TerminalError, Watch
+from kardinal.runtime import Channel, Informer, Result, Source, TerminalError, Watch
+from kardinal.runtime.predicates import labels_changed, metadata_changed, status_changed
 from kardinal_agent.execution.attempt import Attempt, Tools
+from kardinal_agent.execution.machine import ENDED
 from kardinal_agent.health import deployment_key
 
 __all__ = ["PromotionReconciler", "sources"]
@@ -24,8 +26,6 @@ __all__ = ["PromotionReconciler", "sources"]
 _BY_BUNDLE = "bundle"
 _BY_GATE = "gate"
 _BY_DEPLOYMENT = "deployment"
-
-_ENDED = ("Verified", "Failed")
 
 
 class PromotionReconciler:
@@ -39,8 +39,8 @@ class PromotionReconciler:
     async def reconcile(self, key: Key) -> Result:
         raw = self._steps.get(*key)
         if raw is None or not _is_under_way(raw):
-            self._tools.wakes.release(key)
-            self._tools.pace.forget(key)
+            self._tools.merges.release(key)
+            self._tools.progress.forget(key)
             return Result()
         try:
             attempt = Attempt(self._tools, raw, self._bundles.get(key.namespace, raw["spec"]["bundleRef"]))
@@ -50,18 +50,19 @@ class PromotionReconciler:
 
 
 def sources(
-    *, steps: Informer, bundles: Informer, gates: Informer, deployments: Informer, wakes: Channel
+    *, steps: Informer, bundles: Informer, gates: Informer, deployments: Informer, merges: Channel
 ) -> Sequence[Source]:
-    """Everything that can move a promotion."""
+    """Return everything that can move a promotion."""
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
     steps.index(_BY_DEPLOYMENT, _deployment_of)
+    # The agent's own status writes leave generation and metadata as they were.
     return (
-        Watch(steps, when=_ordered_anew),
-        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=_phase_changed),
-        Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed),
+        Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels")),
+        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase")),
+        Watch(gates, map=_steps_by(steps, _BY_GATE), when=status_changed("ready") | labels_changed),
         Watch(deployments, map=_steps_by(steps, _BY_DEPLOYMENT)),
-        wakes,
+        merges,
     )
 
 
@@ -70,7 +71,7 @@ def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Ke
 
 
 def _is_under_way(step: JsonObject) -> bool:
-    return _status(step, "state") not in _ENDED
+    return _state(step) not in ENDED
 
 
 def _bundle_of(step: JsonObject) -> Iterable[str]:
@@ -84,37 +85,16 @@ def _gates_of(step: JsonObject) -> Iterable[str]:
 
 
 def _deployment_of(step: JsonObject) -> Iterable[str]:
-    if _status(step, "state") != "HealthChecking":
+    if _state(step) != "HealthChecking":
+        # No Deployment is looked at in any other state.
         return
     try:
-        yield str(deployment_key(PromotionStepSpec.model_validate(step["spec"])))
+        key = deployment_key(PromotionStepSpec.model_validate(step["spec"]))
     except ValidationError:
         return
+    if key is not None:
+        yield str(key)
 
 
-def _ordered_anew(event: Event) -> bool:
-    """Not the writes of the agent itself: those leave generation and metadata as they were."""
-    if event.change is not Change.UPDATED or event.old is None or event.new is None:
-        return True
-    return any(
-        event.old["metadata"].get(field) != event.new["metadata"].get(field)
-        for field in ("generation", "deletionTimestamp", "labels")
-    )
-
-
-def _phase_changed(event: Event) -> bool:
-    return _changed(event, lambda bundle: _status(bundle, "phase"))
-
-
-def _answer_changed(event: Event) -> bool:
-    return _changed(event, lambda gate: (_status(gate, "ready"), gate["metadata"].get("labels")))
-
-
-def _changed(event: Event, value: Callable[[JsonObject], Any]) -> bool:
-    if event.old is None or event.new is None:
-        return True
-    return bool(value(event.old) != value(event.new))
-
-
-def _status(obj: JsonObject, field: str) -> Any:
-    return (obj.get("status") or {}).get(field)
+def _state(step: JsonObject) -> Any:
+    return (step.get("status") or {}).get("state")

@@ -1,30 +1,26 @@
-"""Why an order cannot be executed as written.
+"""Why a PromotionStep cannot be executed as written.
 
-Translation refuses all of this before there is an order; an order made by hand meets it here. It is refused and never
-shortened: a choice that is silently ignored ends in an environment that is Verified without having been.
+Translation refuses all of this before there is a PromotionStep; one that is made by hand is refused here. Nothing is
+ignored: a choice that is silently left out ends in an environment that is Verified without having been. And nothing is
+filled in: translation resolves every default, so that what an agent does stands in the PromotionStep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.image import image_problems
-from kardinal.api.pipeline import StepSpec
+from kardinal.api.pipeline import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
-from kardinal.steps.sequence import default_sequence, sequence_problems
+from kardinal.steps.sequence import sequence_problems
 
-__all__ = ["refusal", "sequence_of"]
-
-
-def sequence_of(spec: PromotionStepSpec) -> Sequence[StepSpec]:
-    """The steps of an order: its own, or those its approval asks for."""
-    return spec.steps or default_sequence(approval=spec.approval, pr=spec.pr, strategy=spec.update.strategy)
+__all__ = ["refusal"]
 
 
 def refusal(step: PromotionStep, bundle: Bundle) -> str | None:
-    """The first thing that is wrong, with its field; None when the order can be executed."""
+    """Return the first thing that is wrong, with its field; None when the PromotionStep can be executed."""
     return next(iter(_refusals(step.spec, bundle)), None)
 
 
@@ -32,12 +28,26 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle) -> Iterable[str]:
     bundle_name = f"bundle {bundle.metadata.name}"
     for choice in unsupported_choices(spec, field=""):
         yield f"{choice.field}: {choice.message}"
+    for field in _missing(spec):
+        yield f"{field}: is missing; only a Pipeline may leave it out, a PromotionStep states every value"
     for choice in unsupported_choices(bundle.spec, field="spec"):
         yield f"{bundle_name}: {choice.field}: {choice.message}"
     if not bundle.spec.artifacts.images:
         yield f"{bundle_name}: spec.artifacts.images: there is nothing to promote"
     for field, message in image_problems(bundle.spec.artifacts):
         yield f"{bundle_name}: spec.{field}: {message}"
-    steps = sequence_of(spec)
-    for problem in sequence_problems(steps, approval=spec.approval, pr=spec.pr, provider=spec.git.provider):
+    for problem in sequence_problems(spec.steps, approval=spec.approval, pr=spec.pr, provider=spec.git.provider):
         yield f"{problem.field}: {problem.message}"
+
+
+def _missing(spec: PromotionStepSpec) -> Iterable[str]:
+    """Return the fields without a value that a Pipeline may leave out and a PromotionStep may not."""
+    resource = spec.health.resource or HealthResource()
+    values = {
+        "steps": spec.steps,
+        "health.type": spec.health.type,
+        "health.resource.name": resource.name,
+        "health.resource.namespace": resource.namespace,
+        "health.timeout": spec.health.timeout,
+    }
+    return (field for field, value in values.items() if value is None or value == ())

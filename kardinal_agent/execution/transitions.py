@@ -1,57 +1,76 @@
-"""How the status of a promotion moves: functions from a status to the next one.
+"""How the status of a promotion moves: functions from a status to the next one, and the move itself as a value.
 
-The reconciler keeps the status it has read and the one it is working towards; nothing here reads or writes anything.
-Ready is the condition people wait for: it is True in Verified alone, and its reason is the state, or why the promotion
+`Attempt` keeps the status it has read and the one it is working towards; nothing here reads or writes anything. Ready
+is the condition people wait for: it is True in Verified alone, and its reason is the state, or why the promotion
 failed. Held is there while a freeze or a gate keeps a promotion from its next effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kardinal.api import set_condition
+from kardinal.api import Bundle, PromotionStep, set_condition
 from kardinal.api.evidence import Evidence
-from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionStepStatus, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal_agent.execution.machine import state_of
-from kardinal_agent.steps.base import Done
+from kardinal.steps.declaration import StepDeclaration
+from kardinal_agent.steps import Announcement, Done
 
-__all__ = ["awaiting", "entered", "failed", "held", "ready", "released", "retrying", "succeeded", "told", "verified"]
+__all__ = [
+    "Transition",
+    "awaiting",
+    "entered",
+    "failed",
+    "held",
+    "ready",
+    "released",
+    "retrying",
+    "succeeded",
+    "verified",
+    "waiting",
+]
 
 Status = PromotionStepStatus
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One move of a promotion: its status before and after, and the Event that a step asks for."""
+
+    step: PromotionStep
+    bundle: Bundle
+    before: Status
+    after: Status
+    now: datetime
+    announcement: Announcement | None = None
+
+
 def awaiting(status: Status, message: str) -> Status:
-    """Something has to be there first."""
+    """Return the status of a promotion that may not start yet; `message` says what is missing."""
     return status.model_copy(update={"state": status.state or "Pending", "message": _cut(message)})
 
 
-def entered(
-    status: Status, sequence: Sequence[StepSpec], index: int, *, now: datetime, health_timeout: timedelta
-) -> Status:
-    """At the step `index`. The health deadline is set when its step is entered, and never again."""
-    uses = sequence[index].uses
+def entered(status: Status, step: StepDeclaration, index: int, *, now: datetime, timeout: timedelta | None) -> Status:
+    """Return the status at the step `index`. The deadline of a proof is set when it is entered, and never again."""
     update: dict[str, object] = {
-        "state": state_of(uses),
+        "state": step.state,
         "current_step": index,
-        "steps": (*status.steps[:index], StepProgress(uses=uses, state="Running")),
+        "steps": (*status.steps[:index], StepProgress(uses=step.name, state="Running")),
         "started_at": status.started_at or now,
     }
-    if uses == "health-check" and status.health_deadline is None:
-        update["health_deadline"] = now + health_timeout
+    if step.proves and timeout is not None and status.health_deadline is None:
+        update["health_deadline"] = now + timeout
     return status.model_copy(update=update)
 
 
-def succeeded(status: Status, sequence: Sequence[StepSpec], index: int, done: Done, *, now: datetime) -> Status:
-    """The step `index` is done."""
-    uses = sequence[index].uses
-    progress = StepProgress(uses=uses, state="Succeeded", message=_cut(done.message), finished_at=now)
+def succeeded(status: Status, step: StepDeclaration, index: int, done: Done, *, now: datetime) -> Status:
+    """Return the status after the step `index`."""
+    progress = StepProgress(uses=step.name, state="Succeeded", message=_cut(done.message), finished_at=now)
     outputs = dict(status.outputs or {})
     if done.outputs:
-        outputs[uses] = dict(done.outputs)
+        outputs[step.name] = dict(done.outputs)
     return status.model_copy(
         update={
             **done.update,
@@ -63,13 +82,13 @@ def succeeded(status: Status, sequence: Sequence[StepSpec], index: int, done: Do
     )
 
 
-def told(status: Status, message: str) -> Status:
-    """Still at it; `message` says what is waited for."""
+def waiting(status: Status, message: str) -> Status:
+    """Return the status at the same step; `message` says what is waited for."""
     return status.model_copy(update={"message": _cut(message), "retry": None})
 
 
 def held(status: Status, message: str, *, now: datetime) -> Status:
-    """Kept from the next effect."""
+    """Return the status of a promotion that is kept from its next effect."""
     conditions = set_condition(status.conditions, "Held", "True", reason="Held", message=message, now=now)
     return status.model_copy(
         update={"state": status.state or "Pending", "message": _cut(message), "conditions": conditions}
@@ -77,7 +96,7 @@ def held(status: Status, message: str, *, now: datetime) -> Status:
 
 
 def released(status: Status, *, now: datetime) -> Status:
-    """No longer held; a promotion that never was does not carry the condition."""
+    """Return the status of a promotion that nothing holds; one that never was held does not have the condition."""
     condition = status.condition("Held")
     if condition is None or condition.status == "False":
         return status
@@ -86,7 +105,7 @@ def released(status: Status, *, now: datetime) -> Status:
 
 
 def retrying(status: Status, error: str, *, now: datetime, delay: timedelta) -> Status:
-    """The attempt failed and will be repeated."""
+    """Return the status after an attempt that failed and will be repeated after `delay`."""
     attempts = status.retry.attempts + 1 if status.retry else 1
     retry = Retry(attempts=attempts, last_error=_cut(error), next_at=now + delay)
     return status.model_copy(
@@ -95,7 +114,7 @@ def retrying(status: Status, error: str, *, now: datetime, delay: timedelta) -> 
 
 
 def failed(status: Status, message: str, *, now: datetime) -> Status:
-    """Ended without success; the step it was at is where it failed."""
+    """Return the last status without success; the step that was running is where it failed."""
     steps, last = status.steps, status.steps[-1] if status.steps else None
     if last is not None and last.state == "Running":
         steps = (
@@ -107,7 +126,7 @@ def failed(status: Status, message: str, *, now: datetime) -> Status:
 
 
 def verified(status: Status, message: str, evidence: Evidence, *, now: datetime) -> Status:
-    """Ended with a proof."""
+    """Return the last status of a promotion that is proven."""
     last = status.steps[-1].model_copy(update={"state": "Succeeded", "message": _cut(message), "finished_at": now})
     return status.model_copy(
         update={
@@ -122,7 +141,7 @@ def verified(status: Status, message: str, evidence: Evidence, *, now: datetime)
 
 
 def ready(status: Status, *, reason: str | None = None, generation: int, now: datetime) -> Status:
-    """With the condition Ready that belongs to the state."""
+    """Return the status with the condition Ready of its state; `reason` is by default the state."""
     conditions = set_condition(
         status.conditions,
         "Ready",

@@ -1,48 +1,49 @@
-"""Being woken without asking: who waits for a merge is subscribed to the repository it would happen in.
+"""What is remembered of promotions between runs: subscriptions to their repositories, and when progress was written.
 
-A wake says that another look is worth it and nothing else. Subscriptions are caches: a process that starts looks at
-every waiting promotion once and subscribes again.
+Both are caches. A process that starts looks at every waiting promotion once and subscribes again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 from kardinal.git import Subscription
 from kardinal.objects import Key
 from kardinal.runtime import Channel, Clock
+from kardinal_agent.steps import Subscribe
 
-__all__ = ["MergeWakes", "Pace"]
+__all__ = ["MergeWatches", "ProgressWrites"]
 
 
-class MergeWakes:
-    """The subscriptions of the promotions that wait for a merge."""
+class MergeWatches:
+    """Watch the repositories in which merges are waited for; a notification says only that another look is worth it."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._subscriptions: dict[Key, Subscription] = {}
 
-    def watch(self, key: Key, subscribe: Callable[[Callable[[], None]], Subscription]) -> None:
-        """Wake `key` from now on; once is enough."""
+    def watch(self, key: Key, subscribe: Subscribe) -> None:
+        """Ask for a run of `key` at every notification from now on; subscribes once."""
         if key not in self._subscriptions:
             self._subscriptions[key] = subscribe(lambda: self._channel.push(key))
 
     def release(self, key: Key) -> None:
+        """End the subscription of `key`, if there is one."""
         subscription = self._subscriptions.pop(key, None)
         if subscription is not None:
             subscription.close()
 
     def close(self) -> None:
+        """End all subscriptions."""
         for key in list(self._subscriptions):
             self.release(key)
 
 
-class Pace:
-    """How soon a message that only tells of progress may be written again.
+class ProgressWrites:
+    """Limit how often a status is written that differs in its message alone.
 
     A rollout changes its Deployment many times a second; a person reads its progress every few seconds, and every write
-    wakes everyone who watches.
+    is sent to every watcher.
     """
 
     def __init__(self, interval: timedelta, *, clock: Clock) -> None:
@@ -50,13 +51,15 @@ class Pace:
         self._clock = clock
         self._written: dict[Key, float] = {}
 
-    def wait(self, key: Key) -> timedelta:
-        """How long `key` must still be patient; nothing when it may write."""
+    def delay(self, key: Key) -> timedelta:
+        """Return how long the next such write of `key` must wait; zero when it may happen now."""
         left = self._written.get(key, -self._interval) + self._interval - self._clock.monotonic()
         return timedelta(seconds=max(left, 0.0))
 
     def note(self, key: Key) -> None:
+        """Remember that the message of `key` is written now."""
         self._written[key] = self._clock.monotonic()
 
     def forget(self, key: Key) -> None:
+        """Drop what is known of `key`."""
         self._written.pop(key, None)

@@ -1,25 +1,22 @@
 """Taking back a promotion whose Bundle is superseded.
 
-What has landed has landed and is seen through to its end; that is asked of the repository, because the process may have
-died between landing and noting it. What waits for a review is closed with a comment that says why.
+What has landed has landed and goes on to its end; that is asked of the repository, because the process may have died
+between landing and noting it. A pull request that waits for a review is closed with a comment that says why.
 """
 
 from __future__ import annotations
 
-from kardinal.api import names
 from kardinal.scm import PullRequest, PullRequestEnded, PullRequests
-from kardinal.steps.commit_plan import trailers_of
-from kardinal_agent.steps.base import StepContext
-from kardinal_agent.steps.wait_for_merge import MERGED_BY
+from kardinal_agent.steps import StepContext
+from kardinal_agent.steps.pull_requests import AGENT, own_pull_request
 
 __all__ = ["withdraw"]
 
 
 async def withdraw(context: StepContext) -> bool:
-    """Whether the change has landed; when it has not, nothing of it is left to be merged."""
+    """Return whether the change has landed; when it has not, nothing of it is left to be merged."""
     remote = await context.remote()
-    target = context.step.spec.git.branch
-    if await remote.repository.find(target, trailers_of(context.step, context.bundle)) is not None:
+    if await remote.repository.find(context.target, context.message.trailers) is not None:
         return True
     if not context.proposes:
         return False
@@ -35,17 +32,14 @@ async def _pull_request(context: StepContext, pull_requests: PullRequests) -> Pu
     noted = context.status.pull_request
     if noted is not None:
         return await pull_requests.get(noted.number)
-    branch = names.branch_name(context.bundle.metadata.name, context.step.spec.environment)
-    found = await pull_requests.find(branch)
-    started = context.status.started_at
-    return found if found is not None and started is not None and found.created_at >= started else None
+    return await own_pull_request(context, pull_requests)
 
 
 async def _close(context: StepContext, pull_requests: PullRequests, number: int) -> bool:
-    """Whether it was closed; a person may merge at the same moment, and wins."""
+    """Return whether it was closed; a person may merge at the same moment, and wins."""
     comment = f"A newer Bundle of {context.step.spec.pipeline} supersedes {context.bundle.metadata.name}."
     try:
-        await pull_requests.close(number, by=MERGED_BY, comment=comment)
+        await pull_requests.close(number, by=AGENT, comment=comment)
     except PullRequestEnded:
         return False
     return True

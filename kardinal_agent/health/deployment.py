@@ -1,8 +1,8 @@
-"""Reading a Deployment: does it run the promoted images, all of it, now? (health.md, *Workloads*)
+"""Reading a Deployment: does it run the promoted images, all of it, now?
 
-Every number in a Deployment's status speaks of the generation the deployment controller has seen, so a status that
+Every number in a Deployment's status is about the generation the deployment controller has seen, so a status that
 looks complete right after a change is the old rollout's. The order of the questions is the guarantee: first the pod
-template (is it ours?), then the observed generation (does the status speak of it?), then the rollout.
+template (is it ours?), then the observed generation (is the status about it?), then the rollout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHOWN = 5
 
 
 def evaluate(deployment: Mapping[str, Any] | None, images: Sequence[ImageReference], *, name: str) -> Verdict:
-    """The verdict on the Deployment called `name`; None when it does not exist."""
+    """Return the verdict on the Deployment called `name`; `deployment` is None when it does not exist."""
     if deployment is None:
         return Verdict(False, f"waits for Deployment {name} to exist")
     waiting = (

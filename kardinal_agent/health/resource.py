@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from kardinal.api import PromotionStep
 from kardinal.api.image import ImageReference
-from kardinal.api.pipeline import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import Key
 from kardinal.runtime import Informer
@@ -16,10 +15,12 @@ from kardinal_agent.health.verdict import Verdict
 __all__ = ["ResourceHealth", "deployment_key"]
 
 
-def deployment_key(spec: PromotionStepSpec) -> Key:
-    """The Deployment that speaks for an environment: by default the pipeline's name in the environment's namespace."""
-    resource = spec.health.resource or HealthResource()
-    return Key(resource.namespace or spec.environment, resource.name or spec.pipeline)
+def deployment_key(spec: PromotionStepSpec) -> Key | None:
+    """Return the Deployment that the environment is judged by; None where the PromotionStep does not name it."""
+    resource = spec.health.resource
+    if resource is None or resource.name is None or resource.namespace is None:
+        return None
+    return Key(resource.namespace, resource.name)
 
 
 class ResourceHealth:
@@ -30,4 +31,6 @@ class ResourceHealth:
 
     def check(self, step: PromotionStep, images: Sequence[ImageReference]) -> Verdict:
         key = deployment_key(step.spec)
+        if key is None:
+            return Verdict(False, "health.resource names no Deployment")
         return evaluate(self._deployments.get(*key), images, name=str(key))

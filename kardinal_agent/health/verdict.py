@@ -1,7 +1,7 @@
-"""What a health adapter answers, and what one is (promotion.md, *Health proves the promoted version*).
+"""What a health adapter is, and what it answers.
 
 One rule stands above all adapters: healthy on the old version must never verify. An adapter therefore looks for the
-promoted images first and at the workload's condition second, and whatever it does not see it does not assume.
+promoted images first and at the workload's condition second, and it never assumes what it does not see.
 """
 
 from __future__ import annotations

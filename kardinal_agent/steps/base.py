@@ -1,8 +1,8 @@
-"""What a step is: a name in the registry and one asynchronous `run`.
+"""The effect of a step: one asynchronous `run` beside its declaration (`kardinal.steps.declaration`).
 
-A step reads the order (the PromotionStep), the Bundle and the outputs of the steps before it, and answers with an
-outcome; it never writes status. It may run any number of times: a process can die between an effect and the note of it,
-so whatever a step does outside it looks for before doing it.
+A step reads the PromotionStep, the Bundle and the facts that the steps before it have found, and answers with a result;
+it never writes status. It may run any number of times: a process can die between an effect and the note of it, so a
+step looks for every effect outside the process before it makes it.
 """
 
 from __future__ import annotations
@@ -10,34 +10,52 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
-from kardinal.api import Bundle, PromotionStep
+from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.evidence import GateResult
-from kardinal.api.pipeline import StepSpec
-from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus
 from kardinal.git import Subscription
+from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.commit_plan import commit_message, edit_of
+from kardinal.steps.declaration import PlannedStep, Role
+from kardinal.steps.edit import Edit
+from kardinal.steps.facts import Facts, facts_of
 from kardinal_agent.health.verdict import HealthAdapter
 from kardinal_agent.remotes import Remote
 
-__all__ = ["Announcement", "Done", "Outcome", "Step", "StepContext", "Waiting"]
+__all__ = ["Announcement", "Done", "StatusFields", "Step", "StepContext", "StepResult", "Subscribe", "Waiting"]
+
+Subscribe = Callable[[Callable[[], None]], Subscription]
+"""Calls back, until it is closed, whenever another look is worth it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Announcement:
-    """An Event that tells what a step has done."""
+    """An Event about what a step has done."""
 
     reason: str
     note: str
 
 
+class StatusFields(TypedDict, total=False):
+    """The fields of the status that a step may set."""
+
+    commit: str | None
+    tree: str
+    promoted_at: datetime
+    merged_at: datetime
+    pull_request: PullRequestStatus
+    pr_url: str
+
+
 @dataclass(frozen=True)
 class Done:
-    """The step has done its part. `update` are fields of the status, `outputs` what later steps may read."""
+    """The step has done its part. `outputs` are noted under its name; its declaration says which of them are facts."""
 
     message: str
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    update: Mapping[str, Any] = field(default_factory=dict)
+    update: StatusFields = field(default_factory=StatusFields)
     announcement: Announcement | None = None
 
 
@@ -45,16 +63,16 @@ class Done:
 class Waiting:
     """The step cannot go on now; `until` is when it must look again even if nothing happens.
 
-    `held`: it could, if nothing held the promotion. `subscribe` is how to be woken when another look is worth it.
+    `held`: it could, if nothing held the promotion. `subscribe` is how to learn that another look is worth it.
     """
 
     message: str
     until: datetime | None = None
     held: bool = False
-    subscribe: Callable[[Callable[[], None]], Subscription] | None = None
+    subscribe: Subscribe | None = None
 
 
-Outcome = Done | Waiting
+StepResult = Done | Waiting
 
 
 @dataclass(frozen=True)
@@ -64,7 +82,7 @@ class StepContext:
     step: PromotionStep
     bundle: Bundle
     status: PromotionStepStatus
-    sequence: Sequence[StepSpec]
+    sequence: Sequence[PlannedStep]
     index: int
     gates: Callable[[], Sequence[GateResult]]
     holds: Callable[[], Sequence[str]]
@@ -72,23 +90,48 @@ class StepContext:
     now: datetime
     remote: Callable[[], Awaitable[Remote]]
 
-    def outputs(self, uses: str) -> Mapping[str, Any]:
-        """What an earlier step left behind."""
-        found: Mapping[str, Any] = (self.status.outputs or {}).get(uses) or {}
-        return found
+    @property
+    def facts(self) -> Facts:
+        """Return what the steps so far have found out."""
+        return facts_of(self.status, [planned.declaration for planned in self.sequence])
+
+    @property
+    def edits(self) -> Sequence[PlannedStep]:
+        """Return the edits of the sequence up to this step."""
+        return [planned for planned in self.sequence[: self.index + 1] if planned.declaration.edit is not None]
+
+    @property
+    def edit(self) -> Edit:
+        """Return the edits up to this step as one."""
+        return edit_of(self.step, self.bundle, self.edits)
+
+    @property
+    def message(self) -> CommitMessage:
+        """Return the message of the promotion's commit."""
+        return commit_message(self.step, self.bundle)
+
+    @property
+    def target(self) -> str:
+        """Return the branch that the environment is deployed from."""
+        return self.step.spec.git.branch
+
+    @property
+    def branch(self) -> str:
+        """Return the promotion's own branch, for a pull request."""
+        return names.branch_name(self.bundle.metadata.name, self.step.spec.environment)
 
     @property
     def proposes(self) -> bool:
-        """Whether the change goes through a pull request instead of straight to the branch."""
-        return any(step.uses == "open-pr" for step in self.sequence)
+        """Return whether the change goes through a pull request instead of straight to the target branch."""
+        return any(planned.declaration.role is Role.PROPOSE for planned in self.sequence)
 
     @property
     def merges_itself(self) -> bool:
-        """Whether the pull request is for the record only (`approval: auto`, `pr: true`)."""
+        """Return whether the pull request is for the record only (`approval: auto`, `pr: true`)."""
         return self.step.spec.approval == "auto"
 
 
 class Step(Protocol):
-    """One built-in step."""
+    """What one step does."""
 
-    async def run(self, context: StepContext) -> Outcome: ...
+    async def run(self, context: StepContext) -> StepResult: ...

@@ -1,14 +1,13 @@
-"""`git-clone`: open the tree of the target branch from the mirror, and remember which commit the edit starts from."""
+"""`git-clone`: open the tree of the target branch from the mirror, and remember which commit the edits start from."""
 
 from __future__ import annotations
 
-from kardinal_agent.steps.base import Done, Outcome, StepContext
+from kardinal_agent.steps.base import Done, StepContext, StepResult
 
 __all__ = ["GitClone"]
 
 
 class GitClone:
-    async def run(self, context: StepContext) -> Outcome:
-        branch = context.step.spec.git.branch
-        head = await (await context.remote()).repository.head(branch)
-        return Done(f"{branch} is at {head.commit[:12]}", outputs={"commit": head.commit})
+    async def run(self, context: StepContext) -> StepResult:
+        head = await (await context.remote()).repository.head(context.target)
+        return Done(f"{context.target} is at {head.commit[:12]}", outputs={"commit": head.commit})

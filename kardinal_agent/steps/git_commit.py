@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from kardinal.steps.commit_plan import commit_message
-from kardinal_agent.steps.base import Done, Outcome, StepContext
+from kardinal_agent.steps.base import Done, StepContext, StepResult
 
 __all__ = ["GitCommit"]
 
 
 class GitCommit:
-    async def run(self, context: StepContext) -> Outcome:
-        return Done(commit_message(context.step, context.bundle).subject)
+    async def run(self, context: StepContext) -> StepResult:
+        return Done(context.message.subject)

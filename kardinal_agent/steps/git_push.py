@@ -1,10 +1,10 @@
 """`git-push`: land the change on the target branch, or on a branch of its own where a pull request follows.
 
 The commit is found again by its trailers, so that running twice lands once. Where a pull request follows, the target
-branch is looked at first: a person may have merged while nobody watched.
+branch is looked at first: a person may have merged while no agent was running.
 
-The trap: a proposal branch of an earlier Bundle of the same name may still be there. It is ours by name and not by
-uid, so it is removed and made again.
+The trap: a branch of an earlier Bundle of the same name may still be there. It is ours by name and not by uid, so it is
+removed and made again.
 """
 
 from __future__ import annotations
@@ -12,31 +12,29 @@ from __future__ import annotations
 from kardinal.api import names
 from kardinal.git import BranchNotFound, Landed, PushRejected, Repository
 from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.commit_plan import commit_message, edit_of
-from kardinal.steps.edit import Edit
-from kardinal_agent.steps.base import Done, Outcome, StepContext
+from kardinal_agent.steps.base import Done, StepContext, StepResult
 
 __all__ = ["GitPush"]
 
 
 class GitPush:
-    async def run(self, context: StepContext) -> Outcome:
+    async def run(self, context: StepContext) -> StepResult:
         repository = (await context.remote()).repository
-        edit = edit_of(context.step, context.bundle, context.sequence[: context.index])
-        message = commit_message(context.step, context.bundle)
         if context.proposes:
-            return await _propose(context, repository, edit, message)
-        target = context.step.spec.git.branch
-        return _landed(await repository.land(target, edit, message), context, target)
+            return await _propose(context, repository)
+        landed = await repository.land(context.target, context.edit, context.message)
+        return _landed(landed, context, context.target)
 
 
-async def _propose(context: StepContext, repository: Repository, edit: Edit, message: CommitMessage) -> Outcome:
-    target = context.step.spec.git.branch
+async def _propose(context: StepContext, repository: Repository) -> StepResult:
+    target, branch, edit, message = context.target, context.branch, context.edit, context.message
     merged = await repository.find(target, message.trailers)
     if merged is not None:
-        update = {"commit": merged, "promoted_at": context.now}
-        return Done(f"{merged[:12]} is on {target} already", outputs={"merged": merged}, update=update)
-    branch = names.branch_name(context.bundle.metadata.name, context.step.spec.environment)
+        return Done(
+            f"{merged[:12]} is on {target} already",
+            outputs={"merged": merged},
+            update={"commit": merged, "promoted_at": context.now},
+        )
     try:
         landed = await repository.propose(branch, base=target, edit=edit, message=message)
     except PushRejected:
@@ -48,7 +46,7 @@ async def _propose(context: StepContext, repository: Repository, edit: Edit, mes
 
 
 async def _is_leftover(repository: Repository, branch: str, message: CommitMessage) -> bool:
-    """Whether the branch was made for a Bundle of this name that is no more."""
+    """Return whether the branch was made for a Bundle of this name that is no more."""
     by_name = {key: value for key, value in message.trailers.items() if key != names.TRAILER_UID}
     try:
         return await repository.find(branch, by_name) is not None
@@ -57,7 +55,9 @@ async def _is_leftover(repository: Repository, branch: str, message: CommitMessa
 
 
 def _landed(landed: Landed, context: StepContext, branch: str) -> Done:
-    update = {"commit": landed.commit, "tree": landed.tree, "promoted_at": context.now}
-    if not landed.changed:
-        return Done(f"nothing to change on {branch}", outputs={"changed": False}, update=update)
-    return Done(f"{landed.commit[:12]} is on {branch}", outputs={"changed": True, "branch": branch}, update=update)
+    changed = landed.changed
+    return Done(
+        f"{landed.commit[:12]} is on {branch}" if changed else f"nothing to change on {branch}",
+        outputs={"changed": True, "branch": branch} if changed else {"changed": False},
+        update={"commit": landed.commit, "tree": landed.tree, "promoted_at": context.now},
+    )

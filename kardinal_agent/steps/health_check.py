@@ -6,31 +6,20 @@ beats late: what is proven at the moment the time is over is proven.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from kardinal.api import PromotionStep, format_duration
-from kardinal.steps.commit_plan import images_of
+from kardinal.api import format_duration
+from kardinal.steps.images import images_of
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.steps.base import Done, Outcome, StepContext, Waiting
+from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
 
-__all__ = ["DEFAULT_TIMEOUT", "HealthCheck", "timeout_of"]
-
-DEFAULT_TIMEOUT = timedelta(minutes=10)
-
-
-def timeout_of(step: PromotionStep) -> timedelta:
-    """How long an environment has to prove what it runs."""
-    return step.spec.health.timeout or DEFAULT_TIMEOUT
+__all__ = ["HealthCheck"]
 
 
 class HealthCheck:
-    async def run(self, context: StepContext) -> Outcome:
-        images = [image.reference for image in images_of(context.bundle)]
-        verdict = context.health.check(context.step, images)
-        deadline = context.status.health_deadline
+    async def run(self, context: StepContext) -> StepResult:
+        verdict = context.health.check(context.step, [image.reference for image in images_of(context.bundle)])
         if verdict.healthy:
             return Done(verdict.message)
-        if deadline is not None and context.now >= deadline:
-            timeout = format_duration(timeout_of(context.step))
-            raise StepFailed("HealthTimeout", f"not healthy within {timeout}: {verdict.message}")
+        deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
+        if deadline is not None and timeout is not None and context.now >= deadline:
+            raise StepFailed("HealthTimeout", f"not healthy within {format_duration(timeout)}: {verdict.message}")
         return Waiting(verdict.message, until=deadline)

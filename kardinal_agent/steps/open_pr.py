@@ -1,52 +1,44 @@
 """`open-pr`: ask for the change to be merged, once.
 
-A pull request of the proposal's branch that was opened since this promotion started is this promotion's own, whatever
-has become of it: the process may have died between opening it and noting its number, and a person may have merged or
-closed it meanwhile. An older one that has ended belongs to an earlier Bundle of the same name.
+A pull request of this promotion that has ended already is taken as it is, so that the next step sees how it ended; an
+open one is adopted by opening it again.
 """
 
 from __future__ import annotations
 
-from kardinal.api import names
+from collections.abc import Sequence
+
 from kardinal.api.promotion_step import PullRequestStatus
 from kardinal.git import Repository
-from kardinal.scm import NewPullRequest, PullRequest, PullRequests
+from kardinal.scm import NewPullRequest, PullRequest
 from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.kustomization import ImageChange, image_changes
+from kardinal.steps.images import ImageChange
 from kardinal.steps.pull_request_text import LABEL, Proposal, body, title
-from kardinal_agent.steps.base import Announcement, Done, Outcome, StepContext
-from kardinal_agent.steps.wait_for_merge import waiting_message
+from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
+from kardinal_agent.steps.pull_requests import own_pull_request, waiting_message
 
-__all__ = ["OpenPullRequest"]
+__all__ = ["PULL_REQUEST_OPENED", "OpenPullRequest"]
+
+PULL_REQUEST_OPENED = "PullRequestOpened"
+"""The reason of the Event about a new pull request."""
 
 
 class OpenPullRequest:
-    async def run(self, context: StepContext) -> Outcome:
-        pushed = context.outputs("git-push")
-        if pushed.get("changed") is False:
+    async def run(self, context: StepContext) -> StepResult:
+        if context.facts.changed is False:
             return Done("nothing to change: no pull request is needed")
         remote = await context.remote()
-        branch = names.branch_name(context.bundle.metadata.name, context.step.spec.environment)
-        ours = await _opened_before(remote.proposals, branch, context)
-        if ours is not None:
-            return _done(ours, branch)
-        if "merged" in pushed:
+        own = await own_pull_request(context, remote.proposals)
+        if own is not None and own.state != "open":
+            return _done(own, context)
+        if context.facts.merged_commit is not None:
             return Done("merged already")
-        opened = await remote.proposals.open(await _new(context, remote.repository, branch))
-        return _done(opened, branch, Announcement("PullRequestOpened", f"Opened {opened.url}: {opened.title}"))
+        opened = await remote.proposals.open(await _new(context, remote.repository))
+        return _done(opened, context, Announcement(PULL_REQUEST_OPENED, f"Opened {opened.url}: {opened.title}"))
 
 
-async def _opened_before(pull_requests: PullRequests, branch: str, context: StepContext) -> PullRequest | None:
-    found = await pull_requests.find(branch)
-    started = context.status.started_at
-    if found is None or found.state == "open" or started is None or found.created_at < started:
-        # An open one is adopted by opening it.
-        return None
-    return found
-
-
-def _done(pull_request: PullRequest, branch: str, announcement: Announcement | None = None) -> Done:
-    noted = PullRequestStatus(number=pull_request.number, url=pull_request.url, branch=branch)
+def _done(pull_request: PullRequest, context: StepContext, announcement: Announcement | None = None) -> Done:
+    noted = PullRequestStatus(number=pull_request.number, url=pull_request.url, branch=context.branch)
     return Done(
         waiting_message(pull_request.url),
         update={"pull_request": noted, "pr_url": pull_request.url},
@@ -54,7 +46,7 @@ def _done(pull_request: PullRequest, branch: str, announcement: Announcement | N
     )
 
 
-async def _new(context: StepContext, repository: Repository, branch: str) -> NewPullRequest:
+async def _new(context: StepContext, repository: Repository) -> NewPullRequest:
     spec = context.step.spec
     proposal = Proposal(
         pipeline=spec.pipeline,
@@ -68,8 +60,8 @@ async def _new(context: StepContext, repository: Repository, branch: str) -> New
     return NewPullRequest(
         title=title(proposal),
         body=body(proposal),
-        head=branch,
-        base=spec.git.branch,
+        head=context.branch,
+        base=context.target,
         labels=(LABEL,),
         environment=spec.environment,
         bundle=context.bundle.metadata.name,
@@ -77,7 +69,14 @@ async def _new(context: StepContext, repository: Repository, branch: str) -> New
     )
 
 
-async def _changes(context: StepContext, repository: Repository) -> dict[str, list[ImageChange]]:
-    edit = edit_of(context.step, context.bundle, context.sequence[: context.index])
-    plan = await repository.plan((await repository.head(context.step.spec.git.branch)).commit, edit)
-    return {change.path: image_changes(change.before, change.after) for change in plan.changes}
+async def _changes(context: StepContext, repository: Repository) -> dict[str, Sequence[ImageChange]]:
+    """Return what each edit changes in which file: only the edit's own step can read the files that it writes."""
+    head = await repository.head(context.target)
+    changes: dict[str, Sequence[ImageChange]] = {}
+    for planned in context.edits:
+        edit = planned.declaration.edit
+        if edit is None:
+            continue
+        plan = await repository.plan(head.commit, edit_of(context.step, context.bundle, [planned]))
+        changes |= {change.path: edit.image_changes(change.before, change.after) for change in plan.changes}
+    return changes

@@ -1,26 +1,22 @@
 """`wait-for-merge`: wait until a person, or with `pr: true` the agent itself, has merged the pull request.
 
-Every wake asks the provider before anything is believed. A pull request that was closed without a merge is a decision
-of a person: it ends the promotion.
+Every notification is followed by a question to the provider before anything is believed. A pull request that was closed
+without a merge is a decision of a person: it ends the promotion.
 """
 
 from __future__ import annotations
 
-from kardinal.api import names
 from kardinal.git import MergeConflict
 from kardinal.scm import PullRequest, PullRequests
-from kardinal.steps.commit_plan import commit_message, edit_of
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.steps.base import Done, Outcome, StepContext, Waiting
+from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
+from kardinal_agent.steps.pull_requests import AGENT, waiting_message
 
-__all__ = ["MERGED_BY", "WaitForMerge", "waiting_message"]
-
-MERGED_BY = "kardinal"
-"""Who merges what needs no review."""
+__all__ = ["WaitForMerge"]
 
 
 class WaitForMerge:
-    async def run(self, context: StepContext) -> Outcome:
+    async def run(self, context: StepContext) -> StepResult:
         noted = context.status.pull_request
         if noted is None:
             return Done("no pull request to wait for")
@@ -38,27 +34,20 @@ class WaitForMerge:
         return _merged(found, context)
 
 
-def waiting_message(url: str) -> str:
-    return f"waits for {url} to be merged"
-
-
 async def _merge(context: StepContext, pull_requests: PullRequests, number: int) -> PullRequest:
     try:
-        return await pull_requests.merge(number, by=MERGED_BY)
+        return await pull_requests.merge(number, by=AGENT)
     except MergeConflict:
-        # Others changed the same lines since the proposal was made. The edit has an answer for any content, so the
-        # proposal is made again on today's branch; nobody reviews this one, so nobody's commits are on it.
+        # Others changed the same lines since the change was proposed. The edit has an answer for any content, so it is
+        # proposed again on today's branch; this pull request has no reviewer, so no commits of others are lost with it.
         repository = (await context.remote()).repository
-        branch = names.branch_name(context.bundle.metadata.name, context.step.spec.environment)
-        edit = edit_of(context.step, context.bundle, context.sequence[: context.index])
-        message = commit_message(context.step, context.bundle)
-        await repository.delete_branch(branch)
-        await repository.propose(branch, base=context.step.spec.git.branch, edit=edit, message=message)
-        return await pull_requests.merge(number, by=MERGED_BY)
+        await repository.delete_branch(context.branch)
+        await repository.propose(context.branch, base=context.target, edit=context.edit, message=context.message)
+        return await pull_requests.merge(number, by=AGENT)
 
 
 def _merged(found: PullRequest, context: StepContext) -> Done:
-    by = found.merged_by or "somebody"
+    by = found.merged_by or "an unknown user"
     return Done(
         f"pull request {found.number} was merged by {by}",
         outputs={"mergedBy": by},

@@ -1,4 +1,4 @@
-"""A reviewer: somebody who looks at pull requests and decides, from a process of their own."""
+"""A reviewer: a person who looks at pull requests and decides, from a process of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the control plane would have made (orders, gate instances, freezes), and the Deployments they change."""
+"""What the control plane would have made (PromotionSteps, gate instances, freezes), and the Deployments they change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.kube import Client, PatchType
 from kardinal.objects import DEPLOYMENT, NAMESPACE, JsonObject
+from kardinal.steps.sequence import default_sequence
 from kardinal_agent.program import Agent, AgentOptions
 from tests.support.names import DEV, POLICIES, TEAM
 from tests.support.objects import API_VERSION, bundle, namespace
@@ -17,13 +18,13 @@ from tests.support.world import World
 __all__ = [
     "BUNDLE_NAME",
     "close_gate",
+    "create",
     "deploy",
     "freeze",
     "freeze_gate",
     "gate_instance",
     "open_gate",
-    "order",
-    "place",
+    "promotion_step",
     "reached",
     "start_agent",
     "state",
@@ -40,7 +41,7 @@ async def start_agent(world: World, **options: Any) -> Agent:
     return await world.run(lambda client: Agent(chosen, client, clock=world.clock), identity="agent")
 
 
-def order(
+def promotion_step(
     repository: GitRepository | str,
     environment: str = DEV,
     *,
@@ -50,8 +51,11 @@ def order(
     labels: dict[str, str] | None = None,
     **spec: Any,
 ) -> JsonObject:
-    """A PromotionStep, as translation makes it."""
+    """A PromotionStep as translation makes it, every default resolved; `health` is completed as well."""
     url = repository if isinstance(repository, str) else repository.url
+    sequence = default_sequence(approval=spec.get("approval", "auto"), pr=spec.get("pr", False), strategy="kustomize")
+    resource = {"name": APPLICATION, "namespace": environment}
+    health = {"type": "resource", "resource": resource, "timeout": "10m"} | spec.pop("health", {})
     return {
         "apiVersion": API_VERSION,
         "kind": "PromotionStep",
@@ -66,17 +70,19 @@ def order(
             "bundleRef": bundle,
             "path": f"environments/{environment}",
             "git": {"url": url, "provider": provider},
+            "steps": [{"uses": step.uses} for step in sequence],
+            "health": health,
             **spec,
         },
     }
 
 
-async def place(
-    world: World, *orders: JsonObject, tag: str = "1.1.0", name: str = BUNDLE_NAME, image: str = IMAGE
+async def create(
+    world: World, *steps: JsonObject, tag: str = "1.1.0", name: str = BUNDLE_NAME, image: str = IMAGE
 ) -> JsonObject:
-    """Create a Bundle and its orders; returns the Bundle."""
+    """Create a Bundle and its PromotionSteps; returns the Bundle."""
     (made,) = await world.apply(bundle(name, tag=tag, image=image))
-    await world.apply(*orders)
+    await world.apply(*steps)
     return made
 
 
@@ -185,7 +191,7 @@ async def deploy(
 
 
 async def state(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NAME) -> JsonObject:
-    """The status of an order."""
+    """The status of a PromotionStep."""
     step = await world.get(PROMOTION_STEP, names.step_name(bundle, environment))
     found: JsonObject = step.get("status") or {}
     return found
@@ -194,7 +200,7 @@ async def state(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NA
 async def reached(
     world: World, wanted: str, environment: str = DEV, *, bundle: str = BUNDLE_NAME, within: timedelta = _HOUR
 ) -> JsonObject:
-    """Live until the order is in a state; returns its status."""
+    """Live until the PromotionStep is in a state; returns its status."""
     step = await world.wait_for(
         PROMOTION_STEP,
         names.step_name(bundle, environment),

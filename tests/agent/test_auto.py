@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from kardinal.api import names
-from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository
@@ -20,7 +20,7 @@ async def test_the_change_lands_once_and_is_verified_by_what_runs(world: World, 
     await start_agent(world)
     before = repository.read(f"environments/{DEV}/kustomization.yaml")
 
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     status = await reached(world, "HealthChecking")
     assert status["message"] == f"waits for Deployment {DEV}/my-app to exist"
     await deploy(world)
@@ -46,7 +46,7 @@ async def test_the_change_lands_once_and_is_verified_by_what_runs(world: World, 
 
 async def test_kubectl_can_wait_for_the_condition_ready(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     status = await reached(world, "HealthChecking")
     (condition,) = status["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "False", "HealthChecking")
@@ -59,7 +59,7 @@ async def test_kubectl_can_wait_for_the_condition_ready(world: World, repository
 async def test_a_promotion_costs_three_status_writes_and_one_event(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await deploy(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await reached(world, "Verified")
     await world.settle()
     assert world.audit.count(verbs=WRITES, resource="promotionsteps.kardinal.io", user=world.user("agent")) == 3
@@ -69,7 +69,7 @@ async def test_a_promotion_costs_three_status_writes_and_one_event(world: World,
 async def test_a_verified_promotion_is_left_alone(world: World, repository: GitRepository) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await reached(world, "Verified")
     await world.settle()
     requests, fetches = world.audit.count(user=world.user("agent")), agent.repositories.fetches
@@ -87,7 +87,7 @@ async def test_nothing_to_change_is_success_without_a_commit(world: World, repos
     await start_agent(world)
     head = repository.head()
     await deploy(world, image=f"{IMAGE}:1.0.0")
-    await place(world, order(repository), tag="1.0.0")
+    await create(world, promotion_step(repository), tag="1.0.0")
     status = await reached(world, "Verified")
     assert repository.head() == head == status["commit"]
     assert status["steps"][3]["message"] == "nothing to change on main"
@@ -96,7 +96,7 @@ async def test_nothing_to_change_is_success_without_a_commit(world: World, repos
 async def test_healthy_on_the_old_version_does_not_verify(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await deploy(world, image=f"{IMAGE}:1.0.0")
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     status = await reached(world, "HealthChecking")
     await world.settle()
     assert (await state(world))["state"] == "HealthChecking"
@@ -108,7 +108,7 @@ async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_
 ) -> None:
     agent = await start_agent(world)
     await deploy(world, available=False)
-    await place(world, order(repository, health={"timeout": "4s"}))
+    await create(world, promotion_step(repository, health={"timeout": "4s"}))
     deadline = (await reached(world, "HealthChecking"))["healthDeadline"]
     await world.live(timedelta(seconds=2))
     await world.stop(agent)
@@ -124,12 +124,12 @@ async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_
     assert event["type"] == "Warning"
 
 
-@pytest.mark.virtual_time("nothing is told before, and something then")
-async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
+@pytest.mark.virtual_time("nothing is written before, and something then")
+async def test_the_progress_of_a_rollout_is_written_at_most_every_ten_seconds(
     world: World, repository: GitRepository
 ) -> None:
     await start_agent(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await reached(world, "HealthChecking")
     before = world.audit.count(verbs=WRITES, user=world.user("agent"))
     for tag in ("a", "b", "c"):
@@ -144,13 +144,13 @@ async def test_the_progress_of_a_rollout_is_told_at_most_every_ten_seconds(
 async def test_a_promotion_waits_for_every_upstream_environment(world: World, repository: GitRepository) -> None:
     await deploy(world)
     await world.apply(bundle(BUNDLE_NAME))
-    await world.apply(order(repository, upstreamVerified="Verified,HealthChecking"))
+    await world.apply(promotion_step(repository, upstreamVerified="Verified,HealthChecking"))
     await start_agent(world)
     await world.idle(timedelta(seconds=5))
     status = await state(world)
     assert (status["state"], status["message"]) == ("Pending", "waits until every upstream environment is Verified")
     assert repository.promotions(DEV) == []
-    await world.apply(order(repository, upstreamVerified="Verified,Verified"))
+    await world.apply(promotion_step(repository, upstreamVerified="Verified,Verified"))
     await reached(world, "Verified")
 
 
@@ -166,19 +166,19 @@ async def test_an_explicit_sequence_edits_every_overlay_it_names(world: World, r
         {"uses": "git-push"},
         {"uses": "health-check"},
     ]
-    await place(world, order(repository, steps=steps))
+    await create(world, promotion_step(repository, steps=steps))
     await reached(world, "Verified")
     assert len(repository.promotions(DEV)) == 1
     assert "1.1.0" in repository.read(f"environments/{DEV}/eu/kustomization.yaml")
     assert "1.1.0" in repository.read(f"environments/{DEV}/kustomization.yaml")
 
 
-async def test_a_sharded_order_is_executed_by_its_shard_alone(world: World, repository: GitRepository) -> None:
+async def test_a_sharded_promotion_step_is_executed_by_its_shard_alone(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await start_agent(world, shard="west")
     await deploy(world)
     label = {names.LABEL_SHARD: "east"}
-    await place(world, order(repository, shard="east", labels=label))
+    await create(world, promotion_step(repository, shard="east", labels=label))
     await world.idle(timedelta(minutes=1))
     assert await state(world) == {}
     assert repository.promotions(DEV) == []

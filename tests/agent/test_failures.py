@@ -1,4 +1,4 @@
-"""What may pass is tried again, patiently and visibly; what will not is the end, with the field and the remedy."""
+"""A failure that may pass is retried ever more rarely and shown; any other ends the promotion with field and remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.objects import JsonObject
-from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
@@ -22,9 +22,9 @@ WRITES = ("create", "update", "patch", "delete")
 
 
 async def failed(world: World, made: JsonObject, **artifacts: Any) -> tuple[str, str]:
-    """The reason and message of an order that must fail."""
+    """The reason and message of a PromotionStep that must fail."""
     await start_agent(world)
-    await place(world, made, **artifacts)
+    await create(world, made, **artifacts)
     status = await reached(world, "Failed", within=timedelta(seconds=5))
     (condition,) = status["conditions"]
     assert condition["message"] == status["message"]
@@ -35,29 +35,29 @@ async def failed(world: World, made: JsonObject, **artifacts: Any) -> tuple[str,
 async def test_a_repository_that_is_not_there_is_tried_again_and_the_error_stands_in_the_status(
     world: World, tmp_path: Path
 ) -> None:
-    place_of_it = tmp_path / "late.git"
+    path = tmp_path / "late.git"
     await start_agent(world)
     await deploy(world)
-    await place(world, order(f"file://{place_of_it}"))
+    await create(world, promotion_step(f"file://{path}"))
     await world.settle()
     status = await state(world)
     assert status["retry"]["attempts"] == 1
     assert status["retry"]["lastError"] == (
-        f"git-clone: git.url: there is no repository at {place_of_it}. Create one: git init --bare {place_of_it}"
+        f"git-clone: git.url: there is no repository at {path}. Create one: git init --bare {path}"
     )
     assert status["message"].startswith("will be tried again: git-clone: git.url: there is no repository")
     (event,) = await world.events("Retrying")
     assert event["type"] == "Warning"
 
-    create_repository(place_of_it, sample_files([DEV]))
+    create_repository(path, sample_files([DEV]))
     status = await reached(world, "Verified")
     assert "retry" not in status
 
 
 @pytest.mark.virtual_time("an hour of attempts")
-async def test_attempts_come_ever_more_rarely_whatever_wakes_the_promotion(world: World, tmp_path: Path) -> None:
+async def test_attempts_come_ever_more_rarely_whatever_changes_meanwhile(world: World, tmp_path: Path) -> None:
     await start_agent(world)
-    await place(world, order(f"file://{tmp_path}/missing.git"))
+    await create(world, promotion_step(f"file://{tmp_path}/missing.git"))
     await world.live(timedelta(minutes=3))
     attempts = (await state(world))["retry"]["attempts"]
     assert 6 <= attempts <= 9
@@ -68,7 +68,9 @@ async def test_attempts_come_ever_more_rarely_whatever_wakes_the_promotion(world
     assert writes == now["attempts"] + 1
 
     for message in ("a", "b", "c"):
-        await world.apply(order(f"file://{tmp_path}/missing.git", health={"timeout": "9m"}, labels={"x": message}))
+        await world.apply(
+            promotion_step(f"file://{tmp_path}/missing.git", health={"timeout": "9m"}, labels={"x": message})
+        )
         await world.settle()
     assert (await state(world))["retry"] == now
 
@@ -80,7 +82,7 @@ def _attempts(step: JsonObject) -> int | None:
 
 async def test_a_wait_survives_a_restart(world: World, tmp_path: Path) -> None:
     agent = await start_agent(world)
-    await place(world, order(f"file://{tmp_path}/missing.git"))
+    await create(world, promotion_step(f"file://{tmp_path}/missing.git"))
     step = await world.wait_for(PROMOTION_STEP, STEP, lambda step: _attempts(step) == 3)
     before = step["status"]["retry"]
     await world.stop(agent)
@@ -93,7 +95,7 @@ async def test_a_wait_survives_a_restart(world: World, tmp_path: Path) -> None:
 
 
 async def test_a_missing_overlay_is_named(world: World, repository: GitRepository) -> None:
-    reason, message = await failed(world, order(repository, path="environments/nowhere"))
+    reason, message = await failed(world, promotion_step(repository, path="environments/nowhere"))
     assert (reason, message) == (
         "EditError",
         "kustomize-set-image: environments/nowhere: no such directory in the repository",
@@ -116,13 +118,13 @@ async def test_an_overlay_that_cannot_be_edited_is_named(
     world: World, repository: GitRepository, files: dict[str, str], words: str
 ) -> None:
     repository.commit(files)
-    reason, message = await failed(world, order(repository))
+    reason, message = await failed(world, promotion_step(repository))
     assert reason == "EditError"
     assert words in message
 
 
 async def test_a_directory_without_a_kustomization_is_named(world: World, repository: GitRepository) -> None:
-    reason, message = await failed(world, order(repository, path="environments"))
+    reason, message = await failed(world, promotion_step(repository, path="environments"))
     assert (reason, message) == (
         "EditError",
         "kustomize-set-image: environments: holds no kustomization: "
@@ -145,20 +147,47 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
 async def test_what_this_version_does_not_execute_is_refused_and_never_ignored(
     world: World, repository: GitRepository, spec: dict[str, Any], words: str
 ) -> None:
-    reason, message = await failed(world, order(repository, **spec))
+    reason, message = await failed(world, promotion_step(repository, **spec))
     assert reason == "InvalidSpec"
     assert message.startswith(words)
     assert repository.promotions(DEV) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("steps", "steps"),
+        ("health", "health.type"),
+        ("health.type", "health.type"),
+        ("health.timeout", "health.timeout"),
+        ("health.resource", "health.resource.name"),
+        ("health.resource.name", "health.resource.name"),
+        ("health.resource.namespace", "health.resource.namespace"),
+    ],
+)
+async def test_what_translation_resolves_is_never_filled_in(
+    world: World, repository: GitRepository, path: str, field: str
+) -> None:
+    made = promotion_step(repository)
+    *parents, last = path.split(".")
+    part = made["spec"]
+    for name in parents:
+        part = part[name]
+    del part[last]
+    reason, message = await failed(world, made)
+    assert reason == "InvalidSpec"
+    assert message == f"{field}: is missing; only a Pipeline may leave it out, a PromotionStep states every value"
+    assert repository.promotions(DEV) == []
+
+
 async def test_a_wrong_image_reference_is_named(world: World, repository: GitRepository) -> None:
-    reason, message = await failed(world, order(repository), image=f"{IMAGE}:", tag="1")
+    reason, message = await failed(world, promotion_step(repository), image=f"{IMAGE}:", tag="1")
     assert reason == "InvalidSpec"
     assert message.startswith(f"bundle {BUNDLE_NAME}: spec.artifacts.images[0]: image reference '{IMAGE}::1'")
 
 
 async def test_a_missing_branch_is_named(world: World, repository: GitRepository) -> None:
-    made = order(repository)
+    made = promotion_step(repository)
     made["spec"]["git"]["branch"] = "release"
     reason, message = await failed(world, made)
     assert reason == "BranchNotFound"
@@ -167,16 +196,16 @@ async def test_a_missing_branch_is_named(world: World, repository: GitRepository
 
 async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: World, repository: GitRepository) -> None:
     await start_agent(world, allow_local_repositories=False)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "LocalRepositoryRefused"
     assert "git.url" in status["message"]
     assert "--allow-local-repositories" in status["message"]
 
 
-async def test_an_order_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
+async def test_a_promotion_step_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
     await deploy(world)
-    await world.apply(order(repository))
+    await world.apply(promotion_step(repository))
     await start_agent(world)
     await world.live(timedelta(seconds=1))
     assert await state(world) == {}
@@ -188,19 +217,21 @@ async def test_an_order_without_its_bundle_waits_for_it(world: World, repository
 
 
 @pytest.mark.virtual_time("turns the clock back")
-async def test_an_order_is_told_of_by_an_agent_whose_clock_is_behind(
+async def test_a_promotion_step_is_pending_though_the_clock_of_its_agent_is_behind(
     world: World, repository: GitRepository, clock: VirtualClock
 ) -> None:
-    await world.apply(order(repository))
+    await world.apply(promotion_step(repository))
     clock.turn_to(clock.now() - timedelta(hours=1))
     await start_agent(world)
     await reached(world, "Pending", within=timedelta(seconds=3))
 
 
 @pytest.mark.virtual_time("looks at the timers")
-async def test_a_deleted_order_is_forgotten(world: World, repository: GitRepository, clock: VirtualClock) -> None:
+async def test_a_deleted_promotion_step_is_forgotten(
+    world: World, repository: GitRepository, clock: VirtualClock
+) -> None:
     agent = await start_agent(world)
-    await place(world, order(repository, approval="pr-review"))
+    await create(world, promotion_step(repository, approval="pr-review"))
     await reached(world, "WaitingForMerge")
     await world.delete(PROMOTION_STEP, STEP)
     await world.settle()
@@ -210,7 +241,7 @@ async def test_a_deleted_order_is_forgotten(world: World, repository: GitReposit
 
 
 async def test_an_unreadable_secret_is_named(world: World) -> None:
-    made = order("https://git.example.invalid/team/repo", provider="git")
+    made = promotion_step("https://git.example.invalid/team/repo", provider="git")
     made["spec"]["git"]["secretRef"] = {"name": "git-token"}
     reason, message = await failed(world, made)
     assert reason == "SecretUnusable"

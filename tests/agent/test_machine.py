@@ -1,4 +1,4 @@
-"""The decision: from what is known to the one thing to do next."""
+"""The decision: from an observation to the one thing to do next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.api.promotion_step import PromotionStepSpec, PromotionStepStatus, Retry, StepProgress
-from kardinal.steps.sequence import default_sequence
+from kardinal.steps.declaration import StepDeclaration
+from kardinal.steps.sequence import default_sequence, planned
 from kardinal_agent.execution.machine import (
     Abandon,
     Action,
@@ -18,18 +19,20 @@ from kardinal_agent.execution.machine import (
     Delay,
     Fail,
     Hold,
+    Observation,
     Rest,
     Run,
     Verify,
-    View,
     decide,
 )
 
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 PUSHED = ["git-clone", "kustomize-set-image", "git-commit", "git-push"]
 
-AUTO = default_sequence(approval="auto", pr=False, strategy="kustomize")
-REVIEWED = default_sequence(approval="pr-review", pr=False, strategy="kustomize")
+AUTO, REVIEWED = (
+    [step.declaration for step in planned(default_sequence(approval="auto", pr=pr, strategy="kustomize"))]
+    for pr in (False, True)
+)
 
 
 def spec(**fields: Any) -> PromotionStepSpec:
@@ -54,86 +57,123 @@ def at(*done: str, running: str | None = None, **fields: Any) -> PromotionStepSt
     return PromotionStepStatus(**values | fields)
 
 
-def view(status: PromotionStepStatus | None = None, **fields: Any) -> View:
+def observed(status: PromotionStepStatus | None = None, **fields: Any) -> Observation:
     values: dict[str, Any] = {
         "spec": spec(),
         "status": status or PromotionStepStatus(),
         "sequence": AUTO,
         "now": NOW,
     }
-    return View(**values | fields)
+    return Observation(**values | fields)
 
 
 @pytest.mark.parametrize(
     ("seen", "action"),
     [
-        pytest.param(view(), Run(0, outside=False), id="a new order begins"),
-        pytest.param(view(at(*PUSHED[:3])), Run(3, outside=True), id="a push is noted before"),
-        pytest.param(view(at(*PUSHED[:3], running="git-push")), Run(3, outside=True), id="a push is taken up again"),
-        pytest.param(view(at(*PUSHED)), Run(4, outside=False), id="what has landed is proven"),
-        pytest.param(view(at(*PUSHED, running="health-check"), proven=True), Verify(), id="what is proven is verified"),
-        pytest.param(view(at(state="Verified")), Rest(), id="verified stays verified"),
-        pytest.param(view(at(state="Failed"), superseded=True), Rest(), id="failed stays failed"),
-        pytest.param(view(mine=False), Rest(), id="others' orders are left alone"),
-        pytest.param(view(at(*PUSHED, "open-pr"), sequence=REVIEWED), Run(5, outside=True), id="a merge is waited for"),
-        pytest.param(view(at(*PUSHED[:3]), holds=["frozen", "red"]), Hold("frozen; red"), id="a push is held"),
-        pytest.param(view(holds=["frozen"]), Run(0, outside=False), id="what stays inside is not held"),
+        pytest.param(observed(), Run(0, outside=False), id="a new promotion begins"),
+        pytest.param(observed(at(*PUSHED[:3])), Run(3, outside=True), id="a push is written down before"),
         pytest.param(
-            view(at(*PUSHED, running="health-check"), holds=["frozen"]),
+            observed(at(*PUSHED[:3], running="git-push")), Run(3, outside=True), id="a push is taken up again"
+        ),
+        pytest.param(observed(at(*PUSHED)), Run(4, outside=False), id="what has landed is proven"),
+        pytest.param(
+            observed(at(*PUSHED, running="health-check"), proven=True), Verify(), id="what is proven is verified"
+        ),
+        pytest.param(observed(at(state="Verified")), Rest(), id="verified stays verified"),
+        pytest.param(observed(at(state="Failed"), superseded=True), Rest(), id="failed stays failed"),
+        pytest.param(observed(mine=False), Rest(), id="promotions of others are left alone"),
+        pytest.param(
+            observed(at(*PUSHED, "open-pr"), sequence=REVIEWED), Run(5, outside=True), id="a merge is waited for"
+        ),
+        pytest.param(observed(at(*PUSHED[:3]), holds=["frozen", "red"]), Hold("frozen; red"), id="a push is held"),
+        pytest.param(observed(holds=["frozen"]), Run(0, outside=False), id="what stays inside is not held"),
+        pytest.param(
+            observed(at(*PUSHED, running="health-check"), holds=["frozen"]),
             Run(4, outside=False),
             id="looking is not held",
         ),
         pytest.param(
-            view(at(*PUSHED, running="health-check"), holds=["frozen"], proven=True),
+            observed(at(*PUSHED, running="health-check"), holds=["frozen"], proven=True),
             Hold("frozen"),
             id="the verdict is held",
         ),
         pytest.param(
-            view(at(*PUSHED[:3], running="git-push"), superseded=True), Abandon(), id="an effect is taken back"
+            observed(at(*PUSHED[:3], running="git-push"), superseded=True), Abandon(), id="an effect is taken back"
         ),
         pytest.param(
-            view(at(*PUSHED, running="health-check"), superseded=True),
+            observed(at(*PUSHED, running="health-check"), superseded=True),
             Run(4, outside=False),
-            id="what has landed is seen through though superseded",
+            id="what has landed goes on though superseded",
         ),
         pytest.param(
-            view(at(*PUSHED, "open-pr", running="wait-for-merge"), sequence=REVIEWED, superseded=True),
+            observed(at(*PUSHED, "open-pr", running="wait-for-merge"), sequence=REVIEWED, superseded=True),
             Abandon(),
             id="a proposal is taken back",
         ),
-        pytest.param(view(refusal="wrong"), Fail("InvalidSpec", "wrong"), id="what cannot be executed is refused"),
+        pytest.param(observed(refusal="wrong"), Fail("InvalidSpec", "wrong"), id="what cannot be executed is refused"),
         pytest.param(
-            view(spec=spec(upstreamVerified="Verified, Verified")), Run(0, outside=False), id="upstreams are verified"
+            observed(spec=spec(upstreamVerified="Verified, Verified")),
+            Run(0, outside=False),
+            id="upstreams are verified",
         ),
     ],
 )
-def test_the_next_action(seen: View, action: Action) -> None:
+def test_the_next_action(seen: Observation, action: Action) -> None:
     assert decide(seen) == action
 
 
 def test_nothing_begins_before_every_upstream_is_verified() -> None:
     for upstream in ("Promoting", "Verified,HealthChecking", "Verified,", "Failed"):
-        assert isinstance(decide(view(spec=spec(upstreamVerified=upstream))), Await)
+        assert isinstance(decide(observed(spec=spec(upstreamVerified=upstream))), Await)
 
 
 def test_a_promotion_under_way_does_not_ask_for_its_upstream_again() -> None:
-    assert isinstance(decide(view(at(*PUSHED[:3]), spec=spec(upstreamVerified="Failed"))), Run)
+    assert isinstance(decide(observed(at(*PUSHED[:3]), spec=spec(upstreamVerified="Failed"))), Run)
 
 
-def test_what_is_superseded_before_any_effect_ends_without_asking_anybody() -> None:
+def test_what_is_superseded_before_any_effect_ends_without_a_look_at_the_repository() -> None:
     waiting = Retry(attempts=3, last_error="x", next_at=NOW + timedelta(minutes=5))
     for status in (PromotionStepStatus(), at(*PUSHED[:3]), at(retry=waiting)):
-        action = decide(view(status, superseded=True))
+        action = decide(observed(status, superseded=True))
         assert isinstance(action, Fail)
         assert action.reason == "Superseded"
 
 
-def test_a_failed_attempt_waits_for_its_time_whatever_wakes_it() -> None:
+def test_a_failed_attempt_waits_for_its_time_whatever_happens_meanwhile() -> None:
     later = NOW + timedelta(minutes=5)
     status = at(*PUSHED[:3], running="git-push", retry=Retry(attempts=3, last_error="x", next_at=later))
-    assert decide(view(status)) == Delay(later)
-    assert decide(view(status, superseded=True)) == Delay(later)
-    assert decide(view(status, now=later)) == Run(3, outside=True)
+    assert decide(observed(status)) == Delay(later)
+    assert decide(observed(status, superseded=True)) == Delay(later)
+    assert decide(observed(status, now=later)) == Run(3, outside=True)
+
+
+@pytest.mark.parametrize("age", [0.0, 1.5])
+@pytest.mark.parametrize("fields", [{"bundle_known": False}, {"spec": spec(upstreamVerified="Promoting")}])
+def test_a_new_promotion_step_does_not_say_that_it_waits(age: float, fields: dict[str, Any]) -> None:
+    created = NOW - timedelta(seconds=age)
+    assert decide(observed(created=created, **fields)) == Delay(created + timedelta(seconds=2))
+
+
+@pytest.mark.parametrize("age", [-3600.0, 2.0])
+@pytest.mark.parametrize("fields", [{"bundle_known": False}, {"spec": spec(upstreamVerified="Promoting")}])
+def test_an_older_one_does_and_so_does_one_of_a_server_whose_clock_is_ahead(age: float, fields: dict[str, Any]) -> None:
+    created = NOW - timedelta(seconds=age)
+    assert isinstance(decide(observed(created=created, **fields)), Await)
+
+
+def test_a_step_is_known_by_what_it_declares() -> None:
+    *written, proof = AUTO
+    notify = StepDeclaration(name="notify", outside=True, permission=True)
+    sequence = [*written, notify, proof]
+    assert decide(observed(at(*PUSHED), sequence=sequence)) == Run(4, outside=True)
+    assert decide(observed(at(*PUSHED), sequence=sequence, holds=["frozen"])) == Hold("frozen")
+    assert decide(observed(at(*PUSHED), sequence=sequence, superseded=True)) == Run(4, outside=True)
+    assert decide(observed(at("notify"), sequence=[notify, *AUTO], superseded=True)) == Abandon()
+
+
+def test_a_step_that_the_sequence_no_longer_has_may_have_had_an_effect() -> None:
+    assert decide(observed(at(running="gone"), superseded=True)) == Abandon()
+    assert isinstance(decide(observed(at(running="git-clone"), superseded=True)), Fail)
 
 
 @given(
@@ -147,11 +187,11 @@ def test_a_failed_attempt_waits_for_its_time_whatever_wakes_it() -> None:
 def test_nothing_leaves_the_process_while_something_holds(
     *, done: int, running: bool, sequence: Any, holds: list[str], superseded: bool, proven: bool
 ) -> None:
-    names = [step.uses for step in sequence]
+    names = [step.name for step in sequence]
     done = min(done, len(names) - 1)
     status = at(*names[:done], running=names[done] if running else None)
     action = decide(
-        view(
+        observed(
             status,
             sequence=sequence,
             holds=holds,

@@ -19,7 +19,7 @@ from kardinal.kube import Client, load_connection
 from kardinal_agent.main import main
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_local.plane import Authority, LocalPlane
-from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.world import World
@@ -52,7 +52,7 @@ async def agent_process(world: World, *arguments: str) -> AsyncIterator[Process]
 async def test_a_process_executes_its_shard_and_ends_cleanly(world: World, repository: GitRepository) -> None:
     await deploy(world)
     label = {names.LABEL_SHARD: "east"}
-    await place(world, order(repository, shard="east", labels=label))
+    await create(world, promotion_step(repository, shard="east", labels=label))
     async with agent_process(world, "--allow-local-repositories") as process:
         async with (
             asyncio.timeout(REAL_SECONDS),
@@ -83,7 +83,7 @@ async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
             lambda client: Agent(options, client, clock=world.clock, local_client=local), identity="agent"
         )
         await deploy(world)
-        await place(world, order(repository, shard="east", labels={names.LABEL_SHARD: "east"}))
+        await create(world, promotion_step(repository, shard="east", labels={names.LABEL_SHARD: "east"}))
         status = await reached(world, "HealthChecking")
         assert status["message"] == f"waits for Deployment {DEV}/my-app to exist"
         await deploy(world, client=local)
@@ -94,7 +94,7 @@ async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
 async def test_every_figure_of_a_promotion_moves(world: World, repository: GitRepository) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await place(world, order(repository, pr=True), order(repository, STAGING, path="nowhere"))
+    await create(world, promotion_step(repository, pr=True), promotion_step(repository, STAGING, path="nowhere"))
     await reached(world, "Verified")
     await reached(world, "Failed", STAGING)
 
@@ -139,7 +139,7 @@ async def test_two_agents_of_one_shard_land_a_promotion_once(world: World, repos
     for _ in range(2):
         await start_agent(world)
     await deploy(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     status = await reached(world, "Verified")
     (commit,) = repository.promotions(DEV)
     assert status["commit"] == commit.sha

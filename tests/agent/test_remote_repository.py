@@ -1,4 +1,4 @@
-"""A promotion over HTTPS, with credentials that nobody but the repository ever sees."""
+"""A promotion over HTTPS, with credentials that only the repository ever gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.objects import JsonObject
-from tests.agent.promotion_steps import BUNDLE_NAME, deploy, order, place, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
@@ -40,8 +40,8 @@ def secret(**data: str) -> JsonObject:
     }
 
 
-def remote_order(server: SmartServer) -> JsonObject:
-    made = order(f"{server.url}/gitops.git", provider="git")
+def remote_step(server: SmartServer) -> JsonObject:
+    made = promotion_step(f"{server.url}/gitops.git", provider="git")
     made["spec"]["git"]["secretRef"] = {"name": "git"}
     return made
 
@@ -56,18 +56,18 @@ async def test_a_promotion_lands_over_https(
     await deploy(world)
     await world.apply(secret(**data))
     with capture_logs() as lines:
-        await place(world, remote_order(server))
+        await create(world, remote_step(server))
         await reached(world, "Verified")
     assert len(repository.promotions(DEV)) == 1
     assert agent.repositories.fetches >= 1
-    told = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"), *await world.events(), *lines]
-    assert PASSWORD not in orjson.dumps(told, default=str).decode()
+    visible = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"), *await world.events(), *lines]
+    assert PASSWORD not in orjson.dumps(visible, default=str).decode()
 
 
-async def test_refused_credentials_name_the_field_to_mend(world: World, server: SmartServer) -> None:
+async def test_refused_credentials_name_the_field_to_change(world: World, server: SmartServer) -> None:
     await start_agent(world)
     await world.apply(secret(username=USER, password="wrong-one"))
-    await place(world, remote_order(server))
+    await create(world, remote_step(server))
     status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "AuthenticationFailed"
     assert status["message"].startswith("git-clone: git.secretRef: ")
@@ -86,13 +86,13 @@ async def test_a_secret_without_the_right_keys_says_which_it_needs(
 ) -> None:
     await start_agent(world)
     await world.apply(secret(**data))
-    await place(world, remote_order(server))
+    await create(world, remote_step(server))
     status = await reached(world, "Failed")
     assert words in status["message"]
     assert server.requests == []
 
 
-async def test_a_stalled_server_is_told_in_the_status_and_holds_up_nobody_else(
+async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promotion(
     world: World, repository: GitRepository, server: SmartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = threading.Event()
@@ -107,7 +107,7 @@ async def test_a_stalled_server_is_told_in_the_status_and_holds_up_nobody_else(
     await world.apply(secret(username=USER, password=PASSWORD))
     await deploy(world, STAGING)
     try:
-        await place(world, remote_order(server), order(repository, STAGING))
+        await create(world, remote_step(server), promotion_step(repository, STAGING))
         async with asyncio.timeout(20):
             while "retry" not in await state(world):
                 await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{STAGING}")

@@ -1,4 +1,4 @@
-"""A promotion through a pull request: proposed once, merged by whoever may, and never merged behind a person's back."""
+"""A promotion through a pull request: proposed once, and merged by a person unless it is for the record only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kardinal.objects.conditions import format_time
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
+    create,
     deploy,
     gate_instance,
     open_gate,
-    order,
-    place,
+    promotion_step,
     reached,
     start_agent,
     supersede,
@@ -31,7 +31,7 @@ GATE = f"my-app-1-{DEV}-soak"
 
 
 def reviewed(repository: GitRepository, **spec: Any) -> JsonObject:
-    return order(repository, approval="pr-review", **spec)
+    return promotion_step(repository, approval="pr-review", **spec)
 
 
 async def test_a_reviewer_merges_and_the_promotion_goes_on(
@@ -39,7 +39,7 @@ async def test_a_reviewer_merges_and_the_promotion_goes_on(
 ) -> None:
     await start_agent(world)
     await deploy(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     status = await reached(world, "WaitingForMerge")
 
     (found,) = await reviewer.list()
@@ -59,7 +59,7 @@ async def test_a_reviewer_merges_and_the_promotion_goes_on(
     assert status["mergedAt"] <= status["verifiedAt"]
 
 
-async def test_the_body_tells_what_the_cluster_knows(
+async def test_the_body_shows_what_the_cluster_knows(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
     await start_agent(world)
@@ -85,16 +85,28 @@ async def test_a_reviewer_with_an_endless_name_is_cut_short(
 ) -> None:
     await start_agent(world)
     await deploy(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await reviewer.merge(1, by="x" * 5000)
     status = await reached(world, "Verified")
     assert status["evidence"]["approvedBy"] == ["x" * 256]
 
 
+async def test_a_merge_without_a_name_is_one_by_an_unknown_user(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await create(world, reviewed(repository))
+    await reached(world, "WaitingForMerge")
+    await reviewer.merge(1, by="")
+    status = await reached(world, "Verified")
+    assert status["outputs"]["wait-for-merge"] == {"mergedBy": "an unknown user"}
+
+
 async def test_nothing_is_written_while_a_review_takes_its_time(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await world.settle()
     requests = sum(world.audit.counts.values())
@@ -106,7 +118,7 @@ async def test_closed_without_a_merge_ends_the_promotion(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
     await start_agent(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await reviewer.close(1, by="bob", comment="not today")
     status = await reached(world, "Failed", within=timedelta(seconds=2))
@@ -122,7 +134,7 @@ async def test_a_pull_request_for_the_record_is_merged_by_the_agent(
 ) -> None:
     await start_agent(world)
     await deploy(world)
-    await place(world, order(repository, pr=True))
+    await create(world, promotion_step(repository, pr=True))
     status = await reached(world, "Verified")
     (found,) = await reviewer.list()
     assert (found.state, found.merged_by) == ("merged", "kardinal")
@@ -135,12 +147,12 @@ async def test_the_agents_own_merge_survives_a_change_of_the_same_lines(
 ) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await world.stop(agent)
     overlay = repository.read(f"environments/{DEV}/kustomization.yaml")
     repository.commit({f"environments/{DEV}/kustomization.yaml": overlay.replace("1.0.0", "1.0.5")})
-    await world.apply(order(repository, approval="auto", pr=True))
+    await world.apply(promotion_step(repository, approval="auto", pr=True))
     await start_agent(world)
     await reached(world, "Verified")
     (found,) = await reviewer.list()
@@ -154,7 +166,7 @@ async def test_nothing_to_change_needs_no_pull_request(
 ) -> None:
     await start_agent(world)
     await deploy(world, image=f"{IMAGE}:1.0.0")
-    await place(world, reviewed(repository), tag="1.0.0")
+    await create(world, reviewed(repository), tag="1.0.0")
     status = await reached(world, "Verified")
     assert await reviewer.list() == []
     assert "prURL" not in status
@@ -165,7 +177,7 @@ async def test_a_bundle_made_again_under_its_name_is_another_one(
 ) -> None:
     await start_agent(world)
     await deploy(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await reviewer.close(1, by="bob", comment="")
     await reached(world, "Failed")
@@ -173,7 +185,7 @@ async def test_a_bundle_made_again_under_its_name_is_another_one(
     await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
     repository.commit({"README": "meanwhile"})
 
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     status = await reached(world, "WaitingForMerge")
     assert status["pullRequest"]["number"] == 2
     await reviewer.merge(2, by="alice")
@@ -185,7 +197,7 @@ async def test_a_superseded_proposal_is_closed_with_a_comment(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
     await start_agent(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await supersede(world)
     status = await reached(world, "Failed", within=timedelta(seconds=2))
@@ -195,12 +207,12 @@ async def test_a_superseded_proposal_is_closed_with_a_comment(
     assert (found.state, found.comments) == ("closed", ("A newer Bundle of my-app supersedes my-app-1.",))
 
 
-async def test_a_superseded_proposal_that_was_merged_first_is_seen_through(
+async def test_a_superseded_proposal_that_was_merged_first_goes_on_to_its_end(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await place(world, reviewed(repository))
+    await create(world, reviewed(repository))
     await reached(world, "WaitingForMerge")
     await world.stop(agent)
     await reviewer.merge(1, by="alice")

@@ -1,12 +1,12 @@
-"""A superseded Bundle takes back what has not landed, and sees through what has."""
+"""A superseded Bundle takes back what has not landed; what has landed goes on to its end."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from kardinal.api import POLICY_GATE, names
-from tests.agent.promotion_steps import deploy, freeze, order, place, reached, start_agent, supersede
-from tests.agent.test_crashes import Death, start_mortal, until_dead
+from tests.agent.promotion_steps import create, deploy, freeze, promotion_step, reached, start_agent, supersede
+from tests.agent.test_crashes import Crash, start_crashing, until_crashed
 from tests.support.names import DEV
 from tests.support.repository import APPLICATION, GitRepository
 from tests.support.world import World
@@ -17,7 +17,7 @@ AT_ONCE = timedelta(0)
 async def test_what_was_only_prepared_is_dropped(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await freeze(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await world.settle()
     await supersede(world)
     status = await reached(world, "Failed", within=AT_ONCE)
@@ -31,9 +31,9 @@ async def test_what_was_only_prepared_is_dropped(world: World, repository: GitRe
     assert repository.promotions(DEV) == []
 
 
-async def test_what_has_landed_is_seen_through(world: World, repository: GitRepository) -> None:
+async def test_what_has_landed_goes_on_to_its_end(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await reached(world, "HealthChecking")
     await supersede(world)
     await world.settle()
@@ -41,11 +41,11 @@ async def test_what_has_landed_is_seen_through(world: World, repository: GitRepo
     await reached(world, "Verified")
 
 
-async def test_what_landed_without_being_noted_is_seen_through(world: World, repository: GitRepository) -> None:
-    death = Death(1, noted=False)
-    await start_mortal(world, death)
-    await place(world, order(repository))
-    await until_dead(world, death)
+async def test_what_landed_and_is_not_in_the_status_goes_on_to_its_end(world: World, repository: GitRepository) -> None:
+    crash = Crash(1, written=False)
+    await start_crashing(world, crash)
+    await create(world, promotion_step(repository))
+    await until_crashed(world, crash)
     assert len(repository.promotions(DEV)) == 1
     await supersede(world)
     await deploy(world)
@@ -54,10 +54,10 @@ async def test_what_landed_without_being_noted_is_seen_through(world: World, rep
 
 
 async def test_what_was_about_to_land_and_did_not_is_dropped(world: World, repository: GitRepository) -> None:
-    death = Death(0, noted=True)
-    await start_mortal(world, death)
-    await place(world, order(repository))
-    await until_dead(world, death)
+    crash = Crash(0, written=True)
+    await start_crashing(world, crash)
+    await create(world, promotion_step(repository))
+    await until_crashed(world, crash)
     await supersede(world)
     await start_agent(world)
     status = await reached(world, "Failed")

@@ -11,13 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.api.image import ImageReference
-from kardinal.steps.kustomization import (
-    ImageChange,
-    KustomizationError,
-    PromotedImage,
-    image_changes,
-    set_images,
-)
+from kardinal.steps.images import ImageChange, PromotedImage
+from kardinal.steps.kustomization import KustomizationError, image_changes, set_images
 
 REPOSITORY = "ghcr.io/myorg/my-app"
 DIGEST = "sha256:" + "ab" * 32

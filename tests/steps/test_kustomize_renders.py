@@ -8,7 +8,8 @@ from pathlib import Path
 import yaml
 
 from kardinal.api.image import ImageReference
-from kardinal.steps.kustomization import PromotedImage, set_images
+from kardinal.steps.images import PromotedImage
+from kardinal.steps.kustomization import set_images
 from tests.support.kubectl import Kubectl
 
 DIGEST = "sha256:" + "ab" * 32

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kardinal.api import Bundle
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference
-from kardinal.steps.kustomization import ImageChange
+from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import cell, link, period
 from kardinal.steps.pull_request_text import Proposal, body, title
 

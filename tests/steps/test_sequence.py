@@ -79,7 +79,7 @@ def test_a_review_cannot_be_skipped_by_leaving_out_its_steps() -> None:
     assert "approval asks for a pull request" in found[0][1]
 
 
-def test_a_pull_request_nobody_waits_for_is_refused() -> None:
+def test_a_pull_request_without_a_wait_for_its_merge_is_refused() -> None:
     found = refusals(steps(*AUTO[:4], "open-pr", "health-check"), approval="pr-review")
     assert found == [
         ("steps[4].uses", "open-pr has no effect without wait-for-merge; add wait-for-merge after it"),

@@ -12,12 +12,12 @@ from kardinal.objects import JsonObject
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import (
     close_gate,
+    create,
     deploy,
     freeze,
     gate_instance,
     open_gate,
-    order,
-    place,
+    promotion_step,
     reached,
     start_agent,
     state,
@@ -46,11 +46,11 @@ async def until_held(world: World) -> JsonObject:
     return found
 
 
-async def test_a_freeze_holds_the_push_and_says_so(world: World, repository: GitRepository) -> None:
+async def test_a_freeze_holds_the_push_and_is_named_in_the_status(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await deploy(world)
     await freeze(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     status = await until_held(world)
     said = "held by a freeze of my-app (PolicyGate my-app-freeze): release freeze"
     assert held(status)["message"] == status["message"] == said
@@ -67,7 +67,7 @@ async def test_a_freeze_holds_the_push_and_says_so(world: World, repository: Git
 async def test_what_holds_costs_nothing_while_it_holds(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await freeze(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await until_held(world)
     await world.settle()
     requests = world.audit.writes
@@ -79,7 +79,7 @@ async def test_a_freeze_holds_the_verdict_and_health_is_looked_at_again_afterwar
     world: World, repository: GitRepository
 ) -> None:
     await start_agent(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await reached(world, "HealthChecking")
     await freeze(world)
     await deploy(world)
@@ -99,11 +99,11 @@ async def test_a_freeze_holds_the_agents_own_merge(
 ) -> None:
     agent = await start_agent(world)
     await deploy(world)
-    await place(world, order(repository, approval="pr-review"))
+    await create(world, promotion_step(repository, approval="pr-review"))
     await reached(world, "WaitingForMerge")
     await world.stop(agent)
     await freeze(world)
-    await world.apply(order(repository, approval="auto", pr=True))
+    await world.apply(promotion_step(repository, approval="auto", pr=True))
     await start_agent(world)
     status = await until_held(world)
     assert status["state"] == "WaitingForMerge"
@@ -115,7 +115,7 @@ async def test_a_freeze_holds_the_agents_own_merge(
 async def test_a_required_gate_must_be_there_and_ready(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await deploy(world)
-    await place(world, order(repository, requiredGates=[GATE]))
+    await create(world, promotion_step(repository, requiredGates=[GATE]))
     assert (await until_held(world))["message"] == f"held: its gate {GATE} does not exist"
 
     await world.apply(gate_instance(GATE))
@@ -135,7 +135,7 @@ async def test_a_gate_that_turns_red_again_holds_what_is_under_way(world: World,
     await start_agent(world)
     await world.apply(gate_instance(GATE))
     await open_gate(world, GATE)
-    await place(world, order(repository, requiredGates=[GATE]))
+    await create(world, promotion_step(repository, requiredGates=[GATE]))
     await reached(world, "HealthChecking")
     await close_gate(world, GATE, reason="error rate 5%")
     await deploy(world)
@@ -145,13 +145,13 @@ async def test_a_gate_that_turns_red_again_holds_what_is_under_way(world: World,
 
 
 @pytest.mark.parametrize("labels", [{}, {names.LABEL_TYPE: "gate"}])
-async def test_a_gate_that_only_bears_the_name_of_a_freeze_freezes_nothing(
+async def test_a_gate_that_only_has_the_name_of_a_freeze_freezes_nothing(
     world: World, repository: GitRepository, labels: dict[str, str]
 ) -> None:
     await start_agent(world)
     await deploy(world)
-    impostor = gate_instance(FREEZE)
-    impostor["metadata"]["labels"] = labels
-    await world.apply(impostor)
-    await place(world, order(repository))
+    gate = gate_instance(FREEZE)
+    gate["metadata"]["labels"] = labels
+    await world.apply(gate)
+    await create(world, promotion_step(repository))
     await reached(world, "Verified")

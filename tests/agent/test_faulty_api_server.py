@@ -1,13 +1,13 @@
-"""Promotions in bad weather: the API server conflicts, expires, stalls and breaks off, and the order is still kept.
+"""A promotion beside an API server that answers with conflicts, expired lists, stalls and broken connections.
 
-The agent has no word for any of this. What it was sent to do is done once, whatever it heard on the way.
+The agent has no code for any of this. Its change lands once, whatever the answers were.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.agent.promotion_steps import deploy, order, place, reached, start_agent
+from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV
 from tests.support.repository import GitRepository
 from tests.support.world import World
@@ -15,12 +15,12 @@ from tests.support.world import World
 SEEDS = (1, 2, 3)
 
 
-@pytest.mark.local_only("only the local plane injects faults")
+@pytest.mark.local_only("only the local plane fails on demand")
 @pytest.mark.usefixtures("weather")
 @pytest.mark.parametrize("weather", SEEDS)
-async def test_a_promotion_is_verified_whatever_befalls_the_agent(world: World, repository: GitRepository) -> None:
+async def test_a_promotion_is_verified_whatever_the_api_server_answers(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    await place(world, order(repository))
+    await create(world, promotion_step(repository))
     await reached(world, "HealthChecking")
     await deploy(world)
     status = await reached(world, "Verified")

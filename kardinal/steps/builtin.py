@@ -1,0 +1,59 @@
+"""The built-in steps: the one table that a new step is added to.
+
+A step with code of its own has a module beside this one, as `kustomize_set_image` has; the others are declared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kardinal.steps.declaration import Role, StepDeclaration
+from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
+
+__all__ = [
+    "BUILTIN_STEPS",
+    "GIT_CLONE",
+    "GIT_COMMIT",
+    "GIT_PUSH",
+    "HEALTH_CHECK",
+    "OPEN_PR",
+    "WAIT_FOR_MERGE",
+    "declared",
+]
+
+GIT_CLONE = StepDeclaration(name="git-clone", role=Role.OPEN, outputs={"commit": "base_commit"})
+
+GIT_COMMIT = StepDeclaration(name="git-commit", role=Role.COMMIT)
+
+GIT_PUSH = StepDeclaration(
+    name="git-push",
+    role=Role.PUSH,
+    outside=True,
+    permission=True,
+    outputs={"changed": "changed", "merged": "merged_commit"},
+)
+
+OPEN_PR = StepDeclaration(name="open-pr", role=Role.PROPOSE, outside=True, permission=True)
+
+WAIT_FOR_MERGE = StepDeclaration(
+    name="wait-for-merge",
+    role=Role.MERGE,
+    state="WaitingForMerge",
+    outside=True,
+    outputs={"mergedBy": "merged_by"},
+)
+"""Looks at the pull request without permission, and asks for it when it is about to merge."""
+
+HEALTH_CHECK = StepDeclaration(name="health-check", role=Role.PROVE, state="HealthChecking")
+
+BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
+    step.name: step
+    for step in (GIT_CLONE, KUSTOMIZE_SET_IMAGE, GIT_COMMIT, GIT_PUSH, OPEN_PR, WAIT_FOR_MERGE, HEALTH_CHECK)
+}
+"""Every step that this version executes, by name."""
+
+
+def declared(role: Role) -> tuple[StepDeclaration, ...]:
+    """Return the steps of one role."""
+    return tuple(step for step in BUILTIN_STEPS.values() if step.role is role)

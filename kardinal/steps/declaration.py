@@ -1,0 +1,109 @@
+"""Declaring a step: everything about it that others decide by, as data.
+
+No other module knows a step by its name. Sequences are checked by the role that each step declares, the agent decides
+by the flags, and what a step leaves for later ones is read as a fact (`kardinal.steps.facts`). What a step does outside
+the process is not here: `kardinal_agent.steps` registers that under the name of the declaration. A step that only
+changes files needs nothing there, because planning and landing are the same for every edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+from pydantic import ConfigDict
+
+from kardinal.api import Bundle, PromotionStep
+from kardinal.api.base import Model
+from kardinal.api.promotion_step import PromotionState
+from kardinal.steps.edit import Edit
+from kardinal.steps.images import ImageChange
+
+__all__ = ["Fact", "FileEdit", "NoConfig", "PlannedStep", "Role", "StepConfig", "StepDeclaration"]
+
+
+Fact = Literal["base_commit", "changed", "merged_commit", "merged_by"]
+"""What later steps may ask for: a field of `kardinal.steps.facts.Facts`."""
+
+
+class Role(Enum):
+    """The part of a step in bringing a change to an environment."""
+
+    OPEN = "opens the tree to edit"
+    EDIT = "changes files"
+    COMMIT = "makes the change a commit"
+    PUSH = "puts the commit on a branch: the target branch, or one of its own where a pull request follows"
+    PROPOSE = "opens a pull request"
+    MERGE = "waits until the pull request is merged"
+    PROVE = "proves that the environment runs what was promoted"
+
+
+class StepConfig(Model):
+    """The input of a step; a key it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoConfig(StepConfig):
+    """The input of a step that has nothing to choose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEdit:
+    """How a step changes files.
+
+    `make` builds the edit from the PromotionStep, its Bundle and the step's config. `image_changes` compares a changed
+    file before (None for a new file) and after, for the text of a pull request.
+    """
+
+    make: Callable[[PromotionStep, Bundle, Any], Edit]
+    image_changes: Callable[[bytes | None, bytes], Sequence[ImageChange]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDeclaration:
+    """One step."""
+
+    name: str
+    """What `uses` of a sequence says."""
+    role: Role | None = None
+    """None for a step that may be anywhere before the proof."""
+    config: type[StepConfig] = NoConfig
+    state: PromotionState = "Promoting"
+    """The state of a promotion while it is at this step."""
+    outside: bool = False
+    """Whether the step has effects outside the process: the status is written before it starts."""
+    permission: bool = False
+    """Whether a freeze or a gate keeps the step from starting; a step without it may ask at a point of its own."""
+    edit: FileEdit | None = None
+    """For the role EDIT."""
+    outputs: Mapping[str, Fact] = field(default_factory=dict)
+    """Which keys of the step's outputs later steps read, and the facts that they are."""
+
+    def __post_init__(self) -> None:
+        if (self.role is Role.EDIT) != (self.edit is not None):
+            raise ValueError(f"step {self.name}: `edit` belongs to the role EDIT, and only to it")
+
+    @property
+    def lands(self) -> bool:
+        """Return whether the change may get onto the target branch in this step."""
+        return self.role in (Role.PUSH, Role.MERGE)
+
+    @property
+    def proves(self) -> bool:
+        """Return whether this is the last step: it has a deadline, and its success is the verdict."""
+        return self.role is Role.PROVE
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step of a sequence that has no problems: its declaration, and its config as read."""
+
+    declaration: StepDeclaration
+    config: StepConfig
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name

@@ -1,0 +1,39 @@
+"""What the steps of a promotion have found out so far, named by what it is and not by which step said it.
+
+`status.outputs` holds the outputs of each step under its name, for people and tools to read. A later step reads facts
+instead: the declarations say which output is which fact, so that another step may take the place of one that found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.steps.declaration import StepDeclaration
+
+__all__ = ["Facts", "facts_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Facts of one promotion; None for what no step has said yet."""
+
+    base_commit: str | None = None
+    """The commit of the target branch that the edits are planned on."""
+    changed: bool | None = None
+    """Whether the edits change anything on their branch."""
+    merged_commit: str | None = None
+    """The commit of this promotion that was found on the target branch before anything was proposed."""
+    merged_by: str | None = None
+    """Who merged the pull request."""
+
+
+def facts_of(status: PromotionStepStatus, steps: Iterable[StepDeclaration]) -> Facts:
+    """Read the facts that `steps` have left in the outputs of `status`."""
+    found: dict[str, Any] = {}
+    for step in steps:
+        outputs: Mapping[str, Any] = (status.outputs or {}).get(step.name) or {}
+        found |= {fact: outputs[key] for key, fact in step.outputs.items() if key in outputs}
+    return Facts(**found)

@@ -1,0 +1,66 @@
+"""`kustomize-set-image`: set the images of a Bundle in the kustomization of an overlay.
+
+The environment's directory is the limit: files below it are read, and a link that leaves it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
+from kardinal.api import Bundle, PromotionStep
+from kardinal.api.base import RelativePath
+from kardinal.steps.declaration import FileEdit, Role, StepConfig, StepDeclaration
+from kardinal.steps.edit import Edit, EditError, Tree
+from kardinal.steps.images import PromotedImage, images_of
+from kardinal.steps.kustomization import FILE_NAMES, KustomizationError, image_changes, set_images
+
+__all__ = ["KUSTOMIZE_SET_IMAGE", "KustomizeSetImageConfig"]
+
+
+class KustomizeSetImageConfig(StepConfig):
+    """`path`: the overlay, relative to the environment's directory; without it the environment's directory itself."""
+
+    path: RelativePath | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _inside_the_environment(cls, path: str | None) -> str | None:
+        if path is not None and (path.startswith("/") or ".." in path.split("/")):
+            raise PydanticCustomError("outside", "must be a relative path without .. segments")
+        return path
+
+
+def _edit(step: PromotionStep, bundle: Bundle, config: KustomizeSetImageConfig) -> Edit:
+    images = images_of(bundle)
+
+    def edit(tree: Tree) -> Mapping[str, bytes]:
+        environment = tree.within(step.spec.path)
+        return _set_images(environment, config.path or "", images, inside=step.spec.path)
+
+    return edit
+
+
+def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage], *, inside: str) -> dict[str, bytes]:
+    path = "/".join(part.rstrip("/") for part in (inside, overlay) if part)
+    directory = environment.within(overlay) if overlay else environment
+    found = [(name, content) for name in FILE_NAMES if (content := directory.read(name)) is not None]
+    if not found:
+        raise EditError(path, f"holds no kustomization: none of {', '.join(FILE_NAMES)}")
+    if len(found) > 1:
+        raise EditError(path, f"holds {' and '.join(name for name, _ in found)}", remedy="Keep one of them")
+    name, content = found[0]
+    try:
+        return {f"{path}/{name}": set_images(content, images)}
+    except KustomizationError as error:
+        raise EditError(f"{path}/{name}", str(error)) from error
+
+
+KUSTOMIZE_SET_IMAGE = StepDeclaration(
+    name="kustomize-set-image",
+    role=Role.EDIT,
+    config=KustomizeSetImageConfig,
+    edit=FileEdit(make=_edit, image_changes=image_changes),
+)

@@ -1,0 +1,103 @@
+"""Events and metrics of a promotion, derived from the transitions of its status and from nothing else.
+
+`events_of` and `figures_of` are functions of one transition, so that they can be tested without a server, and another
+listener needs no line in `Attempt`. `PromotionObserver` records and counts what they return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.objects import JsonObject
+from kardinal.runtime import EventRecorder
+from kardinal_agent.execution.machine import ENDED, SUPERSEDED
+from kardinal_agent.execution.transitions import Transition
+from kardinal_agent.metrics import AgentMetrics, Figure
+from kardinal_agent.steps import PULL_REQUEST_OPENED
+
+__all__ = ["PromotionEvent", "PromotionObserver", "events_of", "figures_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionEvent:
+    """A Kubernetes Event about a PromotionStep."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    note: str
+
+
+def events_of(transition: Transition) -> Iterable[PromotionEvent]:
+    """Return the Events of a transition."""
+    before, after = transition.before, transition.after
+    message = after.message or ""
+    if transition.announcement is not None:
+        yield PromotionEvent("Normal", transition.announcement.reason, transition.announcement.note)
+    if _is_held(after) and message != before.message:
+        yield PromotionEvent("Normal", "Held", message)
+    if after.retry is not None and after.retry != before.retry and after.retry.attempts == 1:
+        # The attempts after the first one would only repeat it; the status has their number.
+        yield PromotionEvent("Warning", "Retrying", after.retry.last_error)
+    if _has_ended(transition):
+        reason = _reason(after)
+        normal = reason in ("Verified", SUPERSEDED)
+        yield PromotionEvent("Normal" if normal else "Warning", reason, message)
+
+
+def figures_of(transition: Transition) -> Iterable[Figure]:
+    """Return what a transition adds to the metrics."""
+    before, after, spec = transition.before, transition.after, transition.step.spec
+    environment = spec.environment
+    if transition.announcement is not None and transition.announcement.reason == PULL_REQUEST_OPENED:
+        yield Figure("opened", (environment, spec.approval))
+    if after.merged_at is not None and before.merged_at is None:
+        yield Figure("merged", (environment,))
+    if not _has_ended(transition):
+        return
+    verified, reason = after.state == "Verified", _reason(after)
+    if not verified and reason != SUPERSEDED:
+        yield Figure("failed", (environment, reason))
+    if after.health_deadline is not None and spec.health.timeout is not None:
+        began = after.health_deadline - spec.health.timeout
+        yield Figure("health", (environment, "healthy" if verified else "failed"), _seconds(began, transition.now))
+    created = transition.bundle.metadata.creation_timestamp
+    if verified and created is not None:
+        yield Figure("lead_time", (environment,), _seconds(created, transition.now))
+
+
+def _is_held(status: PromotionStepStatus) -> bool:
+    condition = status.condition("Held")
+    return condition is not None and condition.status == "True" and condition.message == status.message
+
+
+def _has_ended(transition: Transition) -> bool:
+    return transition.after.state in ENDED and transition.before.state not in ENDED
+
+
+def _reason(status: PromotionStepStatus) -> str:
+    """Return why it ended: the reason of Ready."""
+    ready = status.condition("Ready")
+    return ready.reason if ready is not None else str(status.state)
+
+
+def _seconds(began: datetime, ended: datetime) -> float:
+    return max((ended - began).total_seconds(), 0.0)
+
+
+class PromotionObserver:
+    """Turns transitions into Events and metrics."""
+
+    def __init__(self, recorder: EventRecorder, metrics: AgentMetrics) -> None:
+        self._recorder = recorder
+        self._metrics = metrics
+
+    def observe(self, raw: JsonObject, transition: Transition) -> None:
+        """Record a transition of the PromotionStep `raw`; returns at once."""
+        for event in events_of(transition):
+            self._recorder.event(raw, type=event.type, reason=event.reason, note=event.note)
+        for figure in figures_of(transition):
+            self._metrics.promotion(figure)
