@@ -51,7 +51,7 @@ def to_owner(resource: ResourceType, *, controller_only: bool = True) -> Mapper:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Changes of an informer's objects, mapped to keys; `when` lets only some of them through."""
+    """Changes of an informer's objects, mapped to keys; `when`, a predicate, lets only some of them through."""
 
     informer: Informer
     map: Mapper = to_self
