@@ -125,22 +125,6 @@ async def test_a_foreign_graph_in_the_way_is_named_and_waited_for(world: World, 
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
 
 
-async def test_pipelines_say_whether_they_can_be_translated(world: World, controller: Controller) -> None:
-    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
-    bad = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "NotAvailable")
-    ready = condition(bad)
-    assert ready is not None
-    assert (ready["status"], ready["observedGeneration"]) == ("False", 1)
-    assert "spec.promotionPolicy: 'queue' is not available in this version" in ready["message"]
-    await world.settle()
-    assert [event["regarding"]["name"] for event in await world.events("NotAvailable")] == ["my-app"]
-    await world.apply(pipeline(REPOSITORY))
-    good = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "Translatable")
-    ready = condition(good)
-    assert ready is not None
-    assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
-
-
 async def test_kinds_that_are_not_built_say_so(world: World, controller: Controller) -> None:
     check = {
         "apiVersion": "kardinal.io/v1alpha1",

@@ -111,40 +111,6 @@ async def test_a_failed_bundle_that_still_moves_elsewhere_is_superseded(
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
 
 
-async def test_the_history_limit_deletes_the_oldest_finished_bundles(
-    world: World, controller: Controller, hands: Hands
-) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=2))
-    for number in range(1, 5):
-        await world.apply(bundle(f"app-{number}"))
-        if number == 3:
-            await hands.step(f"app-3-{DEV}", state="Failed", message="broken")
-            await world.wait_for(BUNDLE, "app-3", phase("Failed"))
-        else:
-            await hands.verify(f"app-{number}-{DEV}")
-            await world.wait_for(BUNDLE, f"app-{number}", phase("Verified"))
-        await world.live(timedelta(seconds=2))
-    await world.apply(bundle("app-5"))
-    await world.wait_for(BUNDLE, "app-5", phase("Promoting"))
-    await world.settle()
-    assert sorted(obj["metadata"]["name"] for obj in await world.objects(BUNDLE)) == ["app-3", "app-4", "app-5"]
-    assert sorted(obj["metadata"]["name"] for obj in await world.objects(GRAPH)) == ["app-3", "app-4", "app-5"]
-
-
-async def test_what_an_environment_runs_is_never_collected(world: World, controller: Controller, hands: Hands) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=1))
-    await world.apply(bundle("app-1"))
-    await hands.verify(f"app-1-{DEV}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    for number in (2, 3):
-        await world.live(timedelta(seconds=2))
-        await world.apply(bundle(f"app-{number}"))
-        await hands.step(f"app-{number}-{DEV}", state="Failed", message="broken")
-        await world.wait_for(BUNDLE, f"app-{number}", phase("Failed"))
-    await world.settle()
-    assert sorted(obj["metadata"]["name"] for obj in await world.objects(BUNDLE)) == ["app-1", "app-3"]
-
-
 async def test_of_bundles_created_at_once_exactly_the_last_survives(world: World, running: Controller) -> None:
     for name in ("app-3", "app-5", "app-1", "app-4", "app-2"):
         await world.apply(bundle(name))
