@@ -270,13 +270,13 @@ def test_an_extended_graph_adds_its_environments() -> None:
     assert states(status_of(replace(MOVED_TO_PROD, outcome=GRAPH))) == {"dev": "Verified", "prod": "Pending"}
 
 
-def test_what_was_verified_stays_so_unless_it_fails_on_the_way() -> None:
+def test_a_verified_environment_stays_so_unless_its_step_fails_before_the_bundle_has_finished() -> None:
     failing = steps(dev="Failed", prod="Promoting")
     assert states(status_of(replace(HALF_WAY, steps=failing))) == {"dev": "Failed", "prod": "Promoting"}
     assert decide(replace(VERIFIED, steps=failing)) == Wait()
 
 
-def test_the_message_of_a_step_is_copied_where_a_reader_waits_or_asks_why() -> None:
+def test_the_message_of_a_step_is_copied_while_it_waits_for_a_merge_and_when_it_has_failed() -> None:
     for state, message in (("Promoting", None), ("WaitingForMerge", SAID), ("Failed", SAID), ("Verified", None)):
         found = status_of(seen(graph=GRAPH, steps=steps(dev=state)))
         assert found.environments["dev"].message == message
@@ -369,7 +369,7 @@ def choices(*values: Any) -> st.SearchStrategy[Any]:
     states=st.dictionaries(choices("dev", "prod"), choices(None, "Promoting", "WaitingForMerge", "Failed", "Verified")),
     translated=choices(GRAPH, INVALID, DENIED, TAKEN),
 )
-def test_every_run_ends_and_keeps_the_order_of_things(
+def test_every_run_ends_and_keeps_the_order_of_its_decisions(
     *,
     start: Observation,
     graph: JsonObject | None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kardinal.api import PIPELINE
 from kardinal_controller.program import Controller
-from tests.bundles.looks import REPOSITORY, condition, reason
+from tests.bundles.reading import REPOSITORY, condition, reason
 from tests.support.objects import pipeline
 from tests.support.world import World
 
 
-async def test_pipelines_say_whether_they_can_be_translated(world: World, controller: Controller) -> None:
+async def test_ready_says_whether_a_pipeline_can_be_translated(world: World, controller: Controller) -> None:
     await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
     bad = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "NotAvailable")
     ready = condition(bad)
