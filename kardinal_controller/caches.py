@@ -1,7 +1,7 @@
-"""What the control plane keeps in memory, and how its objects are found from each other.
+"""The informers of the control plane, and the indexes that find its objects from each other.
 
-All reconcilers share one informer per kind. The questions they ask of it ("the Bundles of this Pipeline", "the gates of
-this Bundle") are indexes, so that a reconcile costs the same with ten Bundles and with ten thousand.
+All reconcilers share one informer per kind. What they look up ("the Bundles of this Pipeline", "the gates of this
+Bundle") is an index, so that a reconcile costs the same with ten Bundles and with ten thousand.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Caches:
         self.graphs = manager.informer(GRAPH)
         self.steps = manager.informer(PROMOTION_STEP)
         self.gates = manager.informer(POLICY_GATE)
-        self.pipelines.index(_PIPELINE, lambda obj: [_place(obj, label_value(obj["metadata"]["name"]))])
-        self.bundles.index(_PIPELINE, lambda obj: [_place(obj, pipeline_label(obj))])
+        self.pipelines.index(_PIPELINE, lambda obj: [_index_value(obj, label_value(obj["metadata"]["name"]))])
+        self.bundles.index(_PIPELINE, lambda obj: [_index_value(obj, pipeline_label(obj))])
         self.bundles.index(_UNTRANSLATED, lambda obj: [""] if needs_translation(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
         self.gates.index(_BUNDLE, _bundle_of_gate)
@@ -45,10 +45,11 @@ class Caches:
         return next(iter(self.pipelines.by_index(_PIPELINE, f"{namespace}/{label}")), None)
 
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
+        """Return the Bundles of a Pipeline, which may be given by name or by label value."""
         return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
 
     def untranslated(self) -> list[JsonObject]:
-        """Return the Bundles of every Pipeline that have no Graph, or one that lacks what could not be translated."""
+        """Return the Bundles of every Pipeline that `needs_translation` is true of."""
         return self.bundles.by_index(_UNTRANSLATED, "")
 
     def steps_of(self, bundle: Key) -> list[JsonObject]:
@@ -63,18 +64,18 @@ class Caches:
         return self.gates.by_index(_PREVIOUS, f"{namespace}/{label_value(pipeline)}")
 
     def templates(self, namespaces: Iterable[str]) -> list[JsonObject]:
-        """Gates that are neither instances nor freezes."""
+        """Return the gates of these namespaces that are neither instances nor freezes."""
         return [gate for namespace in sorted(set(namespaces)) for gate in self.gates.by_index(_TEMPLATES, namespace)]
 
 
 def pipeline_label(bundle: JsonObject) -> str:
-    """Return the Pipeline of a Bundle as a label value: the one it was pinned to, else what its label says."""
-    pinned = bundle.get("status", {}).get("pipeline")
-    return label_value(pinned) if pinned else labels_of(bundle).get(LABEL_PIPELINE, "")
+    """Return the Pipeline of a Bundle as a label value: the one in its status, else the one its label names."""
+    known = bundle.get("status", {}).get("pipeline")
+    return label_value(known) if known else labels_of(bundle).get(LABEL_PIPELINE, "")
 
 
 def needs_translation(bundle: JsonObject) -> bool:
-    """Whether a Bundle has no Graph, or one that lacks what could not be translated."""
+    """Return whether a Bundle has no Graph yet, or its last translation was refused."""
     status = bundle.get("status", {})
     if status.get("phase") == "Superseded":
         return False
@@ -89,14 +90,14 @@ def bundle_key(step: JsonObject) -> Key:
 
 def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:
     origin = gate["spec"].get("origin")
-    return [_place(gate, origin["bundle"])] if origin and is_instance(labels_of(gate)) else []
+    return [_index_value(gate, origin["bundle"])] if origin and is_instance(labels_of(gate)) else []
 
 
 def _reads_previous(gate: JsonObject) -> Iterable[str]:
     origin = gate["spec"].get("origin")
     reads = origin and is_instance(labels_of(gate)) and "previousBundle" in gate["spec"]["expression"]
-    return [_place(gate, label_value(origin["pipeline"]))] if reads else []
+    return [_index_value(gate, label_value(origin["pipeline"]))] if reads else []
 
 
-def _place(obj: JsonObject, name: str) -> str:
+def _index_value(obj: JsonObject, name: str) -> str:
     return str(Key(obj["metadata"]["namespace"], name))

@@ -1,4 +1,4 @@
-"""The figures of the control plane (DD 3.13). Those of promotions and health belong to the agent."""
+"""The metrics of the control plane; those of promotions and health belong to the agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ControlPlaneMetrics"]
 
 
 class ControlPlaneMetrics:
-    """One set per manager, registered with its own registry."""
+    """Counts for one manager, in its own registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.bundles_created = Counter(

@@ -1,8 +1,8 @@
-"""The control plane as one program: which caches, controllers and servers it has, and with what they are connected.
+"""The control plane as one program: which caches, controllers and servers it has, and how they are connected.
 
 This is the composition root. In standalone mode the agent's controllers run on the same manager, for the steps that no
-shard claims; nothing else of the control plane knows the agent. Everything is declared before it starts, so what the
-program may read and write can be seen here.
+shard claims; no other module of the control plane imports the agent. Everything is declared before it starts, so what
+the program reads and writes can be seen here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer
 from kardinal_controller.metrics import ControlPlaneMetrics
-from kardinal_controller.pipelines import PipelineReconciler
+from kardinal_controller.pipelines import HistoryReconciler, ValidationReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 
 __all__ = ["Controller", "ControllerOptions"]
@@ -31,12 +31,12 @@ __all__ = ["Controller", "ControllerOptions"]
 NAME = "kardinal-controller"
 
 GRAPH_KINDS = (BUNDLE, PROMOTION_STEP, POLICY_GATE)
-"""What the nodes of a Graph may be."""
+"""The kinds that the nodes of a Graph may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """What an operator decides."""
+    """The settings of the program, as its command line gives them."""
 
     policy_namespaces: tuple[str, ...] = ("platform-policies",)
     allow_local_repositories: bool = False
@@ -61,8 +61,11 @@ class Controller:
         self._clock = clock
         self._caches = Caches(self.manager)
         self._metrics = ControlPlaneMetrics(self.manager.metrics)
-        self._declare_promotion(options)
-        self._declare_policy(options)
+        features = Features(allow_local_repositories=options.allow_local_repositories)
+        self._declare_bundles(options, features)
+        self._declare_pipelines(features)
+        self._declare_gates(options)
+        self._declare_unimplemented_kinds()
         graph_controller(self.manager, client, clock=clock, kinds=GRAPH_KINDS)
         self._api = ApiServer(client, self._caches.pipelines, clock=clock, address=options.api_address)
         self.manager.add(self._api)
@@ -70,7 +73,7 @@ class Controller:
 
     @property
     def api_url(self) -> str:
-        """Where Bundles are posted to, once started; so are the next two."""
+        """Return where Bundles are posted to; like the next two, only once the program has started."""
         return self._api.url
 
     @property
@@ -83,7 +86,7 @@ class Controller:
 
     @property
     def runner(self) -> GitRunner | None:
-        """The threads that do Git work; none without the agent."""
+        """Return the threads that do Git work; None without the agent."""
         return self.agent.runner if self.agent else None
 
     async def start(self) -> None:
@@ -92,11 +95,10 @@ class Controller:
     async def stop(self) -> None:
         await self.manager.stop()
 
-    def _declare_promotion(self, options: ControllerOptions) -> None:
-        manager, client, clock, caches = self.manager, self.manager.client, self._clock, self._caches
-        features = Features(allow_local_repositories=options.allow_local_repositories)
+    def _declare_bundles(self, options: ControllerOptions, features: Features) -> None:
+        manager, clock, caches = self.manager, self._clock, self._caches
         graphs = GraphKeeper(
-            caches, client, clock=clock, features=features, policy_namespaces=options.policy_namespaces
+            caches, manager.client, clock=clock, features=features, policy_namespaces=options.policy_namespaces
         )
         bundles = BundleReconciler(
             caches,
@@ -106,16 +108,18 @@ class Controller:
             clock=clock,
             metrics=self._metrics,
         )
-        pipelines = PipelineReconciler(
-            caches, client, status=manager.status, recorder=manager.recorder, clock=clock, features=features
-        )
         manager.controller("bundle", bundles, bundles.sources())
-        manager.controller("pipeline", pipelines, pipelines.sources())
-        for resource in (METRIC_CHECK, SUBSCRIPTION):
-            unavailable = UnimplementedKindReconciler(manager.informer(resource), status=manager.status, clock=clock)
-            manager.controller(resource.kind.lower(), unavailable, unavailable.sources(), concurrency=1)
 
-    def _declare_policy(self, options: ControllerOptions) -> None:
+    def _declare_pipelines(self, features: Features) -> None:
+        manager, caches = self.manager, self._caches
+        validation = ValidationReconciler(
+            caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock, features=features
+        )
+        history = HistoryReconciler(caches, manager.client)
+        manager.controller("pipeline", validation, validation.sources())
+        manager.controller("pipeline-history", history, history.sources())
+
+    def _declare_gates(self, options: ControllerOptions) -> None:
         manager, clock, caches = self.manager, self._clock, self._caches
         gates = GateReconciler(caches, status=manager.status, clock=clock, metrics=self._metrics)
         templates = TemplateReconciler(
@@ -127,6 +131,14 @@ class Controller:
         )
         manager.controller("policygate", gates, gates.sources())
         manager.controller("policygate-template", templates, templates.sources(), concurrency=1)
+
+    def _declare_unimplemented_kinds(self) -> None:
+        manager = self.manager
+        for resource in (METRIC_CHECK, SUBSCRIPTION):
+            reconciler = UnimplementedKindReconciler(
+                manager.informer(resource), status=manager.status, clock=self._clock
+            )
+            manager.controller(resource.kind.lower(), reconciler, reconciler.sources(), concurrency=1)
 
     def _install_agent(self, options: ControllerOptions) -> Parts:
         return install(

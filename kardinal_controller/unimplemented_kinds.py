@@ -1,6 +1,6 @@
-"""Kinds that this version stores and does not act on: each object says so itself.
+"""Kinds that this version stores and does not act on: the status of each object says so.
 
-A MetricCheck that nobody queries, or a Subscription that nobody polls, would otherwise look as if it worked.
+A MetricCheck that is never queried, or a Subscription that is never polled, would otherwise look as if it worked.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class UnimplementedKindReconciler:
         current = self._informer.get(*key)
         if current is not None:
             resource = self._informer.resource
-            await self._status.write(resource, current, self._verdict(current, resource))
+            await self._status.write(resource, current, self._not_implemented(current, resource))
         return Result()
 
-    def _verdict(self, current: JsonObject, resource: ResourceType) -> JsonObject:
+    def _not_implemented(self, current: JsonObject, resource: ResourceType) -> JsonObject:
         before = Status.model_validate(current.get("status", {}))
         generation = current["metadata"].get("generation")
         conditions = set_condition(

@@ -22,7 +22,6 @@ from kardinal.api.promotion_step import PromotionStepSpec, PromotionStepStatus
 from kardinal.steps.declaration import StepDeclaration
 
 __all__ = [
-    "ENDED",
     "SUPERSEDED",
     "Abandon",
     "Action",
@@ -37,9 +36,6 @@ __all__ = [
     "current_index",
     "decide",
 ]
-
-ENDED = ("Verified", "Failed")
-"""The states that a promotion never leaves."""
 
 SUPERSEDED = "Superseded"
 """The reason of a promotion that ended because its Bundle did."""
@@ -128,7 +124,7 @@ Action = Rest | Await | Delay | Abandon | Fail | Hold | Run | Verify
 def decide(seen: Observation) -> Action:
     """Return the next action."""
     spec, status = seen.spec, seen.status
-    if not seen.mine or status.state in ENDED:
+    if not seen.mine or status.has_ended:
         return Rest()
     if not seen.bundle_known:
         return _await(seen, f"waits for Bundle {spec.bundle_ref} to be visible")
@@ -180,5 +176,4 @@ def _reached_outside(seen: Observation) -> bool:
 
 
 def _upstream_verified(spec: PromotionStepSpec) -> bool:
-    states = (spec.upstream_verified or "").split(",")
-    return not spec.upstream_verified or all(state.strip() == "Verified" for state in states)
+    return all(state == "Verified" for state in spec.upstream_states)

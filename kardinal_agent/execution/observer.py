@@ -14,7 +14,7 @@ from typing import Literal
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject
 from kardinal.runtime import EventRecorder
-from kardinal_agent.execution.machine import ENDED, SUPERSEDED
+from kardinal_agent.execution.machine import SUPERSEDED
 from kardinal_agent.execution.transitions import Transition
 from kardinal_agent.metrics import AgentMetrics, Figure
 from kardinal_agent.steps import PULL_REQUEST_OPENED
@@ -75,7 +75,7 @@ def _is_held(status: PromotionStepStatus) -> bool:
 
 
 def _has_ended(transition: Transition) -> bool:
-    return transition.after.state in ENDED and transition.before.state not in ENDED
+    return transition.after.has_ended and not transition.before.has_ended
 
 
 def _reason(status: PromotionStepStatus) -> str:

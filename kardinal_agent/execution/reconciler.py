@@ -13,12 +13,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from kardinal.api import names
-from kardinal.api.promotion_step import PromotionStepSpec
+from kardinal.api.promotion_step import ENDED_STATES, PromotionStepSpec
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, TerminalError, Watch
 from kardinal.runtime.predicates import labels_changed, metadata_changed, status_changed
 from kardinal_agent.execution.attempt import Attempt, Tools
-from kardinal_agent.execution.machine import ENDED
 from kardinal_agent.health import deployment_key
 
 __all__ = ["PromotionReconciler", "sources"]
@@ -71,7 +70,7 @@ def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Ke
 
 
 def _is_under_way(step: JsonObject) -> bool:
-    return _state(step) not in ENDED
+    return _state(step) not in ENDED_STATES
 
 
 def _bundle_of(step: JsonObject) -> Iterable[str]:

@@ -1,11 +1,11 @@
-"""Making, extending and deleting the Graphs of Bundles.
+"""Creating, extending and deleting the Graphs of Bundles.
 
-A Graph is ours when it names this very Bundle, uid included, as its owner. One that appears between our look and our
-write is adopted if it is ours; so a run that crashed after creating the Graph leaves nothing to repair.
+A Graph belongs to a Bundle when it names this very Bundle, uid included, as its owner. One that appears between the
+observation and the write is adopted if it belongs to the Bundle; so a run that crashed after creating the Graph leaves
+nothing to repair.
 
-A Graph is drawn once, with the gates of that moment, and never gets those that it missed. So what is drawn is drawn
-with what the API server has now: a cache may be seconds behind, and a gate that was there before the Bundle would hold
-it in vain.
+A node is translated once, with the gates of that moment, and never gets those that were missed. So the gates are listed
+from the API server: a cache may be seconds behind, and a gate that existed before the Bundle must hold it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["GraphKeeper"]
 
 
 class GraphKeeper:
-    """The Graphs of the Bundles, by translation."""
+    """Translates Bundles to Graphs and keeps those on the API server."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class GraphKeeper:
         self._policy_namespaces = policy_namespaces
 
     def find(self, bundle: Bundle) -> JsonObject | None:
-        """The Graph that belongs to a Bundle, as far as the cache knows."""
+        """Return the Graph that belongs to a Bundle, as far as the cache knows."""
         found = self._caches.graphs.get(bundle.metadata.namespace, bundle.metadata.name)
         return found if found is not None and _belongs(found, bundle) else None
 
     async def create(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """Raises what `translate` raises, and `GraphNameTaken`."""
+        """Create the Graph of a Bundle; raises what `translate` raises, and `GraphNameTaken`."""
         gates = await self._gates_now(pipeline)
         wanted = translate(pipeline, bundle, gates, features=self._features, now=self._clock.now())
         name, namespace = bundle.metadata.name, bundle.metadata.namespace
@@ -64,7 +64,7 @@ class GraphKeeper:
         raise GraphNameTaken(name)
 
     async def extend(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """The Graph with the nodes that today's target needs besides; raises what `translate` raises."""
+        """Add the nodes that the present intent needs besides, if any; raises what `translate` raises."""
         if self._extended(graph, pipeline, bundle, self._gates_known(pipeline)) == graph["spec"]["nodes"]:
             return graph
         nodes = self._extended(graph, pipeline, bundle, await self._gates_now(pipeline))
@@ -75,12 +75,12 @@ class GraphKeeper:
         )
 
     async def delete(self, graph: JsonObject) -> None:
-        """Ask for the deletion of this very Graph; the engine takes its nodes down in order."""
+        """Ask for the deletion of this very Graph; the engine deletes its nodes in order."""
         metadata = graph["metadata"]
         try:
             await self._client.delete(GRAPH, metadata["name"], metadata["namespace"], uid=metadata["uid"])
         except (NotFound, Conflict):
-            # Gone, or another one of the same name: either way there is nothing of ours left to delete.
+            # Gone, or another one of the same name: either way nothing of the Bundle is left to delete.
             return
 
     def _extended(
@@ -89,7 +89,7 @@ class GraphKeeper:
         return extend_graph(graph, pipeline, bundle, gates, features=self._features, now=self._clock.now())
 
     async def _gates_now(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
-        """The gates of a Pipeline as the API server has them."""
+        """List the gates of a Pipeline from the API server."""
         templates = f"!{LABEL_BUNDLE}"
         lists = await asyncio.gather(
             *(self._client.list(POLICY_GATE, namespace, labels=templates) for namespace in self._namespaces(pipeline))
@@ -97,7 +97,7 @@ class GraphKeeper:
         return self._collected(pipeline, (gate for found in lists for gate in found.items))
 
     def _gates_known(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
-        """The gates of a Pipeline as the cache has them, which tells whether there is anything to draw."""
+        """List the gates of a Pipeline from the cache: enough to find out whether there is anything to add."""
         return self._collected(pipeline, self._caches.templates(self._namespaces(pipeline)))
 
     def _namespaces(self, pipeline: Pipeline) -> list[str]:

@@ -1,14 +1,14 @@
-"""How far a Bundle has come, told from its steps (pure).
+"""How far a Bundle has come, computed from its steps (pure).
 
-A step knows where it is; the Bundle keeps what must outlive the step. So an environment's entry follows its step,
+A step knows where it is; the Bundle keeps what must outlive the step. So the entry of an environment follows its step,
 except that what was Verified stays: the Graph of a finished Bundle may be deleted, its steps made again and abandoned,
-and the evidence of the promotion is still what it was. Only a step that fails in a Bundle that is still on its way
-takes a verification back.
+and the evidence of the promotion is still what it was. Only a step that fails in a Bundle that has not finished takes
+a verification back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kardinal.api import Graph, PromotionStep
@@ -16,15 +16,27 @@ from kardinal.api.bundle import BundlePhase, EnvironmentStatus
 from kardinal.objects import JsonObject
 from kardinal.translation.topology import Topology
 
-__all__ = ["Progress", "environments", "graph_trouble", "is_over", "progress"]
+__all__ = [
+    "FINISHED_PHASES",
+    "Progress",
+    "all_steps_finished",
+    "environments",
+    "graph_trouble",
+    "is_over",
+    "progress",
+]
 
-_SPEAKING = frozenset(["WaitingForMerge", "Failed"])
-"""States whose message tells the reader of a Bundle something; the others change theirs too often to be copied."""
+FINISHED_PHASES = frozenset(["Verified", "Failed", "Superseded", "SkipDenied"])
+
+_FINISHED_STATES = frozenset(["Verified", "Failed"])
+
+_STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
+"""States whose message is worth a line on the Bundle; in the others it changes too often to be copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The phase of a Bundle that is not superseded, and the condition that explains it."""
+    """The phase of a Bundle that is not superseded, with the reason and the message of its condition Ready."""
 
     phase: BundlePhase
     reason: str
@@ -38,7 +50,7 @@ def environments(
     *,
     under_way: bool,
 ) -> dict[str, EnvironmentStatus]:
-    """The entry of every environment the Graph has, else of those that are known."""
+    """Return the entry of each environment of the Graph; without a Graph, of each environment in `before`."""
     names = topology.environments if topology is not None else before
     return {name: _entry(steps.get(name), before.get(name), under_way=under_way) for name in names}
 
@@ -54,7 +66,7 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
             return before
     return EnvironmentStatus(
         state=state,
-        message=status.message if state in _SPEAKING else None,
+        message=status.message if state in _STATES_WITH_MESSAGE else None,
         promoted_at=status.promoted_at,
         verified_at=status.verified_at,
         commit=status.commit,
@@ -64,7 +76,7 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
 
 
 def progress(entries: Mapping[str, EnvironmentStatus]) -> Progress:
-    """What the environments add up to."""
+    """Return what the environments add up to."""
     failed = [f"{name}: {entry.message or 'failed'}" for name, entry in entries.items() if entry.state == "Failed"]
     if failed:
         return Progress("Failed", "StepFailed", "; ".join(failed))
@@ -75,17 +87,22 @@ def progress(entries: Mapping[str, EnvironmentStatus]) -> Progress:
 
 
 def is_over(entries: Mapping[str, EnvironmentStatus], topology: Topology) -> bool:
-    """Whether nothing moves any more: every environment is Verified, Failed, or behind one that failed."""
+    """Return whether no step can move any more: every environment is Verified, Failed, or behind a failed one."""
     states = {name: entry.state for name, entry in entries.items()}
     return all(
-        states.get(name) in ("Verified", "Failed")
+        states.get(name) in _FINISHED_STATES
         or any(states.get(upstream) == "Failed" for upstream in topology.before(name))
         for name in topology.environments
     )
 
 
+def all_steps_finished(steps: Iterable[PromotionStep]) -> bool:
+    """Return whether no step is on its way; one that its agent abandoned has failed."""
+    return all(step.status.state in _FINISHED_STATES for step in steps)
+
+
 def graph_trouble(graph: JsonObject) -> str | None:
-    """What keeps the engine from making the nodes of a Graph; None when nothing does."""
+    """Return what keeps the engine from creating the nodes of a Graph; None when nothing does."""
     status = Graph.model_validate(graph).status
     for condition in (status.condition("Accepted"), status.condition("Ready")):
         if condition is not None and condition.status == "False":

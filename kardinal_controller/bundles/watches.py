@@ -1,92 +1,69 @@
-"""What wakes the Bundle reconciler: every change that can change its answer, and as little else as possible.
+"""What wakes the Bundle reconciler: every change that can change its decision, and as little else as possible.
 
-A Bundle looks at its steps, its Graph, its Pipeline, the gates before its start and the other Bundles of its Pipeline.
-Each of them changes for many reasons that no Bundle cares about: the engine writes the nodes of a Graph into its
-status, an agent the progress of a step. Those are told apart here, where the event is, rather than by a run that does
-nothing.
+A decision depends on the Bundle, its steps, its Graph, its Pipeline, the gates that stand before it, and the other
+Bundles of its Pipeline. Each of them changes for many other reasons: the engine writes the nodes of a Graph into its
+status, an agent the progress of a step. Predicates keep those changes from becoming runs that do nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.matching import is_template
-from kardinal.runtime import Event, Source, Watch
+from kardinal.runtime import Source, Watch
+from kardinal.runtime.predicates import (
+    changed,
+    either,
+    generation_changed,
+    labels_changed,
+    metadata_changed,
+    status_changed,
+)
 from kardinal_controller.caches import Caches, bundle_key, needs_translation, pipeline_label
 
 __all__ = ["bundle_sources"]
 
-_SETTLED = frozenset(["Verified", "Superseded"])
-
-_STEP_FIELDS = ("state", "message", "promotedAt", "verifiedAt", "commit", "prURL", "evidence")
+_NEVER_SUPERSEDED = frozenset(["Verified", "Superseded"])
 
 
 def bundle_sources(caches: Caches) -> Sequence[Source]:
-    """The sources of the controller of Bundles."""
+    """Return the sources of the controller of Bundles."""
 
     def siblings(bundle: JsonObject) -> Iterable[Key]:
-        """Those that may still give way to another one."""
+        """Name the other Bundles of the Pipeline that may still be superseded."""
         key = key_of(bundle)
         others = caches.bundles_of(key.namespace, pipeline_label(bundle))
-        return (key_of(other) for other in others if key_of(other) != key and _phase(other) not in _SETTLED)
+        return (key_of(other) for other in others if key_of(other) != key and _phase(other) not in _NEVER_SUPERSEDED)
 
     def untranslated_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
         key = key_of(pipeline)
         return (key_of(bundle) for bundle in caches.bundles_of(*key) if needs_translation(bundle))
 
     def untranslated(gate: JsonObject) -> Iterable[Key]:
-        """Whichever Bundle waits for a word of its author; a gate may be it."""
+        """Name every Bundle that waits for a correction: the gate may be one, such as a permission to skip."""
         return map(key_of, caches.untranslated())
 
     return [
         Watch(caches.bundles),
-        Watch(caches.bundles, map=siblings, when=_differs(_standing)),
-        Watch(caches.steps, map=lambda step: [bundle_key(step)], when=_differs(_step_progress)),
-        Watch(caches.graphs, when=_differs(_graph_health)),
-        Watch(caches.pipelines, map=untranslated_of_pipeline, when=_differs(_generation)),
-        Watch(caches.gates, map=untranslated, when=_concerns_templates),
+        Watch(caches.bundles, siblings, when=status_changed("phase", "graphRef", "sequence", "pipeline")),
+        Watch(caches.steps, lambda step: [bundle_key(step)], when=_step_progress),
+        Watch(caches.graphs, when=metadata_changed("generation", "deletionTimestamp") | changed(_conditions)),
+        Watch(caches.pipelines, untranslated_of_pipeline, when=generation_changed),
+        Watch(caches.gates, untranslated, when=_concerns_templates & (generation_changed | labels_changed)),
     ]
 
 
-def _differs(aspect: Callable[[JsonObject], object]) -> Callable[[Event], bool]:
-    """Let through what appears, goes, or changes in one aspect."""
+_step_progress = status_changed("state", "message", "promotedAt", "verifiedAt", "commit", "prURL", "evidence")
 
-    def differs(event: Event) -> bool:
-        return event.old is None or event.new is None or aspect(event.old) != aspect(event.new)
-
-    return differs
+_concerns_templates = either(lambda gate: is_template(labels_of(gate)))
 
 
-def _standing(bundle: JsonObject) -> object:
-    """What decides which Bundle takes the place of which."""
-    status = bundle.get("status", {})
-    return status.get("phase"), status.get("graphRef"), status.get("sequence"), status.get("pipeline")
+def _conditions(graph: JsonObject) -> object:
+    """Return the conditions of a Graph without their times and messages."""
+    conditions = graph.get("status", {}).get("conditions", ())
+    return {condition["type"]: (condition["status"], condition.get("reason")) for condition in conditions}
 
 
 def _phase(bundle: JsonObject) -> object:
     return bundle.get("status", {}).get("phase")
-
-
-def _step_progress(step: JsonObject) -> object:
-    status = step.get("status", {})
-    return [status.get(field) for field in _STEP_FIELDS]
-
-
-def _graph_health(graph: JsonObject) -> object:
-    conditions = graph.get("status", {}).get("conditions", ())
-    verdicts = {condition["type"]: (condition["status"], condition.get("reason")) for condition in conditions}
-    return _generation(graph), verdicts, "deletionTimestamp" in graph["metadata"]
-
-
-def _generation(obj: JsonObject) -> object:
-    return obj["metadata"].get("generation")
-
-
-def _concerns_templates(event: Event) -> bool:
-    sides = [obj for obj in (event.old, event.new) if obj is not None]
-    return any(is_template(labels_of(obj)) for obj in sides) and _differs(_meaning)(event)
-
-
-def _meaning(gate: JsonObject) -> object:
-    return _generation(gate), labels_of(gate)

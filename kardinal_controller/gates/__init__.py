@@ -1,4 +1,4 @@
-"""The PolicyGate reconcilers: instances are evaluated, templates and freezes are validated."""
+"""The PolicyGate controllers: one evaluates gate instances, the other validates templates and freezes."""
 
 from kardinal_controller.gates.instances import GateReconciler
 from kardinal_controller.gates.templates import TemplateReconciler

@@ -1,8 +1,9 @@
 """The reconciler of gate instances: the gates that one Bundle meets before one environment.
 
-It is the only writer of their status. It looks again exactly when the answer can change: on a change of the gate, of
-its Bundle, of the steps before and behind it, of the Bundle that was there before; at the moment at which time alone
-turns the answer; and at the latest after recheckInterval. Most looks write nothing (`decision`).
+It is the only writer of their status. It evaluates again exactly when the answer can change: on a change of the gate,
+of its Bundle, of the steps before and behind it, of the Bundle that was there before; at the moment at which time alone
+changes the answer; and at the latest after recheckInterval. `kardinal.policy.decision` says whether an evaluation is
+worth a write; most are not.
 """
 
 from __future__ import annotations
@@ -13,23 +14,24 @@ from datetime import datetime
 from kardinal.api import POLICY_GATE, Bundle, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import step_name
-from kardinal.api.policy_gate import GateOrigin, PolicyGateStatus
+from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.context import Context, Soak, upstream_soak
 from kardinal.policy.decision import decide
 from kardinal.policy.matching import is_instance
-from kardinal.runtime import Clock, Event, Result, Source, StatusWriter, Watch
+from kardinal.runtime import Clock, Result, Source, StatusWriter, Watch
+from kardinal.runtime.predicates import either, generation_changed, labels_changed, status_changed
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.metrics import ControlPlaneMetrics
 
-__all__ = ["GateReconciler"]
+__all__ = ["GateReconciler", "upstream_environments"]
 
-ENDED = frozenset(["Verified", "Superseded", "SkipDenied"])
-"""Phases in which nothing starts any more. In a failed Bundle, environments beside the failed one still go on."""
+_NOTHING_STARTS = frozenset(["Verified", "Superseded", "SkipDenied"])
+"""Phases in which no step starts any more. In a failed Bundle, environments beside the failed one still go on."""
 
 
 class GateReconciler:
-    """Answers gates."""
+    """Evaluates gate instances."""
 
     def __init__(self, caches: Caches, *, status: StatusWriter, clock: Clock, metrics: ControlPlaneMetrics) -> None:
         self._caches = caches
@@ -39,9 +41,15 @@ class GateReconciler:
 
     def sources(self) -> Sequence[Source]:
         return [
-            Watch(self._caches.gates, when=_concerns_instances),
-            Watch(self._caches.steps, map=self._of_step, when=_step_matters),
-            Watch(self._caches.bundles, map=self._of_bundle, when=_bundle_matters),
+            # Also where the Bundle label was taken off or put on just now.
+            Watch(self._caches.gates, when=either(lambda gate: is_instance(labels_of(gate)))),
+            # A step that appears or goes settles its gates; its verification starts the soak of the next.
+            Watch(self._caches.steps, self._gates_of_step, when=status_changed("state", "verifiedAt")),
+            Watch(
+                self._caches.bundles,
+                self._gates_of_bundle,
+                when=labels_changed | generation_changed | status_changed("phase", "environments"),
+            ),
         ]
 
     async def reconcile(self, key: Key) -> Result:
@@ -62,7 +70,7 @@ class GateReconciler:
             gate,
             self._context(gate, origin, bundle),
             now=self._clock.now(),
-            settled=step is not None or bundle.status.phase in ENDED,
+            settled=step is not None or bundle.status.phase in _NOTHING_STARTS,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
         if decision.status is not None:
@@ -72,7 +80,7 @@ class GateReconciler:
         return Result(requeue_after=decision.look_again)
 
     async def _refuse(self, current: JsonObject, gate: PolicyGate) -> None:
-        """Close an instance that no Graph has made: nobody knows for what it would stand."""
+        """Close an instance that no Graph has created: it does not say for which environment it stands."""
         status = PolicyGateStatus(
             observed_generation=gate.metadata.generation or None,
             ready=False,
@@ -91,11 +99,11 @@ class GateReconciler:
         )
 
     def _soak(self, gate: PolicyGate, origin: GateOrigin, bundle: Bundle) -> Soak:
-        upstreams = gate.spec.upstream_environment.split(",") if gate.spec.upstream_environment else []
-        return upstream_soak(origin.environment, {name: self._verified_since(bundle, name) for name in upstreams})
+        verified = {name: self._verified_since(bundle, name) for name in upstream_environments(gate.spec)}
+        return upstream_soak(origin.environment, verified)
 
     def _verified_since(self, bundle: Bundle, environment: str) -> datetime | None:
-        """Asked of the step, which knows first; of the Bundle where the step is gone."""
+        """Return since when an environment is Verified: as its step says, or the Bundle where the step is gone."""
         namespace = bundle.metadata.namespace
         stored = self._caches.steps.get(namespace, step_name(bundle.metadata.name, environment))
         if stored is not None:
@@ -105,7 +113,7 @@ class GateReconciler:
         return entry.verified_at if entry and entry.state == "Verified" else None
 
     def _previous_version(self, gate: PolicyGate, origin: GateOrigin) -> str | None:
-        """The version of the other Bundle that was Verified last in the environment."""
+        """Return the version of the other Bundle that was Verified last in the environment."""
         if "previousBundle" not in gate.spec.expression:
             return None
         verified: list[tuple[datetime, Bundle]] = []
@@ -118,38 +126,16 @@ class GateReconciler:
             return None
         return bundle_version(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
 
-    def _of_step(self, step: JsonObject) -> Iterable[Key]:
+    def _gates_of_step(self, step: JsonObject) -> Iterable[Key]:
         return map(key_of, self._caches.gates_of(bundle_key(step)))
 
-    def _of_bundle(self, bundle: JsonObject) -> Iterable[Key]:
-        """Its own gates, and those of its Pipeline that ask which Bundle was there before."""
+    def _gates_of_bundle(self, bundle: JsonObject) -> Iterable[Key]:
+        """Name its own gates, and those of its Pipeline that ask which Bundle was there before."""
         key = key_of(bundle)
         reading = self._caches.gates_reading_previous(key.namespace, pipeline_label(bundle))
         return map(key_of, [*self._caches.gates_of(key), *reading])
 
 
-def _concerns_instances(event: Event) -> bool:
-    """Also where the Bundle label was taken off or put on just now."""
-    return any(is_instance(labels_of(obj)) for obj in (event.old, event.new) if obj is not None)
-
-
-def _step_matters(event: Event) -> bool:
-    """A step that appears or goes settles its gates; its verification starts the soak of the next."""
-    if event.old is None or event.new is None:
-        return True
-    return any(_status(event.old, name) != _status(event.new, name) for name in ("state", "verifiedAt"))
-
-
-def _bundle_matters(event: Event) -> bool:
-    if event.old is None or event.new is None:
-        return True
-    old, new = event.old["metadata"], event.new["metadata"]
-    return (
-        old.get("labels") != new.get("labels")
-        or old.get("generation") != new.get("generation")
-        or any(_status(event.old, name) != _status(event.new, name) for name in ("phase", "environments"))
-    )
-
-
-def _status(obj: JsonObject, name: str) -> object:
-    return obj.get("status", {}).get(name)
+def upstream_environments(spec: PolicyGateSpec) -> tuple[str, ...]:
+    """Return the environments whose verification starts the soak of a gate; the contract joins them by commas."""
+    return tuple(spec.upstream_environment.split(",")) if spec.upstream_environment else ()

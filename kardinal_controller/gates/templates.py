@@ -1,7 +1,8 @@
 """The reconciler of gate templates and freezes: what their authors should know before a Bundle meets them.
 
-A template is never open or closed; it is valid or not. Its status says once per change whether the expression can be
-answered and what of its labels holds nothing, and an Event repeats what is wrong. A freeze is closed by its nature.
+A template is never open or closed; it is valid or not. Its status says whether the expression can be evaluated and
+which of its labels have no effect, and each time that changes to something wrong, an Event says so too. A freeze is
+always closed.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from kardinal.api.policy_gate import PolicyGateStatus
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.evaluate import fault
 from kardinal.policy.matching import gate_warnings, is_instance, is_template
-from kardinal.runtime import Clock, Event, EventRecorder, Result, Source, StatusWriter, Watch
+from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
+from kardinal.runtime.predicates import either, generation_changed
 from kardinal_controller.caches import Caches
 
 __all__ = ["TemplateReconciler"]
 
 
 class TemplateReconciler:
-    """Tells the authors of gates what is wrong with them."""
+    """Validates gate templates and keeps freezes closed."""
 
     def __init__(
         self,
@@ -40,8 +42,8 @@ class TemplateReconciler:
 
     def sources(self) -> Sequence[Source]:
         return [
-            Watch(self._caches.gates, when=_concerns_templates),
-            Watch(self._caches.pipelines, map=self._of_pipeline, when=_environments_changed),
+            Watch(self._caches.gates, when=either(lambda gate: not is_instance(labels_of(gate)))),
+            Watch(self._caches.pipelines, self._templates_of_pipeline, when=generation_changed),
         ]
 
     async def reconcile(self, key: Key) -> Result:
@@ -76,7 +78,7 @@ class TemplateReconciler:
         return ("Ineffective", "; ".join(warnings)) if warnings else ("Valid", "")
 
     def _environments(self, gate: PolicyGate) -> set[str]:
-        """The environments of every Pipeline the gate could hold."""
+        """Return the environments of every Pipeline that the gate can stand in."""
         namespace = gate.metadata.namespace
         if namespace in self._policy_namespaces:
             pipelines = self._caches.pipelines.list()
@@ -89,16 +91,6 @@ class TemplateReconciler:
             ]
         return {environment["name"] for pipeline in pipelines for environment in pipeline["spec"]["environments"]}
 
-    def _of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
+    def _templates_of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
         namespaces = [*self._policy_namespaces, pipeline["metadata"]["namespace"]]
         return map(key_of, self._caches.templates(namespaces))
-
-
-def _concerns_templates(event: Event) -> bool:
-    return not all(is_instance(labels_of(obj)) for obj in (event.old, event.new) if obj is not None)
-
-
-def _environments_changed(event: Event) -> bool:
-    if event.old is None or event.new is None:
-        return True
-    return bool(event.old["metadata"].get("generation") != event.new["metadata"].get("generation"))

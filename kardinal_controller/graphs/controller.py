@@ -1,4 +1,4 @@
-"""Declare the engine on a manager: its caches, its sources and its controller."""
+"""Where the engine is plugged into a program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from kardinal.graph.identity import graph_hash
 from kardinal.graph.revision import OWNER_INDEX, owner_uids
 from kardinal.kube import Client
 from kardinal.objects import GRAPH, GRAPH_REVISION, Key, ResourceType, key_of
-from kardinal.runtime import Change, Clock, Controller, Event, Manager, Watch, to_owner
+from kardinal.runtime import Clock, Controller, Manager, Watch, to_owner
+from kardinal.runtime.predicates import deleted, metadata_changed
 from kardinal_controller.graphs.observed import Interests, index_by_graph
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
@@ -45,18 +46,12 @@ def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: S
         "graph",
         reconciler,
         [
-            Watch(graphs, when=_more_than_status),
-            Watch(revisions, to_owner(GRAPH), when=lambda event: event.change is Change.DELETED),
+            # Not the status, which the engine writes itself.
+            Watch(
+                graphs,
+                when=metadata_changed("uid", "generation", "deletionTimestamp", "finalizers", "ownerReferences"),
+            ),
+            Watch(revisions, to_owner(GRAPH), when=deleted),
             *(Watch(informer, interests.mapper(resource)) for resource, informer in objects.items()),
         ],
-    )
-
-
-def _more_than_status(event: Event) -> bool:
-    """Return the engine writes the status itself; what it must hear of is everything else."""
-    if event.old is None or event.new is None:
-        return True
-    return any(
-        event.old["metadata"].get(field) != event.new["metadata"].get(field)
-        for field in ("uid", "generation", "deletionTimestamp", "finalizers", "ownerReferences")
     )

@@ -1,5 +1,6 @@
-"""The Pipeline reconciler: validates Pipelines and collects finished Bundles beyond the history limit."""
+"""The Pipeline controllers: one validates Pipelines, the other deletes finished Bundles beyond the history limit."""
 
-from kardinal_controller.pipelines.reconciler import PipelineReconciler
+from kardinal_controller.pipelines.history import HistoryReconciler
+from kardinal_controller.pipelines.validation import ValidationReconciler
 
-__all__ = ["PipelineReconciler"]
+__all__ = ["HistoryReconciler", "ValidationReconciler"]

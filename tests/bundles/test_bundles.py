@@ -12,16 +12,16 @@ from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.api.names import label_value
 from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, GRAPH, JsonObject
 from kardinal_controller.program import Controller
-from tests.bundles.hands import Hands
-from tests.bundles.looks import REPOSITORY, condition, gone, node_of, patch, phase, states
+from tests.bundles.reading import REPOSITORY, condition, gone, node_of, patch, phase, states
+from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.names import DEV, PROD, STAGING
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
 
-async def test_a_bundle_gets_a_graph_and_says_how_far_it_has_come(
-    world: World, running: Controller, hands: Hands
+async def test_a_bundle_gets_a_graph_and_its_status_follows_the_steps(
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1"))
     started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
@@ -31,7 +31,7 @@ async def test_a_bundle_gets_a_graph_and_says_how_far_it_has_come(
     ready = condition(started)
     assert ready is not None
     assert (ready["status"], ready["message"]) == ("False", "0 of 3 environments are Verified")
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
     ended = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     assert states(ended) == {DEV: "Verified", STAGING: "Verified", PROD: "Verified"}
     ready = condition(ended)
@@ -40,7 +40,9 @@ async def test_a_bundle_gets_a_graph_and_says_how_far_it_has_come(
     assert await world.find(GRAPH, "app-1") is not None
 
 
-async def test_evidence_is_copied_and_outlives_the_step(world: World, running: Controller, hands: Hands) -> None:
+async def test_evidence_is_copied_and_outlives_the_step(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))
     evidence = {
         "approvedBy": ["alice"],
@@ -49,7 +51,7 @@ async def test_evidence_is_copied_and_outlives_the_step(world: World, running: C
         "policyGates": [{"name": "soak", "scope": "org", "result": "pass", "reason": "why"}],
     }
     now = "2026-03-03T10:00:00Z"
-    await hands.step(
+    await agent.step(
         f"app-1-{DEV}",
         state="Verified",
         verifiedAt=now,
@@ -76,11 +78,11 @@ async def test_evidence_is_copied_and_outlives_the_step(world: World, running: C
 
 
 async def test_a_failed_step_fails_the_bundle_and_nothing_starts_behind_it(
-    world: World, running: Controller, hands: Hands
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1"))
-    await hands.verify(f"app-1-{DEV}")
-    await hands.step(f"app-1-{STAGING}", state="Failed", message="pull request 7 was closed without merge")
+    await agent.verify(f"app-1-{DEV}")
+    await agent.step(f"app-1-{STAGING}", state="Failed", message="pull request 7 was closed without merge")
     failed = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     ready = condition(failed)
     assert ready is not None
@@ -91,10 +93,10 @@ async def test_a_failed_step_fails_the_bundle_and_nothing_starts_behind_it(
 
 
 async def test_ready_turns_true_only_with_the_last_environment_also_after_the_target_moved(
-    world: World, running: Controller, hands: Hands
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     first = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     assert states(first) == {DEV: "Verified"}
     seen: list[tuple[str, int, int]] = []
@@ -110,7 +112,7 @@ async def test_ready_turns_true_only_with_the_last_environment_also_after_the_ta
     await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
     moved = await world.wait_for(BUNDLE, "app-1", noting(phase("Promoting")))
     assert states(moved) == {DEV: "Verified", STAGING: "Pending"}
-    await hands.verify(f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{STAGING}")
     second = await world.wait_for(BUNDLE, "app-1", noting(phase("Verified")))
     assert states(second) == {DEV: "Verified", STAGING: "Verified"}
     # What `kubectl wait` takes for true: a True of the present generation.
@@ -118,8 +120,8 @@ async def test_ready_turns_true_only_with_the_last_environment_also_after_the_ta
     assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None
 
 
-async def test_moving_the_target_keeps_the_nodes_that_stand_word_for_word(
-    world: World, running: Controller, hands: Hands
+async def test_moving_the_target_leaves_existing_nodes_unchanged(
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))
     before = (await world.wait_for(GRAPH, "app-1", lambda _: True))["spec"]["nodes"]
@@ -133,7 +135,7 @@ async def test_moving_the_target_keeps_the_nodes_that_stand_word_for_word(
     assert after["spec"]["nodes"][-1]["id"] == node_of(STAGING)
 
 
-async def test_deleting_a_bundle_takes_its_graph_and_steps_along(world: World, running: Controller) -> None:
+async def test_deleting_a_bundle_deletes_its_graph_and_steps(world: World, running: Controller) -> None:
     await world.apply(bundle("app-1"))
     await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda _: True)
     await world.delete(BUNDLE, "app-1")
@@ -142,33 +144,33 @@ async def test_deleting_a_bundle_takes_its_graph_and_steps_along(world: World, r
 
 
 @pytest.mark.virtual_time("what is written within a second is one write")
-async def test_quick_steps_are_written_together(world: World, running: Controller, hands: Hands) -> None:
+async def test_progress_within_a_second_is_one_write(world: World, running: Controller, agent: ScriptedAgent) -> None:
     await world.apply(bundle("app-1"))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     await world.settle()
     before = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
-    await hands.step(f"app-1-{DEV}", state="Promoting")
-    await hands.step(f"app-1-{DEV}", state="HealthChecking")
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
+    await agent.step(f"app-1-{DEV}", state="Promoting")
+    await agent.step(f"app-1-{DEV}", state="HealthChecking")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.idle(timedelta(minutes=1))
     after = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
     assert after - before == 1
 
 
-async def test_progress_is_written_within_a_second(world: World, running: Controller, hands: Hands) -> None:
+async def test_progress_is_written_within_a_second(world: World, running: Controller, agent: ScriptedAgent) -> None:
     await world.apply(bundle("app-1"))
-    await hands.step(f"app-1-{DEV}", state="HealthChecking")
+    await agent.step(f"app-1-{DEV}", state="HealthChecking")
     await world.settle()
     await world.live(timedelta(seconds=1))
     assert states(await world.get(BUNDLE, "app-1"))[DEV] == "HealthChecking"
 
 
-async def test_each_turn_is_told_once_and_an_idle_hour_writes_nothing(
-    world: World, running: Controller, hands: Hands
+async def test_each_phase_gets_one_event_and_an_idle_hour_writes_nothing(
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.idle(timedelta(minutes=1))
     events = [event for event in await world.events() if event["regarding"]["kind"] == "Bundle"]
@@ -181,15 +183,17 @@ async def test_each_turn_is_told_once_and_an_idle_hour_writes_nothing(
     assert world.audit.writes == writes
 
 
-async def test_a_controller_that_restarts_goes_on_where_the_other_stopped(world: World, hands: Hands) -> None:
+async def test_a_restarted_controller_goes_on_without_creating_the_graph_again(
+    world: World, agent: ScriptedAgent
+) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("app-1"))
     first = await start_controller(world, standalone=False)
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.settle()
     await world.stop(first)
     writes = world.audit.count(verbs=["create"], resource="graphs.experimental.kro.run")
     await start_controller(world, standalone=False)
-    await hands.verify(f"app-1-{STAGING}", f"app-1-{PROD}")
+    await agent.verify(f"app-1-{STAGING}", f"app-1-{PROD}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     assert world.audit.count(verbs=["create"], resource="graphs.experimental.kro.run") == writes
 
@@ -216,7 +220,7 @@ async def test_a_pipeline_with_a_name_too_long_for_a_label_is_found(world: World
     assert step["spec"]["pipeline"] == name
 
 
-async def test_an_error_of_the_api_server_is_tried_again_and_never_a_failed_bundle(
+async def test_an_error_of_the_api_server_is_tried_again_and_fails_no_bundle(
     world: World, running: Controller, definitions: list[JsonObject]
 ) -> None:
     graphs = next(each for each in definitions if each["metadata"]["name"] == "graphs.experimental.kro.run")

@@ -16,7 +16,7 @@ import pytest
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal_controller.program import ControllerOptions
 from kardinal_local.plane.audit import WRITES, LoggedRequest
-from tests.bundles.looks import phase, states
+from tests.bundles.reading import phase, states
 from tests.support.names import DEV, POLICIES, PROD, STAGING
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent, start_controller, start_simulator
@@ -83,7 +83,7 @@ async def test_a_sharded_environment_is_never_promoted_by_the_control_plane(
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
 
 
-async def test_a_superseded_bundle_lets_go_of_its_graph_when_the_agent_has_abandoned_its_steps(
+async def test_the_graph_of_a_superseded_bundle_is_deleted_when_the_agent_has_abandoned_its_steps(
     world: World, repository: GitRepository
 ) -> None:
     await start_controller(world)

@@ -1,4 +1,4 @@
-"""Newer Bundles take the place of older ones, and only so many are kept."""
+"""Newer Bundles take the place of older ones."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from datetime import timedelta
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import GRAPH
 from kardinal_controller.program import Controller
-from tests.bundles.hands import Hands
-from tests.bundles.looks import REPOSITORY, condition, gone, phase, states
+from tests.bundles.reading import REPOSITORY, condition, gone, phase, states
+from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.names import DEV, EU, PROD, STAGING, TEAM, US
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
 
-async def test_a_newer_bundle_supersedes_one_on_its_way_and_its_graph_goes_when_it_has_come_to_rest(
-    world: World, running: Controller, hands: Hands
+async def test_a_newer_bundle_supersedes_a_promoting_one_whose_graph_is_deleted_when_its_steps_have_finished(
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1"))
-    await hands.verify(f"app-1-{DEV}")
-    await hands.step(f"app-1-{STAGING}", state="HealthChecking", commit="abc", promotedAt="2026-03-03T10:00:00Z")
+    await agent.verify(f"app-1-{DEV}")
+    await agent.step(f"app-1-{STAGING}", state="HealthChecking", commit="abc", promotedAt="2026-03-03T10:00:00Z")
     await world.apply(bundle("app-2"))
     old = await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
     ready = condition(old)
@@ -28,11 +28,11 @@ async def test_a_newer_bundle_supersedes_one_on_its_way_and_its_graph_goes_when_
     assert (ready["status"], ready["message"]) == ("False", "Bundle app-2 is newer")
     await world.idle(timedelta(minutes=5))
     assert await world.find(GRAPH, "app-1") is not None
-    await hands.verify(f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{STAGING}")
     # The engine may already have started what the agent then abandons.
     await world.live(timedelta(seconds=2))
     if await world.find(PROMOTION_STEP, f"app-1-{PROD}") is not None:
-        await hands.step(f"app-1-{PROD}", state="Failed", message="superseded")
+        await agent.step(f"app-1-{PROD}", state="Failed", message="superseded")
     await world.until(lambda: gone(world, GRAPH, "app-1"))
     await world.live(timedelta(seconds=2))
     ended = await world.get(BUNDLE, "app-1")
@@ -54,11 +54,11 @@ async def test_a_pinned_bundle_is_not_superseded(world: World, running: Controll
 
 
 async def test_bundles_of_other_pipelines_and_finished_ones_are_left_alone(
-    world: World, running: Controller, hands: Hands
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(pipeline(REPOSITORY, name="other"), bundle("other-1", pipeline="other"))
     await world.apply(bundle("app-1", intent={"target": DEV}))
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
@@ -89,9 +89,9 @@ async def test_of_a_backlog_only_the_newest_is_promoted(world: World) -> None:
     assert [graph["metadata"]["name"] for graph in await world.objects(GRAPH)] == ["app-1"]
 
 
-async def test_a_failed_bundle_is_kept_as_it_ended(world: World, running: Controller, hands: Hands) -> None:
+async def test_a_failed_bundle_is_not_superseded(world: World, running: Controller, agent: ScriptedAgent) -> None:
     await world.apply(bundle("app-1"))
-    await hands.step(f"app-1-{DEV}", state="Failed", message="broken")
+    await agent.step(f"app-1-{DEV}", state="Failed", message="broken")
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
@@ -100,52 +100,18 @@ async def test_a_failed_bundle_is_kept_as_it_ended(world: World, running: Contro
     assert await world.find(GRAPH, "app-1") is not None
 
 
-async def test_a_failed_bundle_that_still_moves_elsewhere_is_superseded(
-    world: World, controller: Controller, hands: Hands
+async def test_a_failed_bundle_with_a_step_on_its_way_is_superseded(
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[EU, environment(US, dependsOn=[])]), bundle("app-1"))
-    await hands.step(f"app-1-{EU}", state="Failed", message="broken")
-    await hands.step(f"app-1-{US}", state="WaitingForMerge")
+    await agent.step(f"app-1-{EU}", state="Failed", message="broken")
+    await agent.step(f"app-1-{US}", state="WaitingForMerge")
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     await world.apply(bundle("app-2"))
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
 
 
-async def test_the_history_limit_deletes_the_oldest_finished_bundles(
-    world: World, controller: Controller, hands: Hands
-) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=2))
-    for number in range(1, 5):
-        await world.apply(bundle(f"app-{number}"))
-        if number == 3:
-            await hands.step(f"app-3-{DEV}", state="Failed", message="broken")
-            await world.wait_for(BUNDLE, "app-3", phase("Failed"))
-        else:
-            await hands.verify(f"app-{number}-{DEV}")
-            await world.wait_for(BUNDLE, f"app-{number}", phase("Verified"))
-        await world.live(timedelta(seconds=2))
-    await world.apply(bundle("app-5"))
-    await world.wait_for(BUNDLE, "app-5", phase("Promoting"))
-    await world.settle()
-    assert sorted(obj["metadata"]["name"] for obj in await world.objects(BUNDLE)) == ["app-3", "app-4", "app-5"]
-    assert sorted(obj["metadata"]["name"] for obj in await world.objects(GRAPH)) == ["app-3", "app-4", "app-5"]
-
-
-async def test_what_an_environment_runs_is_never_collected(world: World, controller: Controller, hands: Hands) -> None:
-    await world.apply(pipeline(REPOSITORY, environments=[DEV], historyLimit=1))
-    await world.apply(bundle("app-1"))
-    await hands.verify(f"app-1-{DEV}")
-    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
-    for number in (2, 3):
-        await world.live(timedelta(seconds=2))
-        await world.apply(bundle(f"app-{number}"))
-        await hands.step(f"app-{number}-{DEV}", state="Failed", message="broken")
-        await world.wait_for(BUNDLE, f"app-{number}", phase("Failed"))
-    await world.settle()
-    assert sorted(obj["metadata"]["name"] for obj in await world.objects(BUNDLE)) == ["app-1", "app-3"]
-
-
-async def test_of_bundles_created_at_once_exactly_the_last_survives(world: World, running: Controller) -> None:
+async def test_of_bundles_created_at_once_only_the_last_is_promoted(world: World, running: Controller) -> None:
     for name in ("app-3", "app-5", "app-1", "app-4", "app-2"):
         await world.apply(bundle(name))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
@@ -155,7 +121,7 @@ async def test_of_bundles_created_at_once_exactly_the_last_survives(world: World
     assert set(found.values()) == {"Superseded"}
 
 
-async def test_a_superseded_bundle_does_not_rise_again_when_its_successor_is_deleted(
+async def test_a_superseded_bundle_stays_superseded_when_its_successor_is_deleted(
     world: World, running: Controller
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": "nowhere"}))
@@ -170,7 +136,7 @@ async def test_a_superseded_bundle_does_not_rise_again_when_its_successor_is_del
     assert await world.find(GRAPH, "app-1") is None
 
 
-async def test_taking_the_pin_off_lets_the_successor_take_over(world: World, running: Controller) -> None:
+async def test_a_bundle_is_superseded_when_its_pin_is_removed(world: World, running: Controller) -> None:
     pinned = bundle("app-1")
     pinned["metadata"]["annotations"] = {"kardinal.io/pin": "true"}
     await world.apply(pinned, bundle("app-2"))

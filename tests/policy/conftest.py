@@ -1,5 +1,5 @@
-"""What the tests of this room need: a control plane, and hands in the place of an agent."""
+"""Fixtures: a control plane, and a scripted agent."""
 
-from tests.bundles.hands import controller, hands
+from tests.bundles.scripted_agent import agent, controller
 
-__all__ = ["controller", "hands"]
+__all__ = ["agent", "controller"]

@@ -12,7 +12,7 @@ from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
 from kardinal_controller.program import Controller
-from tests.bundles.hands import Hands
+from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
@@ -45,15 +45,15 @@ async def begin(world: World, *gates: JsonObject, **fields: Any) -> None:
 
 
 async def test_a_gate_is_made_after_its_upstream_and_opens_by_itself_when_the_soak_is_over(
-    world: World, controller: Controller, hands: Hands
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     soak = gate("soak", "bundle.upstreamSoakMinutes >= 0.05", namespace=POLICIES, recheckInterval="1h")
     await begin(world, soak)
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.settle()
     assert await world.find(POLICY_GATE, f"app-1-{PROD}-soak") is None
     await world.live(timedelta(seconds=1))
-    verified = await hands.verify(f"app-1-{STAGING}")
+    verified = await agent.verify(f"app-1-{STAGING}")
     waiting = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", closed)
     assert waiting["status"]["reason"] == "bundle.upstreamSoakMinutes = 0 (threshold: >= 0.05)"
     due = verified + timedelta(seconds=3)
@@ -69,12 +69,12 @@ async def test_a_gate_is_made_after_its_upstream_and_opens_by_itself_when_the_so
 
 @pytest.mark.virtual_time("counts what an hour takes")
 async def test_an_open_gate_is_renewed_only_until_its_step_exists(
-    world: World, controller: Controller, hands: Hands
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     always = gate("always", "true", namespace=POLICIES, recheckInterval="5m")
     later = gate("later", "schedule.hour >= 11", namespace=POLICIES, recheckInterval="5m")
     await begin(world, always, later)
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
     await world.wait_for(POLICY_GATE, f"app-1-{PROD}-always", ready)
     await world.wait_for(POLICY_GATE, f"app-1-{PROD}-later", closed)
     before = writes(world)
@@ -91,11 +91,11 @@ async def test_an_open_gate_is_renewed_only_until_its_step_exists(
 
 @pytest.mark.virtual_time("waits for noon")
 async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
-    world: World, controller: Controller, hands: Hands
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     await begin(world, gate("hours", "schedule.hour < 12", recheckInterval="1h"))
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
-    await hands.step(f"app-1-{PROD}", state="WaitingForMerge")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.step(f"app-1-{PROD}", state="WaitingForMerge")
     await world.live(timedelta(hours=2))
     shut = await world.get(POLICY_GATE, f"app-1-{PROD}-hours")
     assert shut["status"]["ready"] is False
@@ -105,13 +105,13 @@ async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
 
 @pytest.mark.virtual_time("an hour without a controller")
 async def test_a_stale_answer_opens_nothing_until_it_is_evaluated_again(
-    world: World, hands: Hands, clock: VirtualClock
+    world: World, agent: ScriptedAgent, clock: VirtualClock
 ) -> None:
     always = gate("always", "true", namespace=POLICIES, recheckInterval="1m")
     blocking = gate("label", 'bundle.labels.go == "yes"', namespace=POLICIES, recheckInterval="1m")
     first = await start_controller(world, standalone=False)
     await begin(world, always, blocking, labels={"go": "no"})
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
     await world.wait_for(POLICY_GATE, f"app-1-{PROD}-always", ready)
     await world.wait_for(POLICY_GATE, f"app-1-{PROD}-label", closed)
     await world.settle()
@@ -124,11 +124,11 @@ async def test_a_stale_answer_opens_nothing_until_it_is_evaluated_again(
     assert renewed["status"]["lastEvaluatedAt"].startswith("2026-03-03T11:00:00")
 
 
-async def test_a_broken_gate_is_closed_and_says_why_and_its_author_hears_of_it(
-    world: World, controller: Controller, hands: Hands
+async def test_a_gate_with_an_invalid_expression_is_closed_and_its_template_gets_an_event(
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     await begin(world, gate("broken", "schedule.isWeekend &&", namespace=POLICIES))
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
     shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-broken", closed)
     assert "the expression is not valid CEL" in shut["status"]["reason"]
     await world.idle(timedelta(minutes=50))
@@ -146,22 +146,22 @@ async def test_a_soak_gate_on_a_first_environment_fails_closed(world: World, con
 
 
 async def test_the_soak_after_several_environments_counts_from_the_last(
-    world: World, controller: Controller, hands: Hands
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     way = pipeline(REPOSITORY, environments=[EU, environment(US, dependsOn=[]), environment(PROD, dependsOn=[EU, US])])
     await world.apply(way, gate("soak", "bundle.upstreamSoakMinutes >= 10"), bundle("app-1"))
-    await hands.verify(f"app-1-{EU}")
+    await agent.verify(f"app-1-{EU}")
     await world.live(timedelta(seconds=2))
-    verified = await hands.verify(f"app-1-{US}")
+    verified = await agent.verify(f"app-1-{US}")
     shut = await world.wait_for(POLICY_GATE, f"app-1-{PROD}-soak", closed)
     assert shut["status"]["nextTransitionAt"] == format_time(verified + timedelta(minutes=10))
 
 
 async def test_a_gate_may_compare_with_what_was_there_before(
-    world: World, controller: Controller, hands: Hands
+    world: World, controller: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV]), bundle("app-1", tag="1.0.0"))
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", lambda obj: obj["status"]["phase"] == "Verified")
     await world.live(timedelta(seconds=1))
     await world.apply(gate("new", "bundle.version != previousBundle.version", applies_to=DEV))
@@ -173,7 +173,7 @@ async def test_a_gate_may_compare_with_what_was_there_before(
     await world.apply(bundle("app-3", tag="1.0.0"))
     shut = await world.wait_for(POLICY_GATE, f"app-3-{DEV}-new", closed)
     assert shut["status"]["reason"] == "bundle.version = 1.0.0, previousBundle.version = 1.0.0"
-    await hands.verify(f"app-2-{DEV}")
+    await agent.verify(f"app-2-{DEV}")
     await world.wait_for(POLICY_GATE, f"app-3-{DEV}-new", ready)
 
 
@@ -216,7 +216,7 @@ async def test_a_template_says_once_whether_it_is_valid(
     assert world.audit.writes == before
 
 
-async def test_a_warning_goes_when_a_pipeline_gets_the_environment(world: World, controller: Controller) -> None:
+async def test_a_template_is_valid_once_a_pipeline_has_its_environment(world: World, controller: Controller) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[DEV]), gate("g", "true", applies_to=PROD))
 
     def says(reason: str) -> Any:
@@ -227,7 +227,9 @@ async def test_a_warning_goes_when_a_pipeline_gets_the_environment(world: World,
     await world.wait_for(POLICY_GATE, "g", says("Valid"))
 
 
-async def test_evaluations_and_blockades_are_counted(world: World, controller: Controller, hands: Hands) -> None:
+async def test_evaluations_and_blockades_are_counted(
+    world: World, controller: Controller, agent: ScriptedAgent
+) -> None:
     await begin(world, gate("no", "false", applies_to=DEV), gate("yes", "true", applies_to=DEV))
     await world.wait_for(POLICY_GATE, f"app-1-{DEV}-no", closed)
     await world.wait_for(POLICY_GATE, f"app-1-{DEV}-yes", ready)

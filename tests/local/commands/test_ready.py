@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.api import PIPELINE
-from tests.baddays.processes import DEADLINE, Local, Process, Shell
+from tests.resilience.processes import DEADLINE, Local, Process, Shell
 from tests.local.plane.wire import Http, session_for
 
 pytestmark = [pytest.mark.local_only("the directory and the process of a plane"), pytest.mark.timeout(180)]

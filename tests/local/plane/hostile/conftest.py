@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.baddays.processes import shell
+from tests.resilience.processes import shell
 
 __all__ = ["shell"]

@@ -1,4 +1,4 @@
-"""What tests look at in a Bundle."""
+"""Reads the parts of a Bundle, and of other objects, that tests compare."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ from tests.support.objects import pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
-__all__ = ["Hands", "controller", "hands", "running"]
+__all__ = ["ScriptedAgent", "agent", "controller", "running"]
 
 
-class Hands:
-    """What an agent would write, written by the test."""
+class ScriptedAgent:
+    """Writes the status of PromotionSteps as the test says, in the place of an agent."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -47,8 +47,8 @@ async def controller(world: World) -> Controller:
 
 
 @pytest.fixture
-def hands(world: World) -> Hands:
-    return Hands(world)
+def agent(world: World) -> ScriptedAgent:
+    return ScriptedAgent(world)
 
 
 @pytest.fixture

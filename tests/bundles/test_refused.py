@@ -1,4 +1,4 @@
-"""What its author has to fix is said where the author looks, and left as soon as it is fixed."""
+"""What an author has to fix is in the status of the Bundle until it is fixed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from datetime import timedelta
 from kardinal.api import BUNDLE, METRIC_CHECK, PIPELINE, SUBSCRIPTION
 from kardinal.objects import GRAPH
 from kardinal_controller.program import Controller
-from tests.bundles.hands import Hands
-from tests.bundles.looks import REPOSITORY, condition, patch, phase, reason, states
+from tests.bundles.reading import REPOSITORY, condition, patch, phase, reason, states
+from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.world import World
 
 
-async def test_a_target_that_does_not_exist_is_said_and_left_as_soon_as_it_is_corrected(
-    world: World, running: Controller, hands: Hands
+async def test_a_target_that_does_not_exist_fails_the_bundle_until_it_is_corrected(
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await patch(world, "app-1", {"spec": {"intent": {"target": of_run("prd")}}})
     wrong = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
@@ -102,7 +102,9 @@ async def test_a_changed_label_is_ignored_with_a_warning(world: World, running: 
     await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Warning") is None)
 
 
-async def test_a_graph_deleted_by_hand_is_made_again_once(world: World, running: Controller, hands: Hands) -> None:
+async def test_a_graph_that_was_deleted_is_created_again_once(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
     await world.apply(bundle("app-1"))
     first = await world.wait_for(GRAPH, "app-1", lambda _: True)
     await world.delete(GRAPH, "app-1")
@@ -115,7 +117,9 @@ async def test_a_graph_deleted_by_hand_is_made_again_once(world: World, running:
     assert await world.find(GRAPH, "app-1") is None
 
 
-async def test_a_foreign_graph_in_the_way_is_named_and_waited_for(world: World, running: Controller) -> None:
+async def test_a_graph_of_the_same_name_that_belongs_to_another_is_waited_for(
+    world: World, running: Controller
+) -> None:
     foreign = {"apiVersion": GRAPH.api_version, "kind": "Graph", "metadata": {"name": "app-1", "namespace": TEAM}}
     await world.apply({**foreign, "spec": {"nodes": []}})
     await world.apply(bundle("app-1"))
@@ -125,23 +129,9 @@ async def test_a_foreign_graph_in_the_way_is_named_and_waited_for(world: World, 
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
 
 
-async def test_pipelines_say_whether_they_can_be_translated(world: World, controller: Controller) -> None:
-    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
-    bad = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "NotAvailable")
-    ready = condition(bad)
-    assert ready is not None
-    assert (ready["status"], ready["observedGeneration"]) == ("False", 1)
-    assert "spec.promotionPolicy: 'queue' is not available in this version" in ready["message"]
-    await world.settle()
-    assert [event["regarding"]["name"] for event in await world.events("NotAvailable")] == ["my-app"]
-    await world.apply(pipeline(REPOSITORY))
-    good = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "Translatable")
-    ready = condition(good)
-    assert ready is not None
-    assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
-
-
-async def test_kinds_that_are_not_built_say_so(world: World, controller: Controller) -> None:
+async def test_kinds_that_are_not_implemented_have_a_condition_that_says_so(
+    world: World, controller: Controller
+) -> None:
     check = {
         "apiVersion": "kardinal.io/v1alpha1",
         "kind": "MetricCheck",
@@ -164,23 +154,23 @@ async def test_kinds_that_are_not_built_say_so(world: World, controller: Control
         assert condition(stored)["status"] == "False"  # type: ignore[index]
 
 
-async def test_what_keeps_the_engine_from_its_work_stands_on_the_bundle(
-    world: World, running: Controller, hands: Hands
+async def test_what_keeps_the_engine_from_creating_nodes_is_in_the_status_of_the_bundle(
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(gate("soak", "true"), gate(f"app-1-{PROD}-soak", "false", applies_to="nowhere"))
     await world.settle()
     await world.apply(bundle("app-1"))
-    await hands.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
     stuck = await world.wait_for(BUNDLE, "app-1", lambda obj: reason(obj) == "GraphTrouble")
     assert stuck["status"]["phase"] == "Promoting"
     assert str(condition(stuck)).find("Conflict") > 0
 
 
 async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(
-    world: World, running: Controller, hands: Hands
+    world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1", intent={"target": DEV}))
-    await hands.verify(f"app-1-{DEV}")
+    await agent.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.delete(PIPELINE, "my-app")
     await patch(world, "app-1", {"spec": {"intent": {"target": STAGING}}})
@@ -190,11 +180,11 @@ async def test_a_target_that_moves_while_the_pipeline_is_gone_waits_for_it(
     assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Failed"
     await world.apply(pipeline(REPOSITORY))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
-    await hands.verify(f"app-1-{STAGING}")
+    await agent.verify(f"app-1-{STAGING}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
 
 
-async def test_a_graph_that_cannot_be_made_again_is_made_when_the_pipeline_is_corrected(
+async def test_a_graph_that_cannot_be_created_again_is_created_when_the_pipeline_is_corrected(
     world: World, running: Controller
 ) -> None:
     await world.apply(bundle("app-1"))

@@ -1,4 +1,4 @@
-"""A gate that was there before a Bundle holds it, whether or not the control plane has heard of it."""
+"""A Graph gets the gates that exist when it is created or extended, also those that the cache has not seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kardinal.runtime import Manager
 from kardinal.translation.repository import Features
 from kardinal_controller.bundles import GraphKeeper
 from kardinal_controller.caches import Caches
-from tests.bundles.looks import node_of
+from tests.bundles.reading import node_of
 from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.world import World
@@ -18,7 +18,7 @@ from tests.support.world import World
 
 @pytest.fixture
 def keeper(world: World) -> GraphKeeper:
-    """One whose caches have heard of nothing: their manager is never started."""
+    """One whose caches are empty: their manager is never started."""
     return GraphKeeper(
         Caches(Manager(world.client, clock=world.clock, name="deaf")),
         world.client,
@@ -32,7 +32,7 @@ def nodes(graph: JsonObject) -> list[str]:
     return [node["id"] for node in graph["spec"]["nodes"]]
 
 
-async def test_a_new_bundle_is_held_by_a_gate_of_a_moment_ago(world: World, keeper: GraphKeeper) -> None:
+async def test_a_new_graph_has_the_gates_that_the_cache_has_not_seen(world: World, keeper: GraphKeeper) -> None:
     way, what, *_ = await world.apply(
         pipeline("file:///repo", environments=[DEV, PROD]),
         bundle("b"),
@@ -51,7 +51,7 @@ async def test_a_new_bundle_is_held_by_a_gate_of_a_moment_ago(world: World, keep
     ]
 
 
-async def test_a_target_that_moves_on_meets_a_gate_of_a_moment_ago(world: World, keeper: GraphKeeper) -> None:
+async def test_an_extended_graph_has_the_gates_that_the_cache_has_not_seen(world: World, keeper: GraphKeeper) -> None:
     way, what = await world.apply(
         pipeline("file:///repo", environments=[DEV, PROD]), bundle("b", intent={"target": DEV})
     )

@@ -1,0 +1,203 @@
+"""Decide what to do next for a Bundle, from values alone.
+
+    observe → decide → do → decide → … → Wait or Delete
+
+The reconciler carries out one decision, notes in the observation what came of it, and asks again. `decide` has no
+memory, so a process that dies anywhere comes back to the same question.
+
+The order of the questions is what is guaranteed:
+
+1. A superseded Bundle stays superseded. Its Graph is deleted when every step has finished, because deleting it earlier
+   would take a step away half way; and never in the run that writes the phase, because by the next run every step has
+   had the chance to appear.
+2. A newer Bundle that has started comes before everything that would create or extend a Graph.
+3. A Graph that exists is never created again, whatever the status says. One that was deleted is created again once,
+   and only for a Bundle that is being promoted or was refused.
+4. What an author must fix becomes a phase and a condition. What the API server or the network does wrong is raised
+   where it happens, never comes here, and so never becomes a phase.
+5. A status that differs only in how far the environments have come may wait a second; every other difference is
+   written at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kardinal.api import Pipeline
+from kardinal.api.bundle import BundleStatus
+from kardinal.objects import JsonObject
+from kardinal.translation.errors import InvalidSpec, PromotionError
+from kardinal.translation.route import find_route
+from kardinal_controller.bundles import statuses
+from kardinal_controller.bundles.observation import Observation
+from kardinal_controller.bundles.progress import all_steps_finished, is_over
+from kardinal_controller.bundles.supersession import pending_successor, successor
+
+__all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Wait", "WriteStatus", "decide"]
+
+PATIENCE = 1.0
+"""Seconds that progress inside a phase may wait, so that quick steps are written together."""
+
+_INSTANT = 0.001
+"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create the Graph of the Bundle."""
+
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Add to the Graph what the intent of the Bundle needs besides, if anything."""
+
+    graph: JsonObject
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """Write the status, and tell what changed with it."""
+
+    status: BundleStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete the Graph and end the run."""
+
+    graph: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """End the run. The next comes with a change, or at `until` in seconds of the monotonic clock."""
+
+    until: float | None = None
+
+
+Decision = Create | Extend | WriteStatus | Delete | Wait
+
+
+def decide(observation: Observation) -> Decision:
+    """Return the one thing to do next."""
+    if observation.bundle.metadata.deletion_timestamp is not None:
+        return Wait()
+    found = _graph_or_status(observation)
+    return found if isinstance(found, Create | Extend) else _write_or_end(observation, found)
+
+
+def _graph_or_status(observation: Observation) -> Create | Extend | BundleStatus:
+    """Return what to do about the Graph, or the status where there is nothing to do about it."""
+    before = observation.bundle.status
+    if isinstance(observation.outcome, PromotionError):
+        return statuses.refused(observation, observation.outcome)
+    if observation.outcome is not None:
+        recreated = observation.graph is None and before.graph_ref is not None
+        return statuses.from_steps(replace(observation, graph=observation.outcome), recreated=recreated)
+    if not observation.label:
+        return statuses.label_missing(observation)
+    if before.phase == "Superseded":
+        return statuses.phase_kept(observation)
+    return _start(observation) if before.graph_ref is None else _go_on(observation)
+
+
+def _start(observation: Observation) -> Create | BundleStatus:
+    """Decide about a Bundle that, as its status says, has no Graph yet."""
+    bundle, siblings = observation.bundle, observation.siblings
+    if newer := successor(bundle, siblings):
+        return statuses.superseded(observation, newer)
+    if observation.graph is not None:
+        return statuses.from_steps(observation)
+    if newer := pending_successor(bundle, siblings):
+        return statuses.waiting_for_newer(observation, newer)
+    if observation.pipeline is None:
+        return statuses.waiting_for_pipeline(observation)
+    return Create(observation.pipeline)
+
+
+def _go_on(observation: Observation) -> Create | Extend | BundleStatus:
+    """Decide about a Bundle that has, or had, a Graph."""
+    if _may_be_superseded(observation) and (newer := successor(observation.bundle, observation.siblings)):
+        return statuses.superseded(observation, newer)
+    if observation.graph is None:
+        return _without_graph(observation)
+    if not _graph_may_lack_environments(observation):
+        return statuses.from_steps(observation)
+    if observation.pipeline is None:
+        return statuses.pipeline_lost(observation)
+    return Extend(observation.graph, observation.pipeline)
+
+
+def _without_graph(observation: Observation) -> Create | BundleStatus:
+    """Decide about a Bundle whose Graph was deleted."""
+    status = observation.bundle.status
+    unfinished = status.phase == "Promoting" or _was_refused(status)
+    if not unfinished and not _wants_more_environments(observation):
+        return statuses.phase_kept(observation)
+    if not unfinished or status.graph_recreated or observation.pipeline is None:
+        return statuses.graph_lost(observation)
+    return Create(observation.pipeline)
+
+
+def _write_or_end(observation: Observation, status: BundleStatus) -> Decision:
+    """Write `status` if it is another one than is stored; then end the run."""
+    deletion = _graph_to_delete(observation)
+    if status != observation.stored:
+        if deletion is not None or _is_urgent(observation.stored, status):
+            return WriteStatus(status)
+        until = observation.monotonic + PATIENCE if observation.write_by is None else observation.write_by
+        return Wait(until) if until - observation.monotonic > _INSTANT else WriteStatus(status)
+    return Delete(deletion) if deletion is not None else Wait()
+
+
+def _graph_to_delete(observation: Observation) -> JsonObject | None:
+    """Return the Graph of a Bundle that was superseded by an earlier run and whose steps have all finished."""
+    graph = observation.graph
+    if graph is None or "deletionTimestamp" in graph["metadata"]:
+        return None
+    superseded = observation.bundle.status.phase == "Superseded"
+    return graph if superseded and all_steps_finished(observation.steps.values()) else None
+
+
+def _may_be_superseded(observation: Observation) -> bool:
+    """Return whether something would still happen for the Bundle; a failed one may go on in other environments."""
+    if observation.topology is None:
+        return observation.bundle.status.phase == "Promoting"
+    return not is_over(observation.environments, observation.topology)
+
+
+def _graph_may_lack_environments(observation: Observation) -> bool:
+    """Return whether the Bundle may be meant for environments that its Graph does not have."""
+    bundle = observation.bundle
+    return _was_refused(bundle.status) or bundle.metadata.generation != bundle.status.observed_generation
+
+
+def _wants_more_environments(observation: Observation) -> bool:
+    """Return whether the intent leads to environments that the Bundle has not been promoted to before."""
+    if observation.pipeline is None or not _graph_may_lack_environments(observation):
+        return False
+    try:
+        route = find_route(observation.pipeline, observation.bundle)
+    except InvalidSpec:
+        return False
+    return not set(route.upstreams) <= set(observation.bundle.status.environments)
+
+
+def _was_refused(status: BundleStatus) -> bool:
+    """Return whether the status asks the author to fix something."""
+    return status.condition("InvalidSpec") is not None or status.phase == "SkipDenied"
+
+
+def _is_urgent(before: BundleStatus, after: BundleStatus) -> bool:
+    """Return whether more differs than environments and messages."""
+    return _essence(before) != _essence(after)
+
+
+def _essence(status: BundleStatus) -> tuple[object, ...]:
+    conditions = {condition.type: (condition.status, condition.reason) for condition in status.conditions}
+    kept = status.model_copy(update={"environments": {}, "conditions": ()})
+    generations = {condition.observed_generation for condition in status.conditions}
+    return kept, conditions, generations

@@ -1,0 +1,184 @@
+"""The statuses that a Bundle can get (pure).
+
+`Ready` is True only when every environment that the Bundle is meant for *now* is Verified. It carries the generation it
+was computed from, which `kubectl wait` compares, so a target that moves forward makes it False until the new
+environments are Verified too.
+"""
+
+from __future__ import annotations
+
+from kardinal.api import Bundle, Condition, set_condition
+from kardinal.api.bundle import BundlePhase, BundleStatus
+from kardinal.api.names import LABEL_PIPELINE
+from kardinal.objects.conditions import Truth
+from kardinal.translation.errors import InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal_controller.bundles.observation import Observation
+from kardinal_controller.bundles.progress import graph_trouble, progress
+
+__all__ = [
+    "from_steps",
+    "graph_lost",
+    "label_missing",
+    "phase_kept",
+    "pipeline_lost",
+    "refused",
+    "superseded",
+    "waiting_for_newer",
+    "waiting_for_pipeline",
+]
+
+
+def from_steps(observation: Observation, *, recreated: bool = False) -> BundleStatus:
+    """Return what the Graph and the steps say; `recreated` notes that the Graph was created a second time."""
+    found = progress(observation.environments)
+    trouble = None
+    if observation.graph is not None and found.phase == "Promoting":
+        trouble = graph_trouble(observation.graph)
+    return _status(
+        observation,
+        phase=found.phase,
+        reason="GraphTrouble" if trouble else found.reason,
+        message=trouble or found.message,
+        has_graph=True,
+        recreated=recreated,
+    )
+
+
+def phase_kept(observation: Observation) -> BundleStatus:
+    """Return the status of a Bundle whose phase nothing changes any more; its environments may still change."""
+    ready = observation.bundle.status.condition("Ready")
+    return _status(
+        observation,
+        phase=observation.bundle.status.phase or "Available",
+        reason=ready.reason if ready else "Unknown",
+        message=ready.message if ready else "",
+    )
+
+
+def superseded(observation: Observation, newer: Bundle) -> BundleStatus:
+    """Return the status of a Bundle that `newer` takes the place of."""
+    return _status(
+        observation,
+        phase="Superseded",
+        reason="Superseded",
+        message=f"Bundle {newer.metadata.name} is newer",
+        has_graph=observation.graph is not None,
+    )
+
+
+def waiting_for_newer(observation: Observation, newer: Bundle) -> BundleStatus:
+    """Return the status of a Bundle that does not start before `newer` has tried to."""
+    message = f"Bundle {newer.metadata.name} is newer and about to start"
+    return _status(observation, phase="Available", reason="Waiting", message=message)
+
+
+def waiting_for_pipeline(observation: Observation) -> BundleStatus:
+    """Return the status of a Bundle that has not started and whose Pipeline is not there."""
+    problem = _pipeline_not_found(observation)
+    message = f"{problem.message}: {problem.remedy}"
+    return _status(observation, phase="Available", reason=problem.reason, message=message)
+
+
+def pipeline_lost(observation: Observation) -> BundleStatus:
+    """Return the status of a Bundle whose intent has changed and whose Pipeline is no longer there."""
+    return refused(observation, InvalidSpec([_pipeline_not_found(observation)]))
+
+
+def label_missing(observation: Observation) -> BundleStatus:
+    """Return the status of a Bundle that names no Pipeline."""
+    problem = Problem(
+        f"Bundle/{observation.bundle.metadata.name}",
+        f"metadata.labels[{LABEL_PIPELINE}]",
+        "NoPipeline",
+        "the Bundle does not say which Pipeline it is for",
+        "set the label to the name of a Pipeline",
+    )
+    return refused(observation, InvalidSpec([problem]))
+
+
+def graph_lost(observation: Observation) -> BundleStatus:
+    """Return the status of a Bundle whose Graph was deleted and is not created again."""
+    message = "its Graph was deleted: create a new Bundle to promote these artifacts"
+    return _status(observation, phase="Failed", reason="GraphDeleted", message=message)
+
+
+def refused(observation: Observation, error: PromotionError) -> BundleStatus:
+    """Return what the author has to fix; a Graph that exists goes on meanwhile."""
+    if isinstance(error, SkipDenied):
+        return _status(observation, phase="SkipDenied", reason="SkipDenied", message=str(error))
+    if isinstance(error, InvalidSpec):
+        return _status(
+            observation,
+            phase="Failed",
+            reason="InvalidSpec",
+            message=str(error),
+            invalid=error.problems[0].reason,
+        )
+    under_way = observation.bundle.status.phase == "Promoting"
+    return _status(
+        observation,
+        phase="Promoting" if under_way else "Available",
+        reason="GraphNameTaken",
+        message=str(error),
+    )
+
+
+def _pipeline_not_found(observation: Observation) -> Problem:
+    metadata = observation.bundle.metadata
+    return Problem(
+        f"Bundle/{metadata.name}",
+        f"metadata.labels[{LABEL_PIPELINE}]",
+        "PipelineNotFound",
+        f"there is no Pipeline {observation.label} in namespace {metadata.namespace}",
+        "the Bundle goes on as soon as there is one",
+    )
+
+
+def _status(
+    observation: Observation,
+    *,
+    phase: BundlePhase,
+    reason: str,
+    message: str,
+    invalid: str | None = None,
+    has_graph: bool = False,
+    recreated: bool = False,
+) -> BundleStatus:
+    """Put a status together; `reason` and `message` are those of Ready, `invalid` is the reason of InvalidSpec.
+
+    A condition that does not apply is absent. What a Bundle once had (a Graph, a Graph created again) stays noted.
+    """
+    bundle, before = observation.bundle, observation.bundle.status
+    generation = bundle.metadata.generation or None
+    wanted: list[tuple[str, Truth, str, str]] = [("Ready", "True" if phase == "Verified" else "False", reason, message)]
+    if invalid:
+        wanted.append(("InvalidSpec", "True", invalid, message))
+    if warning := _label_ignored(observation):
+        wanted.append(("Warning", "True", "PipelineLabelChanged", warning))
+    names = {name for name, *_ in wanted}
+    conditions: tuple[Condition, ...] = tuple(each for each in before.conditions if each.type in names)
+    for name, truth, why, text in wanted:
+        conditions = set_condition(
+            conditions, name, truth, reason=why, message=text, now=observation.now, observed_generation=generation
+        )
+    pipeline = observation.pipeline.metadata.name if observation.pipeline else observation.label
+    return BundleStatus(
+        observed_generation=generation,
+        conditions=conditions,
+        phase=phase,
+        pipeline=pipeline or None,
+        sequence=before.sequence,
+        graph_ref=bundle.metadata.name if has_graph else before.graph_ref,
+        graph_recreated=True if recreated else before.graph_recreated,
+        environments=observation.environments,
+    )
+
+
+def _label_ignored(observation: Observation) -> str | None:
+    label = observation.bundle.metadata.labels.get(LABEL_PIPELINE)
+    if not observation.label or label == observation.label:
+        return None
+    return (
+        f"the Bundle belongs to Pipeline {observation.label} since it was first seen; "
+        f"its label says {label} and is ignored"
+    )

@@ -1,0 +1,62 @@
+"""What a change of a Bundle's status sets off: Kubernetes Events and counters (pure).
+
+Both follow from the status before and the status after, so that each change is told once however often the reconciler
+runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kardinal.api import Bundle
+from kardinal.api.bundle import BundleStatus
+from kardinal.api.names import ANNOTATION_SOURCE
+
+__all__ = ["CountBundle", "Effect", "EmitEvent", "effects"]
+
+_EXPECTED = frozenset(["Promoting", "Verified"])
+"""Reasons that ask for no action; an Event with another one is a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmitEvent:
+    """Emit a Kubernetes Event about the Bundle."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountBundle:
+    """Count a Bundle that is seen for the first time."""
+
+    pipeline: str
+    source: str
+
+
+Effect = EmitEvent | CountBundle
+
+
+def effects(bundle: Bundle, *, before: BundleStatus, after: BundleStatus) -> Sequence[Effect]:
+    """Return what to emit and to count now that `after` takes the place of `before`."""
+    found: list[Effect] = list(_events(before, after))
+    if before.sequence is None and after.sequence is not None:
+        source = bundle.metadata.annotations.get(ANNOTATION_SOURCE, "kubectl")
+        found.append(CountBundle(after.pipeline or "", source))
+    return found
+
+
+def _events(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
+    """Yield an Event for each condition that has another status or reason than before.
+
+    A Bundle that waits for a newer one gets none: a backlog would bury the Events of the one that starts.
+    """
+    for name in ("Ready", "Warning"):
+        old, new = before.condition(name), after.condition(name)
+        if new is None or new.reason == "Waiting":
+            continue
+        if old is None or (old.status, old.reason) != (new.status, new.reason):
+            yield EmitEvent("Normal" if new.reason in _EXPECTED else "Warning", new.reason, new.message)

@@ -1,0 +1,63 @@
+"""Validate Pipelines: say in the status whether Bundles can be translated with them.
+
+A Pipeline that cannot be translated is found out when it is applied, not when the first Bundle fails on it; the check
+is the one that translation makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.api import PIPELINE, Pipeline, set_condition
+from kardinal.api.pipeline import PipelineStatus
+from kardinal.objects import Key
+from kardinal.runtime import Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.translation.repository import Features
+from kardinal.translation.translate import validate
+
+__all__ = ["ValidationReconciler"]
+
+
+class ValidationReconciler:
+    """Writes the condition Ready of Pipelines, and an Event for each spec that cannot be translated."""
+
+    def __init__(
+        self,
+        pipelines: Informer,
+        *,
+        status: StatusWriter,
+        recorder: EventRecorder,
+        clock: Clock,
+        features: Features,
+    ) -> None:
+        self._pipelines = pipelines
+        self._status = status
+        self._recorder = recorder
+        self._clock = clock
+        self._features = features
+
+    def sources(self) -> Sequence[Source]:
+        return [Watch(self._pipelines)]
+
+    async def reconcile(self, key: Key) -> Result:
+        current = self._pipelines.get(*key)
+        if current is None or "deletionTimestamp" in current["metadata"]:
+            return Result()
+        pipeline = Pipeline.model_validate(current)
+        problems = validate(pipeline, features=self._features)
+        message = "; ".join(str(problem) for problem in problems)
+        before = pipeline.status.condition("Ready")
+        conditions = set_condition(
+            pipeline.status.conditions,
+            "Ready",
+            "False" if problems else "True",
+            reason=problems[0].reason if problems else "Translatable",
+            message=message,
+            now=self._clock.now(),
+            observed_generation=pipeline.metadata.generation or None,
+        )
+        status = PipelineStatus(observed_generation=pipeline.metadata.generation or None, conditions=conditions)
+        await self._status.write(PIPELINE, current, status.to_json())
+        if problems and (before is None or before.observed_generation != pipeline.metadata.generation):
+            self._recorder.event(current, type="Warning", reason=problems[0].reason, note=message)
+        return Result()

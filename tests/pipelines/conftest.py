@@ -1,0 +1,5 @@
+"""Fixtures: a control plane, and a scripted agent."""
+
+from tests.bundles.scripted_agent import agent, controller
+
+__all__ = ["agent", "controller"]
