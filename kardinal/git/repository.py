@@ -46,7 +46,7 @@ class Repository:
         self._watcher: RefWatcher | None = None
         self._references: References | None = None
         if isinstance(backend, LocalBackend):
-            self._watcher = RefWatcher(backend.watched, runner=runner, clock=clock)
+            self._watcher = RefWatcher(backend.place, runner=runner, clock=clock)
             self._references = References(backend)
 
     @property
