@@ -35,7 +35,9 @@ from kardinal_local import sample
 from kardinal_local.serving import PlaneOptions
 from kardinal_local.simulator import BuiltInRenderer, Renderer, find_renderer
 from kardinal_local.simulator.gitops import COMMIT_ANNOTATION
+from kardinal_local.simulator.inputs import Inputs
 from kardinal_local.simulator.kustomization import Rendered
+from kardinal_local.simulator.renderer import Rendering
 from kardinal_local.stack import run_stack
 
 PIPELINES = 30
@@ -59,15 +61,26 @@ class Figures:
 
 
 class Counting:
-    """Counts what it hands on."""
+    """A renderer that counts what it hands on."""
 
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer
         self.count = 0
 
-    async def render(self, repository: Repository, commit: str, path: str) -> Rendered:
-        self.count += 1
-        return await self._renderer.render(repository, commit, path)
+    @asynccontextmanager
+    async def at(self, repository: Repository, commit: str) -> AsyncIterator[Rendering]:
+        async with self._renderer.at(repository, commit) as rendering:
+            yield _Counted(self, rendering)
+
+
+class _Counted:
+    def __init__(self, counter: Counting, rendering: Rendering) -> None:
+        self._counter = counter
+        self._rendering = rendering
+
+    async def render(self, path: str, inputs: Inputs | None) -> Rendered:
+        self._counter.count += 1
+        return await self._rendering.render(path, inputs)
 
 
 class Plane:
@@ -215,7 +228,8 @@ async def _line(process: asyncio.subprocess.Process) -> str:
 async def _serve(directory: Path, name: str) -> None:
     """Be the process under test: print the kubeconfig, and the number of renders for every line on standard input."""
     runner = GitRunner(workers=2)
-    renderer = Counting(BuiltInRenderer() if name == BUILT_IN else await find_renderer(runner))
+    found = BuiltInRenderer() if name == BUILT_IN else await find_renderer(runner, directory / "exports")
+    renderer = Counting(found)
     options = PlaneOptions(port=0)
     async with run_stack(directory, options=options, simulate=True, delay=timedelta(0), renderer=renderer) as stack:
         _say(str(stack.plane.kubeconfig))

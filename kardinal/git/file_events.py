@@ -134,7 +134,9 @@ class FileEvents:
         except (OSError, RuntimeError) as error:
             if not self._refused:
                 self._refused = True
-                log.warning("file events are not available; references are looked at every few seconds", error=str(error))
+                log.warning(
+                    "file events are not available; references are looked at every few seconds", error=str(error)
+                )
             return None
 
     def _dispatch(self, watcher: RustNotify, interests: Iterable[Interest]) -> bool:

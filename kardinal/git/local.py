@@ -13,7 +13,6 @@ checked-out files look like a change back.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path

@@ -15,10 +15,10 @@ import yaml
 
 from kardinal.git import Tree
 from kardinal.kube import JsonObject
+from kardinal_local.simulator.inputs import FILE_NAMES
 
 __all__ = ["RenderError", "Rendered", "render"]
 
-FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _KNOWN = frozenset({"apiVersion", "kind", "metadata", "resources", "namespace", "images"})
 DEPTH_LIMIT = 16
 """How deep kustomizations may refer to each other."""
