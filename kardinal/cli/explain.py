@@ -17,6 +17,7 @@ from rich.text import Text
 
 from kardinal.api import (
     BUNDLE,
+    EVENT,
     GRAPH,
     POLICY_GATE,
     PROMOTION_STEP,
@@ -30,12 +31,14 @@ from kardinal.api.image import bundle_version
 from kardinal.api.names import freeze_name, step_name
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import age, console, print_value, span, state_text
+from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
 
 __all__ = ["explain"]
 
-_WATCHED = (BUNDLE, POLICY_GATE, PROMOTION_STEP)
+_WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS_OF_STEPS}
+"""What is watched -> the field selector."""
 RETRY_SECONDS = 1.0
 """Pause before a watch that broke is opened again."""
 
@@ -58,6 +61,7 @@ class Explanation:
     environment: str
     bundle: Bundle
     gates: Sequence[GateLine]
+    failure: str | None
     result: str
 
     def to_json(self) -> dict[str, object]:
@@ -76,6 +80,7 @@ class Explanation:
                 }
                 for gate in self.gates
             ],
+            "failure": self.failure,
             "result": self.result,
         }
 
@@ -115,7 +120,9 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
     gates = await _gates(session, bundle, environment)
     step = await _step(session, bundle, environment)
     frozen = await _exists(session, POLICY_GATE, freeze_name(pipeline))
-    return Explanation(pipeline, environment, bundle, gates, _result(bundle, environment, gates, step, frozen=frozen))
+    failure = render_failure(step, await render_failures(session))
+    result = _result(bundle, environment, gates, step, frozen=frozen)
+    return Explanation(pipeline, environment, bundle, gates, failure, result)
 
 
 async def _gates(session: Session, bundle: Bundle, environment: str) -> list[GateLine]:
@@ -214,6 +221,8 @@ def _print(explanation: Explanation, output: str) -> None:
             out.print(f"  {''.ljust(width)}          {_timing(gate)}")
     if not explanation.gates:
         out.print("  none")
+    if explanation.failure:
+        out.print(f"\n{explanation.failure}", markup=False)
     out.print(f"\nRESULT: {explanation.result}")
 
 
@@ -229,11 +238,13 @@ async def _changes(session: Session) -> AsyncGenerator[None]:
     """A tick after anything of interest changed; several changes at once are one tick."""
     changed = asyncio.Event()
 
-    async def follow(resource: ResourceType) -> None:
+    async def follow(resource: ResourceType, fields: str | None) -> None:
         while True:
             try:
                 revision = (await session.client.list(resource, session.namespace, limit=1)).resource_version
-                async with session.client.watch(resource, session.namespace, resource_version=revision) as events:
+                async with session.client.watch(
+                    resource, session.namespace, fields=fields, resource_version=revision
+                ) as events:
                     changed.set()
                     async for _ in events:
                         changed.set()
@@ -241,8 +252,8 @@ async def _changes(session: Session) -> AsyncGenerator[None]:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async with asyncio.TaskGroup() as tasks:
-        for resource in _WATCHED:
-            tasks.create_task(follow(resource))
+        for resource, fields in _WATCHED.items():
+            tasks.create_task(follow(resource, fields))
         while True:
             await changed.wait()
             changed.clear()

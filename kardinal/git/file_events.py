@@ -4,8 +4,8 @@ One thread and one operating system watcher serve every repository of the proces
 and an idle thread wakes some 25 times a second. Both exist only while there is something to watch.
 
 The set of directories can not be changed while the library watches, so that a new set means a new watcher. What falls
-between the two is lost, and therefore everybody is woken once the new one listens: wakes say "look again" and no more.
-Where the system refuses to watch, everybody is woken every few seconds instead.
+between the two is lost, and therefore every subscriber is woken once the new one listens: a wake says "look again" and
+no more. Where the system refuses to watch, they are woken every few seconds instead.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _STEP_MS = 40
 """How often the library looks whether something came, and how long it waits for more of it."""
 _GROUPED_MS = 80
 """How long changes that keep coming are held back."""
+_POLL_MS = 1000
+"""How often the library looks by itself on a system without file events."""
 RETRY_SECONDS = 5.0
 """After the system refused to watch."""
 _UNRELATED = ".lock"
@@ -127,7 +129,7 @@ class FileEvents:
         from watchfiles._rust_notify import RustNotify  # noqa: PLC0415
 
         try:
-            return RustNotify(sorted(directories), False, False, 0, False, True)
+            return RustNotify(sorted(filter(_can_be_watched, directories)), False, False, _POLL_MS, False, False)
         except FileNotFoundError:
             # The subscriber that is woken now sees it too, and asks for other directories.
             return None
@@ -146,7 +148,7 @@ class FileEvents:
                 try:
                     found = watcher.watch(_GROUPED_MS, _STEP_MS, 0, self._changed)
                 except (OSError, RuntimeError) as error:
-                    log.warning("file events ended", error=str(error))
+                    log.info("file events ended and begin again", error=str(error))
                     return False
                 if isinstance(found, str):
                     return True
@@ -154,6 +156,15 @@ class FileEvents:
                 for interest in interests:
                     if any(map(interest.concerns, paths)):
                         interest.notify()
+
+
+def _can_be_watched(directory: str) -> bool:
+    """Whether the library takes it: one directory that cannot be read, or is no UTF-8, would cost all the others."""
+    try:
+        directory.encode()
+    except UnicodeEncodeError:
+        return False
+    return os.access(directory, os.R_OK) or not os.path.isdir(directory)
 
 
 class _Changed(threading.Event):

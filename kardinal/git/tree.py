@@ -1,4 +1,4 @@
-"""Reading and editing a tree without a work tree, and without a way out of it (promotion.md, *Work tree*).
+"""Read and edit a tree without a work tree, and without a way out of it.
 
 An edit is a pure function from a tree to the files it wants changed. It may run several times, on newer trees, so
 it must look at nothing but the tree it is given. Planning and landing run the same edit.

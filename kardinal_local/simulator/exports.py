@@ -1,9 +1,9 @@
 """Write out commits for programs that read files.
 
-A commit is written once for everybody who renders it at the same time, and of it only what somebody needs: the
-directories of one environment are a handful of files of a repository that may have thousands. It is removed when the
-last one is done. What a process that was killed has left is removed by the next one, to which the directory belongs
-alone.
+A commit is written once for all environments that are rendered from it at the same time, and of it only what they
+read: the directories of one environment are a handful of files of a repository that may have thousands. It is removed
+when the last one is done. What a process that was killed has left is removed by the next one: the directory belongs to
+one process at a time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Export:
 
 
 class Exports:
-    """The commits that are written out now, below a directory that nobody else uses."""
+    """The commits that are written out now, below a directory of this process alone."""
 
     def __init__(self, directory: Path, *, runner: GitRunner) -> None:
         self._directory = directory

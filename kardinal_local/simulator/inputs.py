@@ -126,7 +126,7 @@ def _texts(document: Any) -> Iterator[tuple[str, str]]:
             if "\n" not in value and not value.startswith(("{", "[")):
                 yield value, field
         elif (id(value), field) not in seen:
-            # Aliases may lead back to where they stand.
+            # A few aliases of aliases stand for more than can be walked.
             seen.add((id(value), field))
             if isinstance(value, Mapping):
                 pending += [(below, field or key) for key, below in value.items() if key not in _NO_PATHS]

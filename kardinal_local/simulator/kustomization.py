@@ -1,7 +1,7 @@
-"""A small reader of kustomizations, for machines without `kustomize` and `kubectl` (pure).
+"""Read kustomizations on machines without `kustomize` and `kubectl` (pure).
 
-It knows `resources`, `namespace` and `images`; everything else it finds is named in `Rendered.unknown`, so that nobody
-takes its answer for more than it is.
+It knows `resources`, `namespace` and `images`; every other field it finds is named in `Rendered.unknown`, because the
+answer may be wrong without it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Rendered:
 
 
 def render(tree: Tree, path: str) -> Rendered:
-    """What `kustomize build` would print for `path`, as far as this reader knows."""
+    """Return what `kustomize build` would print for `path`, as far as this reader knows."""
     return _render(tree, posixpath.normpath(path), depth=0)
 
 

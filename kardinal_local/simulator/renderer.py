@@ -124,7 +124,7 @@ class _Kustomize:
 
 
 async def find_renderer(runner: GitRunner, directory: Path) -> Renderer:
-    """Find the best renderer of this machine; `directory` is for its temporary files, and nobody else's."""
+    """Find the best renderer of this machine; `directory` is for its temporary files alone."""
     # A program that resolves links says the real path, which is then the one to take out of what it says.
     exports = Exports(Path(await runner.run(os.path.realpath, directory)), runner=runner)
     await exports.sweep()

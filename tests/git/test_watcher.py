@@ -35,6 +35,10 @@ async def seen(runner: GitRunner) -> None:
     await until(lambda: runner.busy == 0 and not references_behind())
 
 
+def initialise(path: Path, kind: str) -> None:
+    subprocess.run(["git", "init", "-q", kind, "-b", "main", str(path)], check=True)
+
+
 def threads() -> int:
     return sum(thread.name == "file-events" for thread in threading.enumerate())
 
@@ -139,7 +143,7 @@ async def test_a_repository_that_is_deleted_and_made_again_is_watched_again(
     shutil.rmtree(bare.directory)
     await until(lambda: sleeper.woken > 1)
     await seen(runner)
-    subprocess.run(["git", "init", "-q", "--bare", str(bare.directory)], check=True)
+    initialise(bare.directory, "--bare")
     bare.commit(manifests())
     await seen(runner)
     before = sleeper.woken
@@ -160,7 +164,7 @@ async def test_a_repository_that_is_not_there_yet_is_waited_for(
     sleeper = Sleeper()
     subscription = repositories.open(str(path)).watch(sleeper.wake)
     await until(lambda: sleeper.woken == 1)
-    subprocess.run(["git", "init", "-q", kind, "-b", "main", str(path)], check=True)
+    initialise(path, kind)
     Git(path).commit(manifests())
     await seen(runner)
     assert sleeper.woken > 1
