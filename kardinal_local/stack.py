@@ -157,7 +157,7 @@ async def _start_simulator(
         runner=runner,
         clock=SystemClock(),
         delay=DELAY if delay is None else delay,
-        renderer=renderer or await find_renderer(runner),
+        renderer=renderer or await find_renderer(runner, directory / "simulator-exports"),
     )
     stack.push_async_callback(simulator.stop)
     await simulator.start()

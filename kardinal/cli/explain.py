@@ -20,13 +20,15 @@ from kardinal.api.names import freeze_name, step_name
 from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import age, print_value, span, state_text
+from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
-from kardinal.objects import GRAPH, ResourceType
+from kardinal.objects import EVENT, GRAPH, ResourceType
 
 __all__ = ["explain"]
 
-_WATCHED = (BUNDLE, POLICY_GATE, PROMOTION_STEP)
+_WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS_OF_STEPS}
+"""What is watched -> the field selector."""
 RETRY_SECONDS = 1.0
 """Pause before a watch that broke is opened again."""
 
@@ -49,6 +51,7 @@ class Explanation:
     environment: str
     bundle: Bundle
     gates: Sequence[GateLine]
+    failure: str | None
     result: str
 
     def to_json(self) -> dict[str, object]:
@@ -67,6 +70,7 @@ class Explanation:
                 }
                 for gate in self.gates
             ],
+            "failure": self.failure,
             "result": self.result,
         }
 
@@ -106,7 +110,9 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
     gates = await _gates(session, bundle, environment)
     step = await _step(session, bundle, environment)
     frozen = await _exists(session, POLICY_GATE, freeze_name(pipeline))
-    return Explanation(pipeline, environment, bundle, gates, _result(bundle, environment, gates, step, frozen=frozen))
+    failure = render_failure(step, await render_failures(session))
+    result = _result(bundle, environment, gates, step, frozen=frozen)
+    return Explanation(pipeline, environment, bundle, gates, failure, result)
 
 
 async def _gates(session: Session, bundle: Bundle, environment: str) -> list[GateLine]:
@@ -200,6 +206,8 @@ def _print(explanation: Explanation, output: str) -> None:
             click.echo(f"  {''.ljust(width)}          {_timing(gate)}")
     if not explanation.gates:
         click.echo("  none")
+    if explanation.failure:
+        click.echo(f"\n{explanation.failure}")
     click.echo(f"\nRESULT: {explanation.result}")
 
 
@@ -215,11 +223,13 @@ async def _changes(session: Session) -> AsyncGenerator[None]:
     """Yield a tick after anything of interest changed; several changes at once are one tick."""
     changed = asyncio.Event()
 
-    async def follow(resource: ResourceType) -> None:
+    async def follow(resource: ResourceType, fields: str | None) -> None:
         while True:
             try:
                 revision = (await session.client.list(resource, session.namespace, limit=1)).resource_version
-                async with session.client.watch(resource, session.namespace, resource_version=revision) as events:
+                async with session.client.watch(
+                    resource, session.namespace, fields=fields, resource_version=revision
+                ) as events:
                     changed.set()
                     async for _ in events:
                         changed.set()
@@ -227,8 +237,8 @@ async def _changes(session: Session) -> AsyncGenerator[None]:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async with asyncio.TaskGroup() as tasks:
-        for resource in _WATCHED:
-            tasks.create_task(follow(resource))
+        for resource, fields in _WATCHED.items():
+            tasks.create_task(follow(resource, fields))
         while True:
             await changed.wait()
             changed.clear()

@@ -10,6 +10,7 @@ from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, Bundle, 
 from kardinal.api.image import bundle_version
 from kardinal.api.names import LABEL_BUNDLE, LABEL_PIPELINE, freeze_name, label_value
 from kardinal.cli.output import age, print_documents, print_table, state_text
+from kardinal.cli.render_failures import render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, newest_first, output_option
 
 __all__ = ["get"]
@@ -106,12 +107,14 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
         return
     by_environment = {step.spec.environment: step for step in map(PromotionStep.model_validate, step_items)}
     gates = [PolicyGate.model_validate(item) for item in gate_items]
+    failures = await render_failures(session)
     rows: list[list[str]] = []
     for environment in found.spec.environments:
         rows += _gate_rows(
             gate for gate in gates if gate.spec.origin and gate.spec.origin.environment == environment.name
         )
-        rows.append(_step_row(environment.name, by_environment.get(environment.name)))
+        step = by_environment.get(environment.name)
+        rows.append(_step_row(environment.name, step, render_failure(step, failures)))
     click.echo(
         f"Bundle {bundle.metadata.name} ({bundle_version(bundle.spec.artifacts)}): {bundle.status.phase}", err=True
     )
@@ -146,8 +149,8 @@ def _gate_rows(gates: Iterable[PolicyGate]) -> Iterable[list[str]]:
             ]
 
 
-def _step_row(environment: str, step: PromotionStep | None) -> list[str]:
+def _step_row(environment: str, step: PromotionStep | None, failure: str | None) -> list[str]:
     if step is None:
         return [environment, "step", state_text("-"), "not started"]
-    message = step.status.message or ""
+    message = "; ".join(filter(None, (step.status.message, failure)))
     return [environment, "step", state_text(step.status.state or "Pending"), message]

@@ -20,6 +20,7 @@ from kardinal.git.references import HeldRecord, References
 from kardinal.git.repositories import Repositories
 from kardinal.git.repository import Repository
 from kardinal.git.runner import BlockingCallOnLoop, GitRunner
+from kardinal.git.tree import TreeView
 from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 
 __all__ = [
@@ -49,5 +50,6 @@ __all__ = [
     "RepositoryUnreachable",
     "Subscription",
     "TransientGitError",
+    "TreeView",
     "create_bare_repository",
 ]

@@ -13,7 +13,6 @@ checked-out files look like a change back.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +27,7 @@ from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
 from kardinal.git.runner import GitRunner, off_loop
+from kardinal.git.watcher import Place
 
 __all__ = ["LocalBackend"]
 
@@ -96,10 +96,13 @@ class LocalBackend:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def watched(self) -> tuple[str, ...]:
-        """Return the files and directories whose change means that a reference may have moved."""
-        directory = self._git_directory()
-        return (os.path.join(directory, "refs"), os.path.join(directory, "packed-refs"))
+    @off_loop
+    def place(self) -> Place:
+        """Return where the repository is, or will be."""
+        try:
+            return Place(self._path, self._git_directory())
+        except (RepositoryUnreachable, OSError):
+            return Place(self._path, None)
 
     @off_loop
     def _git_directory(self) -> str:

@@ -28,7 +28,7 @@ from kardinal.git.watcher import RefWatcher
 from kardinal.git.writer import Writer
 from kardinal.runtime.clock import Clock
 from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Edit, Tree
+from kardinal.steps.edit import Edit
 
 __all__ = ["Repository"]
 
@@ -47,7 +47,7 @@ class Repository:
         self._watcher: RefWatcher | None = None
         self._references: References | None = None
         if isinstance(backend, LocalBackend):
-            self._watcher = RefWatcher(backend.watched, runner=runner, clock=clock)
+            self._watcher = RefWatcher(backend.place, runner=runner, clock=clock)
             self._references = References(backend)
 
     @property
@@ -146,7 +146,7 @@ class Repository:
 
         return await self.inspect(commit, lambda tree: tree.read(path))
 
-    async def inspect(self, commit: str, function: Callable[[Tree], T]) -> T:
+    async def inspect(self, commit: str, function: Callable[[TreeView], T]) -> T:
         """Return what `function`, which only reads, makes of the files at a commit."""
         async with self._observed("inspect"):
             return await self._at(commit, lambda staging, tree: function(TreeView(staging, tree)))

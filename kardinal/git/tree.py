@@ -11,15 +11,24 @@ refused: the file that would change is not the one that was named.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from kardinal.git.objects import Entry, Staging
 from kardinal.steps.edit import EditError
 
-__all__ = ["TreeView", "apply", "split_path"]
+__all__ = ["File", "TreeView", "apply", "split_path"]
 
 _MAX_LINKS = 40
 """Symbolic links followed for one path; what Linux allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a tree; `link` is where a symbolic link points to."""
+
+    path: str
+    link: str | None = None
 
 
 class TreeView:
@@ -42,6 +51,32 @@ class TreeView:
         entry = self._find(path)
         return entry is not None and entry.is_directory
 
+    def identify(self, path: str) -> str | None:
+        """Return the id of a file or directory: the same id is the same content. None when there is no such path."""
+        entry = self._find(path)
+        return entry.id if entry else None
+
+    def resolve(self, path: str) -> str | None:
+        """Return the path with all symbolic links followed; None when there is no such path."""
+        found = self._locate(path)
+        return "/".join(found[0]) if found else None
+
+    def walk(self, directory: str) -> Iterator[File]:
+        """Yield every file and every symbolic link below a directory; links are not followed."""
+        entry = self._find(directory)
+        if entry is not None and entry.is_directory:
+            yield from self._below(entry.id, "/".join(split_path(directory)))
+
+    def _below(self, tree: str, directory: str) -> Iterator[File]:
+        for name, entry in self._staging.tree(tree).items():
+            path = f"{directory}/{name}" if directory else name
+            if entry.is_directory:
+                yield from self._below(entry.id, path)
+            elif entry.is_symlink:
+                yield File(path, self._staging.read(entry.id).decode("utf-8", "surrogateescape"))
+            elif entry.is_file:
+                yield File(path)
+
     def within(self, directory: str) -> TreeView:
         entry = self._find(directory)
         if entry is None or not entry.is_directory:
@@ -49,14 +84,21 @@ class TreeView:
         return TreeView(self._staging, entry.id, prefix=f"{self._prefix}{directory.strip('/')}/")
 
     def _find(self, path: str) -> Entry | None:
+        found = self._locate(path)
+        return found[1] if found else None
+
+    def _locate(self, path: str) -> tuple[list[str], Entry] | None:
+        """Find what is at a path, and the segments that lead there without a link."""
         pending = split_path(path)
+        names: list[str] = []
         trail = [Entry.directory(self._tree)]
         links = 0
         while pending:
             name = pending.pop(0)
             if name == "..":
-                if len(trail) == 1:
+                if not names:
                     raise self._leaves(path)
+                names.pop()
                 trail.pop()
                 continue
             entry = self._staging.tree(trail[-1].id).get(name)
@@ -69,10 +111,11 @@ class TreeView:
                     raise self._leaves(path)
                 pending = [segment for segment in target.split("/") if segment not in ("", ".")] + pending
             elif entry.is_directory:
+                names.append(name)
                 trail.append(entry)
             else:
-                return entry if not pending else None
-        return trail[-1]
+                return None if pending else ([*names, name], entry)
+        return names, trail[-1]
 
     def _leaves(self, path: str) -> EditError:
         place = self._prefix.rstrip("/") or "the repository"

@@ -1,29 +1,65 @@
-"""Waking those who wait for a local repository (promotion.md, *Local repositories*).
+"""Wake subscribers when a reference of a local repository may have moved.
 
-Nobody tells us when another process moves a reference, so the loose references and `packed-refs` are stat'ed four
-times a second: no file is read, no object opened, and only while somebody is subscribed. A wake says "look again"
-and nothing else.
+Another process that moves a reference tells no one. The operating system tells which directories changed; then the
+loose references and `packed-refs` are stat'ed: no file is read, no object opened, and only while there is a
+subscription. A wake says "look again" and nothing else.
 
 What the first look finds is the baseline. A change that fell between subscribing and that look would go unnoticed,
-so a watcher that begins wakes once.
+so a watcher that begins wakes once. Directories that a look finds are watched after it, and what falls between is
+found by the look that follows when they are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 
-from kardinal.git.errors import GitError
+from kardinal.git import file_events
+from kardinal.git.file_events import Interest, Names
 from kardinal.git.runner import GitRunner, off_loop
 from kardinal.runtime.clock import Clock, Timer
 
-__all__ = ["RefWatcher"]
+__all__ = ["Look", "Place", "RefWatcher", "look"]
 
-_INTERVAL = 0.25
-"""Seconds between two looks: soon enough for a person who has just merged."""
+_INTERVAL = 30.0
+"""Seconds after which references are looked at without an event: file systems of other machines send none."""
+_HEAD_OF_REPOSITORY = frozenset({".git", "HEAD", "objects", "refs"})
+"""What makes a directory a repository."""
 
 Stamp = frozenset[tuple[str, int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repository is: the path of its URL, and its Git directory once there is one."""
+
+    path: str
+    directory: str | None
+
+
+@dataclass(slots=True)
+class Look:
+    """What was found: the state of the references, and the directories that show the next change."""
+
+    stamp: Stamp = frozenset()
+    directories: dict[str, Names] = field(default_factory=dict)
+
+    def require(self, path: str) -> None:
+        """Watch for `path` to appear, change or go, in the nearest directory above it that is there."""
+        parent, name = os.path.split(path)
+        while not os.path.isdir(parent):
+            parent, name = os.path.split(parent)
+        self.add(parent, frozenset({name}))
+
+    def add(self, directory: str, names: Names) -> None:
+        """Watch for `names` in `directory`."""
+        # Events name the real path.
+        directory = os.path.realpath(directory)
+        known = self.directories.get(directory, frozenset())
+        self.directories[directory] = None if names is None or known is None else names | known
 
 
 class _Subscription:
@@ -36,77 +72,113 @@ class _Subscription:
 
 
 class RefWatcher:
-    """Looks at the references of one repository while anybody is interested."""
+    """Looks at the references of one repository while there are subscriptions."""
 
-    def __init__(self, places: Callable[[], Iterable[str]], *, runner: GitRunner, clock: Clock) -> None:
-        self._places = places
+    def __init__(self, place: Callable[[], Place], *, runner: GitRunner, clock: Clock) -> None:
+        self.place = place
+        self.seen: Stamp | None = None
         self._runner = runner
         self._clock = clock
         self._subscriptions: list[_Subscription] = []
-        self._seen: Stamp | None = None
+        self._interest: Interest | None = None
         self._timer: Timer | None = None
         self._look: asyncio.Task[None] | None = None
+        self._again = False
 
     def subscribe(self, callback: Callable[[], None]) -> _Subscription:
         subscription = _Subscription(self, callback)
         self._subscriptions.append(subscription)
         if len(self._subscriptions) == 1:
-            self._seen = None
-            self._begin()
+            self.seen = None
+            self.changed()
         return subscription
 
     def unsubscribe(self, subscription: _Subscription) -> None:
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
-        if not self._subscriptions and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if not self._subscriptions:
+            self._stop()
 
     async def close(self) -> None:
         """End every subscription and wait for the look under way."""
-        for subscription in list(self._subscriptions):
-            self.unsubscribe(subscription)
+        self._subscriptions.clear()
+        self._stop()
         if self._look is not None:
             await self._look
 
-    def _begin(self) -> None:
-        self._timer = None
-        if self._look is None:
-            self._look = asyncio.create_task(self._look_once(), name="git watcher")
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._interest is not None:
+            file_events.FILE_EVENTS.remove(self._interest)
+            self._interest = None
 
-    async def _look_once(self) -> None:
+    def changed(self) -> None:
+        """Look again: a watched directory changed, or has only now been watched."""
+        # A look that is under way may have passed what has changed now.
+        self._again = self._look is not None
+        if self._look is None and self._subscriptions:
+            self._look = asyncio.create_task(self._look_until_seen(), name="git watcher")
+
+    async def _look_until_seen(self) -> None:
         try:
-            stamp = await self._runner.run(_stamp, self._places)
-        except (OSError, GitError):
-            # The repository is gone or not there yet: its return is a change too.
-            stamp = frozenset()
+            await self._look_once()
+            while self._again:
+                self._again = False
+                await self._look_once()
         finally:
             self._look = None
+
+    async def _look_once(self) -> None:
+        found = await self._runner.run(look, self.place)
         if not self._subscriptions:
             return
-        changed, self._seen = stamp != self._seen, stamp
-        self._timer = self._clock.call_later(_INTERVAL, self._begin)
+        changed, self.seen = found.stamp != self.seen, found.stamp
+        self._watch(found)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(_INTERVAL, self.changed)
         if changed:
             for subscription in list(self._subscriptions):
                 subscription.callback()
 
+    def _watch(self, found: Look) -> None:
+        before = self._interest
+        if before is None or before.directories != found.directories:
+            self._interest = Interest(found.directories, self, asyncio.get_running_loop())
+            file_events.FILE_EVENTS.add(self._interest, instead_of=before)
+
 
 @off_loop
-def _stamp(places: Callable[[], Iterable[str]]) -> Stamp:
-    return frozenset(_files(places()))
+def look(place: Callable[[], Place]) -> Look:
+    """Look at the references of the repository at a place, which need not be there."""
+    where, found = place(), Look()
+    found.require(where.path)
+    if where.directory is None:
+        if os.path.isdir(where.path):
+            found.add(where.path, _HEAD_OF_REPOSITORY)
+        return found
+    references, packed = os.path.join(where.directory, "refs"), os.path.join(where.directory, "packed-refs")
+    for path in (where.directory, references, packed):
+        found.require(path)
+    found.stamp = frozenset([*_stamped(packed), *_walked(references, found)])
+    return found
 
 
-def _files(places: Iterable[str]) -> Iterable[tuple[str, int, int, int]]:
-    for place in places:
-        yield from _described(place)
-        for directory, _, files in os.walk(place):
-            for file in files:
-                yield from _described(os.path.join(directory, file))
+def _walked(references: str, found: Look) -> Iterator[tuple[str, int, int, int]]:
+    """Describe the references below a directory, and watch the directories they are in."""
+    for directory, _, files in os.walk(references):
+        if directory == references:
+            # Empty, it still differs from one that is not there and from another one.
+            yield from ((path, 0, inode, 0) for path, _, inode, _ in _stamped(directory))
+        found.add(directory, None)
+        for file in files:
+            if not file.endswith(".lock"):
+                yield from _stamped(os.path.join(directory, file))
 
 
-def _described(path: str) -> Iterable[tuple[str, int, int, int]]:
-    try:
+def _stamped(path: str) -> Iterator[tuple[str, int, int, int]]:
+    with suppress(OSError):
         status = os.stat(path)
-    except FileNotFoundError:
-        return
-    yield path, status.st_mtime_ns, status.st_ino, status.st_size
+        yield path, status.st_mtime_ns, status.st_ino, status.st_size

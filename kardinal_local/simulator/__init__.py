@@ -1,7 +1,16 @@
-"""A stand-in for what a laptop lacks: a GitOps tool and a kubelet, so that health means something without a cluster.
+"""Stand in for a GitOps tool and a kubelet, so that health can be checked on a machine without a cluster.
 
-It is labelled as such wherever it shows (field manager, annotation, condition messages), works with an identity of its
-own over HTTPS, and hears nothing from the agent: it sees the repository and the API server alone, as real ones would.
+Everything it writes says so (field manager, annotation, condition messages). It has an identity of its own, talks
+HTTPS, and gets nothing from the agent: it reads the repository and the API server alone, as the real ones would.
+
+    gitops        follows the branch of each Pipeline and applies what its environments render to
+    environments  what is known of them, so that only what changed is rendered
+    inputs        what a rendering reads
+    renderer      renders by kustomize, by kubectl, or with what kustomization knows
+    exports       the files of a commit, for a program
+    placement     which namespace an object goes to
+    failures      Events about what cannot be rendered
+    workloads     writes the status of Deployments, which rollout computes
 """
 
 from __future__ import annotations
@@ -22,7 +31,7 @@ DELAY = timedelta(seconds=1)
 
 
 class Simulator:
-    """Start it beside a local plane; `delay` is how long a rollout takes, `renderer` who reads kustomizations."""
+    """Runs beside a local plane; a rollout takes `delay`, and `renderer` reads the kustomizations."""
 
     def __init__(
         self,

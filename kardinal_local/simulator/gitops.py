@@ -1,26 +1,26 @@
-"""Stands in for the GitOps tool: follows the branch of each Pipeline and applies what its directories render to.
+"""Stand in for the GitOps tool: follow the branch of each Pipeline and apply what its directories render to.
 
-Every environment goes into the namespace of its name. An object is applied only when its rendered form changed, and its
-Deployments carry the commit that changed them, so that a commit to one environment touches no other.
+An environment is rendered when what its rendering reads has changed, and an object is applied when its rendered form
+has. Deployments carry the commit that changed them, so that a commit to one environment touches no other.
 """
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
 
-import orjson
-
-from kardinal.api import PIPELINE, Pipeline
-from kardinal.git import Repositories, Repository, Subscription
+from kardinal.api import PIPELINE, PROMOTION_STEP, Pipeline
+from kardinal.git import Repositories, Repository
 from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, ServerError, TooManyRequests
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, SERVICE_ACCOUNT, JsonObject, Key, ResourceType
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime import Channel, Manager, Result, Watch
+from kardinal.runtime import Change, Channel, Event, Manager, Result, Watch
+from kardinal_local.simulator.environments import Stale, State
+from kardinal_local.simulator.failures import Failures
 from kardinal_local.simulator.kustomization import Rendered, RenderError
-from kardinal_local.simulator.renderer import Renderer
+from kardinal_local.simulator.placement import Placed, place
+from kardinal_local.simulator.renderer import Renderer, Rendering
 
 __all__ = ["COMMIT_ANNOTATION", "FIELD_MANAGER", "GitOps"]
 
@@ -54,16 +54,17 @@ class GitOps:
         self._renderer = renderer
         self._recorder = manager.recorder
         self._pipelines = manager.informer(PIPELINE)
+        steps = manager.informer(PROMOTION_STEP)
+        self._failures = Failures(steps, manager.recorder)
         self._moved = Channel()
-        self._subscriptions: dict[Key, tuple[str, Subscription]] = {}
-        self._applied: dict[tuple[Key, str, str], str] = {}
+        self._states: dict[Key, State] = {}
         self._namespaces: set[str] = set()
-        manager.controller("gitops", self, [Watch(self._pipelines), self._moved])
+        new_steps = Watch(steps, map=_to_pipeline, when=_is_new)
+        manager.controller("gitops", self, [Watch(self._pipelines), new_steps, self._moved])
 
     def close(self) -> None:
-        for _, subscription in self._subscriptions.values():
-            subscription.close()
-        self._subscriptions.clear()
+        for key in list(self._states):
+            self._forget(key)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._pipelines.get(key.namespace, key.name)
@@ -71,60 +72,91 @@ class GitOps:
             self._forget(key)
             return Result()
         pipeline = Pipeline.model_validate(stored)
+        state = self._states.setdefault(key, State())
         try:
             repository = self._repositories.open(pipeline.spec.git.url)
-            self._follow(key, repository)
+            self._follow(key, state, repository)
             head = await repository.head(pipeline.spec.git.branch)
+            await self._render(stored, pipeline, state, repository, head.commit)
         except KardinalError as error:
             self._warn(stored, "BranchNotFollowed", str(error))
             return Result(requeue_after=RETRY)
-        for environment in pipeline.spec.environments:
-            path = environment.path or f"environments/{environment.name}"
-            try:
-                rendered = await self._renderer.render(repository, head.commit, path)
-            except RenderError as error:
-                self._warn(stored, "RenderFailed", f"{environment.name}: {error}")
-                continue
-            self._report(stored, environment.name, rendered)
-            await self._apply(key, stored, environment.name, rendered, head.commit)
+        for name, known in state.known.items():
+            self._failures.tell(stored, name, known)
+        items = {name: known.items for name, known in state.known.items()}
+        placed = place(pipeline.spec.environments, items)
+        self._note(stored, state, placed)
+        for each in placed:
+            await self._apply(stored, state, each)
         return Result() if repository.local else Result(requeue_after=REMOTE_POLL)
 
-    def _follow(self, key: Key, repository: Repository) -> None:
-        followed = self._subscriptions.get(key)
-        if not repository.local or (followed and followed[0] == repository.url):
+    def _follow(self, key: Key, state: State, repository: Repository) -> None:
+        if state.url == repository.url:
             return
-        if followed:
-            followed[1].close()
-        self._subscriptions[key] = (repository.url, repository.watch(lambda: self._moved.push(key)))
+        if state.subscription:
+            state.subscription.close()
+        state.subscription = repository.watch(lambda: self._moved.push(key)) if repository.local else None
+        state.url = repository.url
 
     def _forget(self, key: Key) -> None:
-        if followed := self._subscriptions.pop(key, None):
-            followed[1].close()
+        state = self._states.pop(key, None)
+        if state and state.subscription:
+            state.subscription.close()
 
-    async def _apply(self, key: Key, pipeline: JsonObject, namespace: str, rendered: Rendered, commit: str) -> None:
-        await self._ensure_namespace(namespace)
-        for item in rendered.objects:
-            kind = _APPLIED.get((item.get("apiVersion", ""), item.get("kind", "")))
-            if kind is None:
-                self._warn(pipeline, "KindNotApplied", f"{namespace}: the simulator does not apply {item.get('kind')}")
-                continue
-            item["metadata"]["namespace"] = namespace
-            name = f"{kind.kind}/{item['metadata']['name']}"
-            digest = hashlib.sha256(orjson.dumps(item, option=orjson.OPT_SORT_KEYS)).hexdigest()
-            if self._applied.get((key, namespace, name)) == digest:
-                continue
-            if kind is DEPLOYMENT:
-                annotations: dict[str, Any] = item["metadata"].setdefault("annotations", {})
-                annotations[COMMIT_ANNOTATION] = commit
-            try:
-                await self._client.apply(kind, item, field_manager=FIELD_MANAGER, force=True)
-            except _PASSING:
-                # Tried again with all the rest, which nothing else would ask for before the branch moves.
-                raise
-            except ApiError as error:
-                self._warn(pipeline, "ApplyFailed", f"{namespace}: {name}: {error.message}")
-                continue
-            self._applied[(key, namespace, name)] = digest
+    async def _render(
+        self, stored: JsonObject, pipeline: Pipeline, state: State, repository: Repository, commit: str
+    ) -> None:
+        environments = pipeline.spec.environments
+        if state.checked(commit, environments):
+            return
+        stale = await repository.inspect(commit, lambda tree: state.stale(tree, commit, environments))
+        if not stale:
+            return
+        async with self._renderer.at(repository, commit) as rendering:
+            runs = (self._render_one(stored, state, rendering, each, commit) for each in stale)
+            failures = [failure for failure in await asyncio.gather(*runs, return_exceptions=True) if failure]
+        if failures:
+            raise failures[0]
+
+    async def _render_one(
+        self, stored: JsonObject, state: State, rendering: Rendering, stale: Stale, commit: str
+    ) -> None:
+        outcome: Rendered | RenderError
+        try:
+            outcome = await rendering.render(stale.path, stale.inputs)
+        except RenderError as error:
+            outcome = error
+        state.note(stale, commit, outcome)
+        if isinstance(outcome, RenderError):
+            return
+        for field in outcome.unknown:
+            note = f"{stale.environment}: {field} is not understood without kustomize or kubectl on PATH"
+            self._warn(stored, "FieldNotRendered", note)
+        for kind in sorted({item["kind"] for item in outcome.objects if _kind(item) is None}):
+            self._warn(stored, "KindNotApplied", f"{stale.environment}: the simulator does not apply {kind}")
+
+    async def _apply(self, stored: JsonObject, state: State, placed: Placed) -> None:
+        kind = _kind(placed.item.body)
+        if kind is None:
+            return
+        await self._ensure_namespace(placed.namespace)
+        metadata = {**placed.item.body["metadata"], "namespace": placed.namespace}
+        name = f"{kind.kind}/{metadata['name']}"
+        if state.applied.get((placed.namespace, name)) == placed.item.digest:
+            return
+        if kind is DEPLOYMENT:
+            commit = state.known[placed.environment].commit
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), COMMIT_ANNOTATION: commit}
+        item = {**placed.item.body, "metadata": metadata}
+        try:
+            await self._client.apply(kind, item, field_manager=FIELD_MANAGER, force=True)
+        except _PASSING:
+            # Tried again with all the rest, which nothing else would ask for before the branch moves.
+            raise
+        except ApiError as error:
+            self._warn(stored, "ApplyFailed", f"{placed.namespace}: {name}: {error.message}")
+            return
+        state.applied[placed.namespace, name] = placed.item.digest
 
     async def _ensure_namespace(self, namespace: str) -> None:
         if namespace in self._namespaces:
@@ -134,20 +166,25 @@ class GitOps:
             await self._client.create(NAMESPACE, body, field_manager=FIELD_MANAGER)
         self._namespaces.add(namespace)
 
-    def _report(self, pipeline: JsonObject, environment: str, rendered: Rendered) -> None:
-        named = {item["metadata"].get("namespace") for item in rendered.objects} - {None, environment}
-        for namespace in sorted(named):
-            self._warn(
-                pipeline,
-                "NamespaceDiffers",
-                f"{environment}: the kustomization says namespace {namespace}; the simulator applies to {environment}",
-            )
-        for field in rendered.unknown:
-            self._warn(
-                pipeline,
-                "FieldNotRendered",
-                f"{environment}: {field} is not understood without kustomize or kubectl on PATH",
-            )
+    def _note(self, stored: JsonObject, state: State, placed: list[Placed]) -> None:
+        """Say once where objects go that a kustomization wants elsewhere."""
+        notes = dict.fromkeys(each.note for each in placed if each.note)
+        for note in notes:
+            if note not in state.noted:
+                self._warn(stored, "NamespaceDiffers", note)
+        state.noted = set(notes)
 
     def _warn(self, pipeline: JsonObject, reason: str, note: str) -> None:
         self._recorder.event(pipeline, type="Warning", reason=reason, note=note, action="Simulate")
+
+
+def _kind(item: JsonObject) -> ResourceType | None:
+    return _APPLIED.get((item.get("apiVersion", ""), item.get("kind", "")))
+
+
+def _to_pipeline(step: JsonObject) -> list[Key]:
+    return [Key(step["metadata"]["namespace"], step["spec"]["pipeline"])]
+
+
+def _is_new(event: Event) -> bool:
+    return event.change is Change.ADDED

@@ -1,7 +1,7 @@
-"""A small reader of kustomizations, for machines without `kustomize` and `kubectl` (pure).
+"""Read kustomizations on machines without `kustomize` and `kubectl` (pure).
 
-It knows `resources`, `namespace` and `images`; everything else it finds is named in `Rendered.unknown`, so that nobody
-takes its answer for more than it is.
+It knows `resources`, `namespace` and `images`; every other field it finds is named in `Rendered.unknown`, because the
+answer may be wrong without it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import yaml
 
+from kardinal.git import TreeView
 from kardinal.objects import JsonObject
-from kardinal.steps.edit import Tree
+from kardinal_local.simulator.inputs import FILE_NAMES
 
 __all__ = ["RenderError", "Rendered", "render"]
 
-FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _KNOWN = frozenset({"apiVersion", "kind", "metadata", "resources", "namespace", "images"})
 DEPTH_LIMIT = 16
 """How deep kustomizations may refer to each other."""
@@ -36,12 +36,12 @@ class Rendered:
     unknown: list[str] = field(default_factory=list)
 
 
-def render(tree: Tree, path: str) -> Rendered:
-    """What `kustomize build` would print for `path`, as far as this reader knows."""
+def render(tree: TreeView, path: str) -> Rendered:
+    """Return what `kustomize build` would print for `path`, as far as this reader knows."""
     return _render(tree, posixpath.normpath(path), depth=0)
 
 
-def _render(tree: Tree, path: str, *, depth: int) -> Rendered:
+def _render(tree: TreeView, path: str, *, depth: int) -> Rendered:
     if depth > DEPTH_LIMIT:
         raise RenderError(f"{path}: kustomizations refer to each other more than {DEPTH_LIMIT} levels deep")
     name, kustomization = _kustomization(tree, path)
@@ -67,7 +67,7 @@ def _render(tree: Tree, path: str, *, depth: int) -> Rendered:
     return result
 
 
-def _kustomization(tree: Tree, path: str) -> tuple[str, Mapping[str, Any]]:
+def _kustomization(tree: TreeView, path: str) -> tuple[str, Mapping[str, Any]]:
     for file in FILE_NAMES:
         name = posixpath.join(path, file)
         content = tree.read(name)

@@ -1,4 +1,4 @@
-"""How a Deployment would come up, as its status would tell it (health.md, "Workloads"; pure).
+"""Compute how the status of a Deployment would change while its pods came up (pure).
 
 The status is honest: a new generation is observed at once, the old pods stay available while the new ones come up, and
 an image whose tag contains `broken` never does; after the progress deadline the Deployment says so.
@@ -35,7 +35,7 @@ class Rollout:
 
 
 def advance(deployment: Mapping[str, Any], *, now: datetime, delay: timedelta) -> Rollout:
-    """What the status should say at `now`, when a rollout takes `delay`."""
+    """Return the status at `now`, when a rollout takes `delay`."""
     spec, status = deployment["spec"], deployment.get("status") or {}
     generation = deployment["metadata"]["generation"]
     wanted = spec.get("replicas", 1)

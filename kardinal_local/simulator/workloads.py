@@ -1,4 +1,4 @@
-"""Stands in for the kubelet: makes Deployments progress to Available after a short delay, by their status alone."""
+"""Stand in for the kubelet: make Deployments Available after a short delay, by their status alone."""
 
 from __future__ import annotations
 

@@ -185,6 +185,7 @@ async def test_a_bundle_made_again_under_its_name_is_another_one(
     await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
     repository.commit({"README": "meanwhile"})
 
+    await world.live(timedelta(seconds=1))
     await create(world, reviewed(repository))
     status = await reached(world, "WaitingForMerge")
     assert status["pullRequest"]["number"] == 2

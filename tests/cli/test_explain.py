@@ -107,3 +107,24 @@ async def test_a_verified_bundle_is_explained_by_its_evidence(
     await world.apply(pipeline(repository, environments=[DEV]), bundle("my-app-1"))
     await world.wait_for(BUNDLE, "my-app-1", lambda obj: obj.get("status", {}).get("phase") == "Verified")
     assert "RESULT: VERIFIED" in await cli("explain", "my-app", "--env", DEV)
+
+
+async def test_what_the_simulator_cannot_render_is_shown_until_it_can(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    path = f"environments/{DEV}/kustomization.yaml"
+    repository.commit({path: repository.read(path).replace("  - ../../base\n", "  - ../../base\n  - missing.yaml\n")})
+    await start_controller(world)
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=[DEV]), bundle("my-app-1"))
+    await world.wait_for(PROMOTION_STEP, f"my-app-1-{DEV}", lambda step: step["status"]["state"] == "HealthChecking")
+    await world.settle()
+    failure = f"simulator: {DEV}: {path}: resource missing.yaml does not exist"
+    (row,) = [line for line in (await cli("get", "steps", "my-app")).splitlines() if line.startswith(DEV)]
+    assert row.endswith(failure)
+    assert failure in (await cli("explain", "my-app", "--env", DEV)).splitlines()
+    assert json.loads(await cli("explain", "my-app", "--env", DEV, "-o", "json"))["failure"] == failure
+    repository.commit({path: repository.read(path).replace("  - missing.yaml\n", "")})
+    await world.until(lambda: world.events("Rendered"))
+    assert "simulator: " not in await cli("get", "steps", "my-app")
+    assert json.loads(await cli("explain", "my-app", "--env", DEV, "-o", "json"))["failure"] is None

@@ -1,12 +1,23 @@
-"""Waking whoever waits for a repository on this machine."""
+"""Waking subscribers of a repository on this machine, by the file events of the operating system."""
 
 from __future__ import annotations
 
-from kardinal.git import GitRunner, Repositories, Repository
-from tests.git.conftest import Git, until
-from tests.support.clock import VirtualClock
+import errno
+import shutil
+import subprocess
+import threading
+from pathlib import Path
 
-LOOK = 0.25
+import pytest
+import watchfiles._rust_notify
+from structlog.testing import capture_logs
+
+from kardinal.git import GitRunner, Repositories, Repository, file_events
+from tests.git.conftest import Git, manifests, until
+from tests.support.clock import VirtualClock
+from tests.support.references import references_behind
+
+LOOK = 30.0
 
 
 class Sleeper:
@@ -19,33 +30,54 @@ class Sleeper:
         self.woken += 1
 
 
-async def look(clock: VirtualClock) -> None:
-    """Let one look happen, from its timer to the timer of the next."""
-    await until(lambda: bool(clock.timers))
-    clock.advance_to_next_timer()
-    await until(lambda: bool(clock.timers))
+async def seen(runner: GitRunner) -> None:
+    """Wait until every watcher has seen how the references stand."""
+    await until(lambda: runner.busy == 0 and not references_behind())
+
+
+def initialise(path: Path, kind: str) -> None:
+    subprocess.run(["git", "init", "-q", kind, "-b", "main", str(path)], check=True)
+
+
+def threads() -> int:
+    return sum(thread.name == "file-events" for thread in threading.enumerate())
 
 
 async def test_a_subscriber_is_woken_when_a_reference_moves(
-    repository: Repository, bare: Git, clock: VirtualClock
+    repository: Repository, bare: Git, runner: GitRunner, clock: VirtualClock
 ) -> None:
     sleeper = Sleeper()
     subscription = repository.watch(sleeper.wake)
     await until(lambda: sleeper.woken == 1)
-    await look(clock)
+    await seen(runner)
     assert sleeper.woken == 1
-    for wakes, command in enumerate(
-        (
-            ("update-ref", "refs/heads/other", "main"),
-            ("update-ref", "refs/kardinal/pull/1/head", "main"),
-            ("pack-refs", "--all"),
-            ("update-ref", "-d", "refs/heads/other"),
-        ),
-        start=2,
+    for command in (
+        ("update-ref", "refs/heads/other", "main"),
+        ("update-ref", "refs/heads/directories/of/its/own", "main"),
+        ("update-ref", "refs/kardinal/pull/1/head", "main"),
+        ("pack-refs", "--all"),
+        ("update-ref", "-d", "refs/heads/other"),
     ):
+        before = sleeper.woken
         bare(*command)
-        await look(clock)
-        assert sleeper.woken == wakes, command
+        await seen(runner)
+        assert sleeper.woken > before, command
+    assert clock.monotonic() == 0, "an event woke it, not the time"
+    subscription.close()
+
+
+async def test_what_is_no_reference_wakes_nobody(repository: Repository, bare: Git, runner: GitRunner) -> None:
+    sleeper = Sleeper()
+    subscription = repository.watch(sleeper.wake)
+    await until(lambda: sleeper.woken == 1)
+    await seen(runner)
+    (bare.directory / "refs" / "heads" / "main.lock").touch()
+    (bare.directory / "config.new").touch()
+    bare.directory.with_name("a neighbour").mkdir()
+    (bare.directory / "refs" / "heads" / "main.lock").unlink()
+    bare("update-ref", "refs/heads/other", "main")
+    await seen(runner)
+    assert sleeper.woken == 2
     subscription.close()
 
 
@@ -59,10 +91,24 @@ async def test_nobody_looks_when_nobody_waits(repository: Repository, clock: Vir
     assert len(clock.timers) == 1
     subscriptions[1].close()
     assert clock.timers == []
+    assert file_events.FILE_EVENTS.interests == frozenset()
+
+
+async def test_all_repositories_share_one_thread(repositories: Repositories, tmp_path: Path, bare: Git) -> None:
+    sleepers = [Sleeper() for _ in range(20)]
+    copies = [shutil.copytree(bare.directory, tmp_path / f"copy-{number}.git") for number in range(len(sleepers))]
+    for copy, sleeper in zip(copies, sleepers, strict=True):
+        repositories.open(str(copy)).watch(sleeper.wake)
+    await until(lambda: all(sleeper.woken == 1 for sleeper in sleepers))
+    assert threads() == 1
+    Git(copies[7])("update-ref", "refs/heads/other", "main")
+    await until(lambda: sleepers[7].woken == 2)
+    await repositories.close()
+    await until(lambda: threads() == 0)
 
 
 async def test_a_subscription_is_over_when_it_is_closed_however_often(
-    repository: Repository, bare: Git, clock: VirtualClock
+    repository: Repository, bare: Git, runner: GitRunner
 ) -> None:
     gone, there = Sleeper(), Sleeper()
     subscription, other = repository.watch(gone.wake), repository.watch(there.wake)
@@ -70,23 +116,95 @@ async def test_a_subscription_is_over_when_it_is_closed_however_often(
     subscription.close()
     subscription.close()
     bare("update-ref", "refs/heads/other", "main")
-    await look(clock)
+    await seen(runner)
     assert (gone.woken, there.woken) == (1, 2)
     other.close()
 
 
-async def test_a_repository_that_comes_back_wakes_its_subscribers(
-    repository: Repository, bare: Git, clock: VirtualClock
-) -> None:
+async def test_a_repository_that_comes_back_wakes_its_subscribers(repository: Repository, bare: Git) -> None:
     sleeper = Sleeper()
     subscription = repository.watch(sleeper.wake)
     await until(lambda: sleeper.woken == 1)
     away = bare.directory.rename(bare.directory.with_name("away.git"))
-    await look(clock)
+    await until(lambda: sleeper.woken == 2)
     away.rename(bare.directory)
-    await look(clock)
-    assert sleeper.woken == 3
+    await until(lambda: sleeper.woken == 3)
+    bare("update-ref", "refs/heads/other", "main")
+    await until(lambda: sleeper.woken == 4)
     subscription.close()
+
+
+async def test_a_repository_that_is_deleted_and_made_again_is_watched_again(
+    repository: Repository, bare: Git, runner: GitRunner
+) -> None:
+    sleeper = Sleeper()
+    subscription = repository.watch(sleeper.wake)
+    await until(lambda: sleeper.woken == 1)
+    shutil.rmtree(bare.directory)
+    await until(lambda: sleeper.woken > 1)
+    await seen(runner)
+    initialise(bare.directory, "--bare")
+    bare.commit(manifests())
+    await seen(runner)
+    before = sleeper.woken
+    bare("update-ref", "refs/heads/other", "main")
+    await seen(runner)
+    assert sleeper.woken == before + 1
+    subscription.close()
+
+
+@pytest.mark.parametrize("there", ["nothing", "an empty directory"])
+@pytest.mark.parametrize("kind", ["--bare", "--quiet"])
+async def test_a_repository_that_is_not_there_yet_is_waited_for(
+    repositories: Repositories, runner: GitRunner, tmp_path: Path, there: str, kind: str
+) -> None:
+    path = tmp_path / "not" / "yet" / "there"
+    if there != "nothing":
+        path.mkdir(parents=True)
+    sleeper = Sleeper()
+    subscription = repositories.open(str(path)).watch(sleeper.wake)
+    await until(lambda: sleeper.woken == 1)
+    initialise(path, kind)
+    Git(path).commit(manifests())
+    await seen(runner)
+    assert sleeper.woken > 1
+    subscription.close()
+
+
+async def test_what_sends_no_event_is_seen_after_a_while(
+    repositories: Repositories, runner: GitRunner, bare: Git, tmp_path: Path, clock: VirtualClock
+) -> None:
+    above = tmp_path / "above"
+    shutil.copytree(bare.directory, above / "between" / "gitops.git")
+    sleeper = Sleeper()
+    subscription = repositories.open(str(above / "between" / "gitops.git")).watch(sleeper.wake)
+    await until(lambda: sleeper.woken == 1)
+    await seen(runner)
+    above.rename(tmp_path / "elsewhere")
+    clock.advance_to_next_timer()
+    await until(lambda: sleeper.woken == 2)
+    subscription.close()
+
+
+async def test_references_are_looked_at_where_the_system_refuses_to_watch(
+    repository: Repository, bare: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "OS file watch limit reached")
+
+    monkeypatch.setattr(watchfiles._rust_notify, "RustNotify", refuse)
+    monkeypatch.setattr(file_events, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(file_events, "FILE_EVENTS", file_events.FileEvents())
+    sleeper = Sleeper()
+    with capture_logs() as logs:
+        subscription = repository.watch(sleeper.wake)
+        await until(lambda: sleeper.woken == 1)
+        for wakes in range(2, 5):
+            bare("update-ref", f"refs/heads/other-{wakes}", "main")
+            await until(lambda wakes=wakes: sleeper.woken == wakes)  # type: ignore[misc]
+        subscription.close()
+        await until(lambda: threads() == 0)
+    assert [entry["log_level"] for entry in logs] == ["warning"]
 
 
 async def test_waiting_costs_no_fetch(
@@ -95,7 +213,8 @@ async def test_waiting_costs_no_fetch(
     sleeper = Sleeper()
     subscription = repository.watch(sleeper.wake)
     for _ in range(20):
-        await look(clock)
+        await until(lambda: bool(clock.timers))
+        clock.advance_to_next_timer()
     assert repositories.fetches == 0
     subscription.close()
     await until(lambda: runner.busy == 0)
@@ -107,3 +226,4 @@ async def test_closing_the_repositories_ends_what_is_watched(
     repository.watch(Sleeper().wake)
     await repositories.close()
     assert clock.timers == []
+    assert file_events.FILE_EVENTS.interests == frozenset()

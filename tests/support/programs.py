@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from kardinal.git import GitRunner, Repositories
@@ -71,7 +72,7 @@ async def start_simulator(
     world: World,
     *,
     delay: timedelta = timedelta(seconds=1),
-    find: Callable[[GitRunner], Awaitable[Renderer]] | None = None,
+    find: Callable[[GitRunner, Path], Awaitable[Renderer]] | None = None,
 ) -> GitOpsTool | Simulator:
     """Start the stand-in for a GitOps tool, and for a kubelet where there is no node; a rollout takes `delay` there.
 
@@ -86,7 +87,7 @@ async def start_simulator(
         tools: dict[str, Any] = {
             "runner": runner,
             "clock": world.clock,
-            "renderer": await find(runner) if find else BuiltInRenderer(),
+            "renderer": await find(runner, world.new_directory("exports")) if find else BuiltInRenderer(),
         }
 
         def build(client: Client) -> GitOpsTool | Simulator:

@@ -31,6 +31,7 @@ from tests.support import settle
 from tests.support.clock import WorldClock
 from tests.support.names import TEAM
 from tests.support.real import RealServer
+from tests.support.references import references_behind
 from tests.support.server import ApiServer, PlaneServer
 from tests.support.settle import REAL_SECONDS
 from tests.support.target import Target
@@ -242,7 +243,7 @@ class World:
         return self.audit.count()
 
     def unrest(self) -> list[str]:
-        if busy := self._busy():
+        if busy := self._busy() or references_behind():
             return busy
         moment = self.server.moment()
         if moment == self._caught_up:

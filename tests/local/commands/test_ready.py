@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kardinal.api import PIPELINE
-from tests.resilience.processes import DEADLINE, Local, Process, Shell
 from tests.local.plane.wire import Http, session_for
+from tests.resilience.processes import DEADLINE, Local, Process, Shell
 
 pytestmark = [pytest.mark.local_only("the directory and the process of a plane"), pytest.mark.timeout(180)]
 

@@ -19,9 +19,9 @@ from yarl import URL
 
 from kardinal_local.plane import LocalPlane
 from kardinal_local.plane.plane import KEEPALIVE_SECONDS
-from tests.resilience.processes import Local, Shell
 from tests.local.plane.hostile.requests import Hostile, hostile_request
 from tests.local.plane.wire import CONFIG_MAPS, Http, config_map, session_for, widget_definition
+from tests.resilience.processes import Local, Shell
 
 SEED = 20261121
 FEW, MANY = 1_500, 100_000

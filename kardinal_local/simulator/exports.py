@@ -1,0 +1,124 @@
+"""Write out commits for programs that read files.
+
+A commit is written once for all environments that are rendered from it at the same time, and of it only what they
+read: the directories of one environment are a handful of files of a repository that may have thousands. It is removed
+when the last one is done. What a process that was killed has left is removed by the next one: the directory belongs to
+one process at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+import shutil
+import threading
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kardinal.git import GitRunner, Repository, TreeView
+from kardinal_local.simulator.inputs import Inputs
+from kardinal_local.simulator.kustomization import RenderError
+
+__all__ = ["Export", "Exports"]
+
+LIMIT = 64 * 1024 * 1024
+"""Bytes of one commit that are written out."""
+
+
+class Export:
+    """One commit, as far as it is written; `root` holds its files and `scratch` what a program needs besides."""
+
+    def __init__(self, directory: Path, repository: Repository, commit: str) -> None:
+        self.root = directory / "files"
+        self.scratch = directory / "scratch"
+        self.users = 0
+        self._directory = directory
+        self._repository = repository
+        self._commit = commit
+        # Held by threads: a caller that is cancelled leaves its thread at work.
+        self._lock = threading.Lock()
+        self._written: set[str] = set()
+        self._size = 0
+        self._removed = False
+
+    async def fill(self, inputs: Inputs | None) -> None:
+        """Write what a rendering reads: `inputs`, or everything where these are not known."""
+        paths = [""] if inputs is None else [path for path, known in inputs.items() if known is not None]
+        await self._repository.inspect(self._commit, lambda tree: self._write(tree, paths))
+
+    def remove(self) -> None:
+        """Delete everything; blocks."""
+        with self._lock:
+            self._removed = True
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _write(self, tree: TreeView, paths: Iterable[str]) -> None:
+        with self._lock:
+            if self._removed:
+                return
+            self.root.mkdir(parents=True, exist_ok=True)
+            self.scratch.mkdir(exist_ok=True)
+            for path in paths:
+                self._write_below(tree, path)
+
+    def _write_below(self, tree: TreeView, path: str) -> None:
+        if not tree.is_dir(path):
+            self._write_file(path, tree.read(path) or b"")
+        for file in tree.walk(path):
+            if file.link is None:
+                self._write_file(file.path, tree.read(file.path) or b"")
+            elif file.path not in self._written and _stays_inside(file.path, file.link):
+                self._written.add(file.path)
+                self._place(file.path).symlink_to(file.link)
+
+    def _write_file(self, path: str, content: bytes) -> None:
+        if path in self._written:
+            return
+        self._written.add(path)
+        self._size += len(content)
+        if self._size > LIMIT:
+            raise RenderError(f"what is to be rendered is larger than {LIMIT} bytes")
+        self._place(path).write_bytes(content)
+
+    def _place(self, path: str) -> Path:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+class Exports:
+    """The commits that are written out now, below a directory of this process alone."""
+
+    def __init__(self, directory: Path, *, runner: GitRunner) -> None:
+        self._directory = directory
+        self._runner = runner
+        self._open: dict[tuple[str, str], Export] = {}
+        self._numbers = itertools.count(1)
+
+    async def sweep(self) -> None:
+        """Remove what an earlier process left."""
+        await self._runner.run(shutil.rmtree, self._directory, ignore_errors=True)
+
+    @asynccontextmanager
+    async def open(self, repository: Repository, commit: str) -> AsyncIterator[Export]:
+        """Hold the export of a commit; nothing of it is written yet unless others needed it."""
+        key = (repository.url, commit)
+        export = self._open.get(key)
+        if export is None:
+            # Never a name that is being removed.
+            export = self._open[key] = Export(self._directory / str(next(self._numbers)), repository, commit)
+        export.users += 1
+        try:
+            yield export
+        finally:
+            export.users -= 1
+            if not export.users:
+                del self._open[key]
+                await self._runner.run(export.remove)
+
+
+def _stays_inside(path: str, link: str) -> bool:
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    return not os.path.isabs(link) and target.split("/")[0] != ".."
