@@ -37,7 +37,7 @@ _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./ -]+")
 
 
 def print_everything(kubeconfig: Path) -> None:
-    """The stream on standard output, what was left out on standard error."""
+    """Return the stream on standard output, what was left out on standard error."""
     try:
         run(_print(kubeconfig))
     except KubeError as error:
@@ -67,7 +67,7 @@ async def _print(kubeconfig: Path) -> None:
 
 
 def _rank(served: Served) -> tuple[int, bool, str, str]:
-    """What others need comes first."""
+    """Return what others need comes first."""
     kind = served.resource.kind
     place = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
     return place, served.resource.namespaced, served.resource.group, kind
@@ -88,7 +88,7 @@ def _made_again(document: JsonObject) -> str:
 
 
 def _wanted(document: JsonObject, served: Served) -> JsonObject:
-    """The object without what only its server could say."""
+    """Return the object without what only its server could say."""
     metadata = {field: document["metadata"][field] for field in _KEPT_METADATA if field in document["metadata"]}
     if "annotations" in metadata:
         annotations = metadata["annotations"]

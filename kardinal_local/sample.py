@@ -62,7 +62,7 @@ images:
 
 
 def files() -> dict[str, bytes]:
-    """The repository: a base and one kustomize overlay per environment."""
+    """Return the repository: a base and one kustomize overlay per environment."""
     overlays = {f"environments/{name}/kustomization.yaml": _overlay(name).encode() for name in ENVIRONMENTS}
     return {"base/kustomization.yaml": _BASE.encode(), "base/deployment.yaml": _DEPLOYMENT.encode(), **overlays}
 
@@ -84,7 +84,7 @@ def pipeline(repository: str) -> dict[str, Any]:
 
 
 def org_gate(namespace: str) -> dict[str, Any]:
-    """A gate of the platform team: no Pipeline can take it out of its way to prod."""
+    """Return a gate of the platform team: no Pipeline can take it out of its way to prod."""
     return {
         "apiVersion": POLICY_GATE.api_version,
         "kind": POLICY_GATE.kind,

@@ -56,7 +56,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _last_port(directory: Path) -> int:
-    """The port this directory had before, so that its kubeconfig stays true."""
+    """Return the port this directory had before, so that its kubeconfig stays true."""
     try:
         return int((directory / "port").read_text())
     except (FileNotFoundError, ValueError):

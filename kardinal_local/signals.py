@@ -12,7 +12,10 @@ __all__ = ["stop_signals"]
 
 @contextmanager
 def stop_signals() -> Iterator[asyncio.Event]:
-    """An event that SIGINT or SIGTERM sets; a second signal ends the process at once, as if nothing handled it."""
+    """Yield an event that SIGINT or SIGTERM sets.
+
+    A second signal ends the process at once, as if nothing handled it.
+    """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 

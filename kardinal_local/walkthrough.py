@@ -112,7 +112,7 @@ def _introduce(stack: Stack, bare: Path) -> None:
 
 
 async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
-    """What a CI job does: one signed POST."""
+    """Return what a CI job does: one signed POST."""
     if stack.endpoints is None:
         raise CommandError("the controller does not run")
     body = orjson.dumps(
@@ -240,7 +240,7 @@ def _table(timeline: Timeline) -> Table:
 
 
 async def _conclude(repository: Repository, timeline: Timeline, before: str) -> None:
-    """The commits, the change to prod and the time line; raises when the walk did not end well."""
+    """Return the commits, the change to prod and the time line; raises when the walk did not end well."""
     click.echo("\ncommits on main, newest first:")
     for commit in await repository.log("main", 10):
         if commit.id == before:
@@ -270,7 +270,7 @@ async def _conclude(repository: Repository, timeline: Timeline, before: str) -> 
 
 
 def _distinct(lines: list[Line]) -> list[Line]:
-    """The first line of each state."""
+    """Return the first line of each state."""
     return [line for index, line in enumerate(lines) if line.state not in {earlier.state for earlier in lines[:index]}]
 
 

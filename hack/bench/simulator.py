@@ -188,7 +188,7 @@ def _carries(deployment: JsonObject | None, commit: str) -> bool:
 
 
 async def _measure_idle() -> float:
-    """The part of one core that an idle plane takes, a repository for each Pipeline."""
+    """Return the part of one core that an idle plane takes, a repository for each Pipeline."""
     async with _plane(BUILT_IN) as (plane, directory):
         for number in range(IDLE_PIPELINES):
             repository = directory / f"app-{number}.git"

@@ -116,7 +116,7 @@ class FileEvents:
             self._changed.wait(RETRY_SECONDS)
 
     def _taken(self) -> frozenset[Interest]:
-        """The interests from now on; the thread ends when there are none."""
+        """Return the interests from now on; the thread ends when there are none."""
         with self._lock:
             self._changed.clear()
             if not self._interests or self._changed.ending:

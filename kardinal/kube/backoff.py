@@ -24,7 +24,7 @@ class Backoff:
     rng: random.Random = field(default_factory=random.Random, repr=False, compare=False)
 
     def delay(self, failures: int) -> float:
-        """The wait after `failures` failures in a row, the first being 0."""
+        """Return the wait after `failures` failures in a row, the first being 0."""
         try:
             grown = self.base * self.factor**failures
         except OverflowError:

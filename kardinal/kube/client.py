@@ -55,7 +55,7 @@ class Client:
         self._transport.observers.append(observer)
 
     async def fetch(self, path: str) -> JsonObject:
-        """What is at a path that is no resource's."""
+        """Return what is at a path that is no resource's."""
         return await self._transport.request("GET", path)
 
     async def get(self, resource: ResourceType, name: str, namespace: str | None = None) -> JsonObject:

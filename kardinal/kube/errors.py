@@ -179,7 +179,10 @@ BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def error_from_response(status: int, body: bytes, *, retry_after: str | None = None) -> ApiError:
-    """The error an HTTP answer stands for; bodies that are no Status (proxies send those) are quoted, cut short."""
+    """Return the error an HTTP answer stands for.
+
+    Bodies that are no Status (proxies send those) are quoted, cut short.
+    """
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -193,7 +196,7 @@ def error_from_response(status: int, body: bytes, *, retry_after: str | None = N
 def error_from_status(
     status_object: Mapping[str, Any], *, status: int | None = None, retry_after: float | None = None
 ) -> ApiError:
-    """The error a Status object stands for; a watch sends those inside an HTTP 200."""
+    """Return the error a Status object stands for; a watch sends those inside an HTTP 200."""
     code = status or int(status_object.get("code") or 500)
     reason = status_object.get("reason") or ""
     details = status_object.get("details") or {}

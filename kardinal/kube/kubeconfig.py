@@ -49,7 +49,7 @@ def _load(kubeconfig: Path | None, context: str | None) -> Access:
 
 
 def _files(kubeconfig: Path | None) -> list[Path]:
-    """The files to merge; a file that was asked for by name must be there."""
+    """Return the files to merge; a file that was asked for by name must be there."""
     if kubeconfig is not None:
         if not kubeconfig.is_file():
             raise ConfigError(f"{kubeconfig} does not exist: pass the path of an existing kubeconfig")

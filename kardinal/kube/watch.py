@@ -29,7 +29,7 @@ class LineSplitter:
         self._pieces: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that `chunk` completes, without their ends."""
+        """Return the lines that `chunk` completes, without their ends."""
         lines = chunk.split(b"\n")
         rest = lines.pop()
         if lines and self._pieces:

@@ -1,4 +1,4 @@
-"""Reading a Deployment: does it run the promoted images, all of it, now?
+"""Judge a Deployment by its status: whether all of it runs the promoted images now.
 
 Every number in a Deployment's status is about the generation the deployment controller has seen, so a status that
 looks complete right after a change is the old rollout's. The order of the questions is the guarantee: first the pod

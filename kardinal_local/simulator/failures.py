@@ -40,7 +40,7 @@ class Failures:
         known.told, known.untold = about, False
 
     def _under_way(self, pipeline: JsonObject, environment: str) -> JsonObject | None:
-        """The newest step of the environment that has not ended."""
+        """Return the newest step of the environment that has not ended."""
         metadata = pipeline["metadata"]
         found = [
             step

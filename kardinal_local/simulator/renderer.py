@@ -137,7 +137,10 @@ async def find_renderer(runner: GitRunner, directory: Path) -> Renderer:
 
 
 def _stable(text: str, *, root: Path) -> str:
-    """What a program says about `root`, the same every time: without moments, process ids and temporary paths."""
+    """Return what a program says about `root`, the same every time.
+
+    Without moments, process ids and temporary paths.
+    """
     text = _CLONE.sub("(fetched)", _LOG_HEAD.sub("", text))
     text = text.replace(f"{root}/", "").replace(str(root), ".")
     return " ".join(text.split())[:_TEXT_LIMIT]

@@ -15,7 +15,7 @@ from tests.support.repository import GitRepository
 
 @pytest.fixture
 async def reviewer(repository: GitRepository, clock: WorldClock, tmp_path: Path) -> AsyncIterator[PullRequests]:
-    """The pull requests of the repository, as `kardinal pr` sees them."""
+    """Yield the pull requests of the repository, as `kardinal pr` sees them."""
     runner = GitRunner(workers=1)
     repositories = Repositories(tmp_path / "reviewer", runner=runner, clock=clock, allow_local=True)
     yield local_pull_requests(repositories.open(repository.url), clock=clock)

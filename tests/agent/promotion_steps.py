@@ -51,7 +51,7 @@ def promotion_step(
     labels: dict[str, str] | None = None,
     **spec: Any,
 ) -> JsonObject:
-    """A PromotionStep as translation makes it, every default resolved; `health` is completed as well."""
+    """Return a PromotionStep as translation makes it, every default resolved; `health` is completed as well."""
     url = repository if isinstance(repository, str) else repository.url
     sequence = default_sequence(approval=spec.get("approval", "auto"), pr=spec.get("pr", False), strategy="kustomize")
     resource = {"name": APPLICATION, "namespace": environment}
@@ -191,7 +191,7 @@ async def deploy(
 
 
 async def state(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NAME) -> JsonObject:
-    """The status of a PromotionStep."""
+    """Return the status of a PromotionStep."""
     step = await world.get(PROMOTION_STEP, names.step_name(bundle, environment))
     found: JsonObject = step.get("status") or {}
     return found

@@ -22,7 +22,7 @@ WRITES = ("create", "update", "patch", "delete")
 
 
 async def failed(world: World, made: JsonObject, **artifacts: Any) -> tuple[str, str]:
-    """The reason and message of a PromotionStep that must fail."""
+    """Return the reason and message of a PromotionStep that must fail."""
     await start_agent(world)
     await create(world, made, **artifacts)
     status = await reached(world, "Failed", within=timedelta(seconds=5))

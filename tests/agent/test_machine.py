@@ -49,7 +49,7 @@ def spec(**fields: Any) -> PromotionStepSpec:
 
 
 def at(*done: str, running: str | None = None, **fields: Any) -> PromotionStepStatus:
-    """The status of a promotion that has done some steps and is at another one."""
+    """Return the status of a promotion that has done some steps and is at another one."""
     steps = [StepProgress(uses=uses, state="Succeeded") for uses in done]
     if running:
         steps.append(StepProgress(uses=running, state="Running"))

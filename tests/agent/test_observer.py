@@ -56,7 +56,7 @@ def figures(transition: Transition) -> list[Figure]:
 
 
 def ended(status: PromotionStepStatus, reason: str | None = None) -> PromotionStepStatus:
-    """An end as it is written: with its condition Ready."""
+    """Return an end as it is written: with its condition Ready."""
     return transitions.ready(status, reason=reason, generation=1, now=NOW)
 
 

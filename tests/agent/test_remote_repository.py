@@ -23,7 +23,7 @@ from tests.support.world import World
 
 @pytest.fixture
 def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer]:
-    """An HTTPS server of `gitops.git`."""
+    """Yield an HTTPS server of `gitops.git`."""
     repository.git("config", "http.receivepack", "true")
     with serving(repository.path.parent, certificate) as server:
         yield server

@@ -34,7 +34,7 @@ def bundle(
     status: Mapping[str, Any] | None = None,
     **metadata: Any,
 ) -> Bundle:
-    """A Bundle that was created `number` seconds after the first of its Pipeline."""
+    """Return a Bundle that was created `number` seconds after the first of its Pipeline."""
     made = objects.bundle(name, intent=intent or {}, type=type_)
     made["metadata"] |= {"uid": f"uid-{name}", "generation": 1, "creationTimestamp": _time(number)} | metadata
     made["status"] = {"sequence": number, **(status or {})}
@@ -42,7 +42,7 @@ def bundle(
 
 
 def graph(pipeline: Pipeline = PIPELINE, *, target: str | None = None, refused_because: str = "") -> JsonObject:
-    """The Graph of the Bundle, as translation makes it, and as the engine answers where it refuses it."""
+    """Return the Graph of the Bundle, as translation makes it, and as the engine answers where it refuses it."""
     intent = {"target": target} if target else {}
     features = Features(allow_local_repositories=True)
     made = translate(pipeline, bundle(intent=intent), (), features=features, now=NOW)
@@ -53,12 +53,12 @@ def graph(pipeline: Pipeline = PIPELINE, *, target: str | None = None, refused_b
 
 
 def steps(**states: str | None) -> dict[str, PromotionStep]:
-    """A step in a state for each environment; None for one that its agent has not seen yet."""
+    """Return a step in a state for each environment; None for one that its agent has not seen yet."""
     return {environment: _step(environment, state) for environment, state in states.items()}
 
 
 def seen(subject: Bundle | None = None, **fields: Any) -> Observation:
-    """A new Bundle, alone with its Pipeline; `fields` are those of `Observation` that differ."""
+    """Return a new Bundle, alone with its Pipeline; `fields` are those of `Observation` that differ."""
     subject = subject or bundle()
     values: dict[str, Any] = {
         "bundle": subject,
@@ -75,7 +75,10 @@ def seen(subject: Bundle | None = None, **fields: Any) -> Observation:
 
 
 def next_run(observation: Observation, **fields: Any) -> Observation:
-    """What the next run sees after the present one has written its status; `fields` are what has changed since."""
+    """Return what the next run sees after the present one has written its status.
+
+    `fields` are what has changed since.
+    """
     decision = decide(replace(observation, write_by=observation.monotonic))
     assert isinstance(decision, WriteStatus), decision
     after = observation.bundle.model_copy(update={"status": decision.status})
@@ -84,7 +87,7 @@ def next_run(observation: Observation, **fields: Any) -> Observation:
 
 
 def retargeted(observation: Observation, target: str | None) -> Observation:
-    """What a run sees after the author has set another target."""
+    """Return what a run sees after the author has set another target."""
     before = observation.bundle
     metadata = before.metadata.model_copy(update={"generation": before.metadata.generation + 1})
     intent = before.spec.intent.model_copy(update={"target": target})

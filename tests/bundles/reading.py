@@ -34,7 +34,7 @@ def states(obj: JsonObject) -> dict[str, str]:
 
 
 def node_of(environment: str, gate: str | None = None) -> str:
-    """The id of the node that a step of an environment is, or a gate before it."""
+    """Return the id of the node that a step of an environment is, or a gate before it."""
     key = (environment,) if gate is None else (TEAM, gate, environment)
     return names.node_ids([environment], [(TEAM, gate, environment)] if gate else [])[key]
 

@@ -53,6 +53,6 @@ def agent(world: World) -> ScriptedAgent:
 
 @pytest.fixture
 async def running(world: World, controller: Controller) -> Controller:
-    """A control plane that knows a Pipeline of three environments."""
+    """Return a control plane that knows a Pipeline of three environments."""
     await world.apply(pipeline("file:///repo"))
     return controller

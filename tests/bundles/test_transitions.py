@@ -14,7 +14,7 @@ FIRST = BundleStatus(phase="Available", sequence=1, pipeline="my-app")
 
 
 def ready(reason: str, *, status: str = "False", message: str = "as it is", **fields: Any) -> BundleStatus:
-    """A status whose condition Ready has this reason."""
+    """Return a status whose condition Ready has this reason."""
     return having(FIRST, "Ready", reason, status=status, message=message).model_copy(update=fields)
 
 

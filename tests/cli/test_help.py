@@ -18,7 +18,7 @@ HEAVY = ("aiohttp", "asyncio", "kardinal.api", "kardinal.kube", "kubernetes_asyn
 
 
 def python(script: str, *paths: Path) -> str:
-    """What a script prints, in a process of its own, with `paths` before the installed packages."""
+    """Return what a script prints, in a process of its own, with `paths` before the installed packages."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
     return done.stdout
@@ -64,7 +64,7 @@ def test_loading_a_command_leaves_the_process_as_it_was(monkeypatch: pytest.Monk
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A directory with a package that declares a command of its own."""
+    """Return a directory with a package that declares a command of its own."""
     information = tmp_path / "other-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")

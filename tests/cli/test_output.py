@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def on_a_terminal(script: str, **environment: str) -> list[str]:
-    """The lines that a script writes to a terminal."""
+    """Return the lines that a script writes to a terminal."""
     reader, terminal = os.openpty()
     environment = {"PATH": os.environ["PATH"], "TERM": "xterm", **environment}
     try:

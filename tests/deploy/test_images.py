@@ -58,7 +58,7 @@ def _checked(*command: str | Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory into which the wheel of an image is installed."""
+    """Return the directory into which the wheel of an image is installed."""
     directory = tmp_path_factory.mktemp("image")
     _copy_context(directory / "src")
     _checked(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", directory / "wheels", directory / "src")

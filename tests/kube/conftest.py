@@ -48,7 +48,7 @@ class ScriptedServer:
 
 
 def reply(status: int, body: object, **headers: str) -> Answer:
-    """A JSON answer."""
+    """Return a JSON answer."""
 
     async def answer(_: web.Request) -> web.StreamResponse:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -58,7 +58,7 @@ def reply(status: int, body: object, **headers: str) -> Answer:
 
 
 def failure(code: int, reason: str, message: str = "no", **headers: str) -> Answer:
-    """A Status answer."""
+    """Return a Status answer."""
     return reply(code, status_object(code, reason, message), **headers)
 
 
@@ -93,7 +93,7 @@ def hang_up() -> Answer:
 
 
 def stream(*chunks: bytes, cut: bool = False, until: asyncio.Event | None = None) -> Answer:
-    """A watch that sends `chunks` as they are and ends, or is cut without an end."""
+    """Return a watch that sends `chunks` as they are and ends, or is cut without an end."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

@@ -85,7 +85,7 @@ async def test_a_lower_limit_holds_at_once(world: World, controller: Controller,
 
 
 def stored(number: int, ended: str, **verified: int) -> Bundle:
-    """A Bundle of a phase; `verified` says for environments how many minutes ago they were Verified with it."""
+    """Return a Bundle of a phase; `verified` says for environments how many minutes ago they were Verified with it."""
     made = objects.bundle(f"app-{number}")
     made["metadata"]["creationTimestamp"] = NOW.isoformat()
     environments = {

@@ -50,7 +50,7 @@ class EmptyTree:
 
 
 def writing(path: str) -> FileEdit:
-    """An edit that writes one file."""
+    """Return an edit that writes one file."""
 
     def make(step: PromotionStep, bundle: Bundle, config: NoConfig) -> Edit:
         def edit(tree: Tree) -> Mapping[str, bytes]:

@@ -16,7 +16,7 @@ __all__ = ["references_behind"]
 
 
 def references_behind() -> list[str]:
-    """The watchers that have not seen a change yet, a line each."""
+    """Return the watchers that have not seen a change yet, a line each."""
     watchers = [each.subscriber for each in FILE_EVENTS.interests if isinstance(each.subscriber, RefWatcher)]
     behind: list[str] = []
     if watchers:

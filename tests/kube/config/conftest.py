@@ -75,7 +75,7 @@ def authority() -> Identity:
 
 
 def config(*, cluster: Any = None, **user: Any) -> dict[str, Any]:
-    """A kubeconfig of one cluster and one user, in the context `here`."""
+    """Return a kubeconfig of one cluster and one user, in the context `here`."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -107,7 +107,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: Identity) -> Path:
-    """The directory that a kubelet mounts, in an environment as that of a pod."""
+    """Return the directory that a kubelet mounts, in an environment as that of a pod."""
     directory = tmp_path / "serviceaccount"
     directory.mkdir()
     for name, content in {"token": "token-1\n", "ca.crt": authority.certificate, "namespace": "team\n"}.items():

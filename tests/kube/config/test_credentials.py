@@ -167,7 +167,7 @@ async def test_a_proxy_carries_the_requests(write: Write, server: ScriptedServer
 
 @pytest.fixture
 async def secure(authority: Identity, tmp_path: Path) -> AsyncIterator[str]:
-    """The URL of a server that takes one client alone, and says who it is by another name than its address."""
+    """Yield the URL of a server that takes one client alone, and says who it is by another name than its address."""
 
     async def version(_: web.Request) -> web.Response:
         return web.json_response({"major": "1"})

@@ -36,7 +36,7 @@ class Files:
         return self.bare.head()
 
     async def read(self, function: Callable[[TreeView], T]) -> T:
-        """What `function` makes of the files at the head."""
+        """Return what `function` makes of the files at the head."""
         return await self.repository.inspect(self.bare.head(), function)
 
 
@@ -49,7 +49,7 @@ def runner() -> Iterator[GitRunner]:
 
 @pytest.fixture
 async def files(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> AsyncIterator[Files]:
-    """An overlay `env/dev` on `base`, and `env/prod` on `base` and `shared`."""
+    """Yield an overlay `env/dev` on `base`, and `env/prod` on `base` and `shared`."""
     bare = create_repository(
         tmp_path / "gitops.git",
         {

@@ -30,7 +30,7 @@ Render = Callable[..., Awaitable[Rendered]]
 
 @pytest.fixture
 async def rendered(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Render]:
-    """What the reader makes of `env/dev`, given its overlay, in a repository of its own."""
+    """Yield what the reader makes of `env/dev`, given its overlay, in a repository of its own."""
     runner = GitRunner(workers=1)
     repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=True)
 

@@ -23,7 +23,7 @@ DEV = ["base/deployment.yaml", "base/kustomization.yaml", "env/dev/kustomization
 
 
 def _renderer(directory: Path, runner: GitRunner, script: str) -> KustomizeRenderer:
-    """A renderer that runs a shell script with the directory as its $0."""
+    """Return a renderer that runs a shell script with the directory as its $0."""
     return KustomizeRenderer(["sh", "-c", script], exports=Exports(directory, runner=runner), runner=runner)
 
 

@@ -103,7 +103,7 @@ class Noting:
             yield _Noted(self, rendering)
 
     def taken(self) -> set[str]:
-        """What was rendered since the last time, none of it twice."""
+        """Return what was rendered since the last time, none of it twice."""
         taken, self.rendered = self.rendered, []
         assert len(set(taken)) == len(taken)
         return set(taken)
