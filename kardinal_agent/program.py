@@ -58,7 +58,7 @@ class AgentOptions:
 
 
 class Parts:
-    """What an agent holds besides its controller; it starts and stops with the manager it was installed on."""
+    """The parts of an agent besides its controller; it starts and stops with the manager it was installed on."""
 
     def __init__(self, runner: GitRunner, repositories: Repositories, merges: MergeWatches) -> None:
         self.runner = runner

@@ -1,4 +1,4 @@
-"""Where a promotion is written to: the repository of its PromotionStep, and the pull requests kept there.
+"""The remote of a promotion: the repository of its PromotionStep, and the pull requests kept there.
 
 Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
 not show itself; nothing here keeps, logs or quotes them. The repositories behind are shared by all promotions.

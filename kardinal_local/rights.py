@@ -1,4 +1,4 @@
-"""What the programs of `kardinal local` may do there: what `deploy/` allows them in a cluster.
+"""The rights of the programs of `kardinal local`: those that `deploy/` gives them in a cluster.
 
 A program that had every right on a laptop would be found out in the first cluster. The manifests are no part of the
 package, so that the rules stand here once more; a test compares them.

@@ -38,7 +38,7 @@ ESTABLISHED_DEADLINE = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where everything listens; written to `DIR/endpoints.json` and to ConfigMap `kardinal-system/kardinal-info`."""
+    """The listen addresses, written to `DIR/endpoints.json` and to ConfigMap `kardinal-system/kardinal-info`."""
 
     server: str
     api: str

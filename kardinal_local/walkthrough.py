@@ -1,4 +1,4 @@
-"""What `kardinal demo` shows: a Bundle walks dev, staging and prod of a sample repository, on this machine alone.
+"""The walk of `kardinal demo`: a Bundle through dev, staging and prod of a sample repository, on this machine alone.
 
 Nothing is staged: the repository, the commits, the pull request, the signature on the webhook call and the API server
 are real. What stands in for a cluster is the simulator, and it says so. A composition root, like `local`.

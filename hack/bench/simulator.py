@@ -53,7 +53,7 @@ BUILT_IN = "built-in"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one renderer took."""
+    """The figures of one renderer."""
 
     all_there: float
     renders: int
@@ -62,7 +62,7 @@ class Figures:
 
 
 class Counting:
-    """A renderer that counts what it hands on."""
+    """A renderer that counts its renderings."""
 
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer

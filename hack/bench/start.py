@@ -1,11 +1,11 @@
-"""What a command costs before it does anything: `kardinal --help`, two commands, and `kardinal local up`.
+"""Measure the start of commands: `kardinal --help`, two commands, and `kardinal local up`.
 
     python -m hack.bench.start
     python -m hack.bench.start --base DIR
 
 Every command is a process of its own, as for a person. With `--base`, the kardinal in the `.venv` of another checkout
 runs in turns with this one: on a machine that others use as well, figures of one run can be compared, and others not.
-A figure is the median; the least is beside it, which is what the machine does when nobody disturbs it.
+A figure is the median; the least is beside it, which is the figure of an undisturbed machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`kardinal explain`: why an environment has not been promoted to, with the values its gates saw (DD 6).
+"""`kardinal explain`: why an environment has not been promoted to, with the values its gates saw.
 
 The answer is put together from what the controllers wrote: the Graph says which gates and steps there are, the gates
 what they saw, the step how far it got. Nothing is evaluated here.
@@ -28,7 +28,7 @@ from kardinal.objects import EVENT, GRAPH, ResourceType
 __all__ = ["explain"]
 
 _WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS_OF_STEPS}
-"""What is watched -> the field selector."""
+"""Watched kind -> its field selector."""
 RETRY_SECONDS = 1.0
 """Pause before a watch that broke is opened again."""
 

@@ -1,4 +1,4 @@
-"""`kardinal init`: a Pipeline from eight lines (DD 5.8)."""
+"""`kardinal init`: a Pipeline from eight lines."""
 
 from __future__ import annotations
 

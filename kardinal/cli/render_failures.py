@@ -1,4 +1,4 @@
-"""What the simulator of `kardinal local up --simulate` says of a promotion whose environment cannot be rendered.
+"""Failures of the simulator of `kardinal local up --simulate` to render an environment.
 
 It says so in Events: a Warning about the PromotionStep, and a normal one once it could render again.
 """

@@ -1,4 +1,4 @@
-"""What every command that talks to an API server shares: its options, its client and its way to fail."""
+"""The options, the client and the errors of every command that talks to an API server."""
 
 from __future__ import annotations
 

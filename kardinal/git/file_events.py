@@ -49,14 +49,14 @@ class Subscriber(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interest:
-    """What one subscriber watches; it is called on its loop."""
+    """The directories of one subscriber, which is called on its loop."""
 
     directories: Mapping[str, Names]
     subscriber: Subscriber
     loop: asyncio.AbstractEventLoop
 
     def concerns(self, path: str) -> bool:
-        """Whether a change at `path` may matter."""
+        """Return whether a change at `path` may matter."""
         if path in self.directories:
             return True
         directory, name = os.path.split(path)
@@ -85,7 +85,7 @@ class FileEvents:
 
     @property
     def interests(self) -> frozenset[Interest]:
-        """What is watched now, or soon."""
+        """The directories that are watched now, or soon."""
         with self._lock:
             return frozenset(self._interests)
 
@@ -159,7 +159,7 @@ class FileEvents:
 
 
 def _can_be_watched(directory: str) -> bool:
-    """Whether the library takes it: one directory that cannot be read, or is no UTF-8, would cost all the others."""
+    """Return whether the library takes it: one directory that cannot be read, or is no UTF-8, would cost all others."""
     try:
         directory.encode()
     except UnicodeEncodeError:

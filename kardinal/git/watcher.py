@@ -27,14 +27,14 @@ __all__ = ["Look", "Place", "RefWatcher", "look"]
 _INTERVAL = 30.0
 """Seconds after which references are looked at without an event: file systems of other machines send none."""
 _HEAD_OF_REPOSITORY = frozenset({".git", "HEAD", "objects", "refs"})
-"""What makes a directory a repository."""
+"""The entries that make a directory a repository."""
 
 Stamp = frozenset[tuple[str, int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a repository is: the path of its URL, and its Git directory once there is one."""
+    """The place of a repository: the path of its URL, and its Git directory once there is one."""
 
     path: str
     directory: str | None
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(slots=True)
 class Look:
-    """What was found: the state of the references, and the directories that show the next change."""
+    """The result of a look: the state of the references, and the directories that show the next change."""
 
     stamp: Stamp = frozenset()
     directories: dict[str, Names] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 A `Backoff` is a value. It knows nothing of what failed and keeps no count: the caller owns the number of consecutive
 failures, so that one policy serves a thousand keys. Jitter only lengthens a wait: a cap of 30 s with jitter 1.0 means
-between 30 and 60 s, which keeps a fleet of clients from returning in step (runtime.md 1.1, P19).
+between 30 and 60 s, which keeps a fleet of clients from returning in step.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The client adds to the transport what a verb means: paths, query parameters, media types, the log of writes that
 lets a reconciler read them back (`kardinal.kube.writes`). It knows no kind of ours. Names that reach a URL are checked
-here, at the edge: a name from a webhook must not become another path. Design: runtime.md 1.7.
+here, at the edge: a name from a webhook must not become another path.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the API server is, and who we are to it.
+"""The connection to an API server: its address, its trust and the credentials.
 
 `Access` is one answer to that question; credentials go stale, so a `Connection` can ask again: when the answer says
 it expires (service account tokens are rotated in their file, exec plugins have a life of their own) and once after a
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """What one load of a configuration yielded. The TLS context is built once per load, because it costs 20 ms."""
+    """The result of one load of a configuration. The TLS context is built once per load, because it costs 20 ms."""
 
     server: str
     namespace: str = "default"

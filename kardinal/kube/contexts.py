@@ -34,7 +34,7 @@ class Entry:
 
     title: str
     directory: Path
-    """Where its relative paths start."""
+    """The directory that its relative paths start from."""
     settings: Mapping[str, Any] = field(repr=False)
 
     def text(self, key: str) -> str | None:
@@ -76,7 +76,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What one context leads to."""
+    """The cluster, the user and the namespace of one context."""
 
     cluster: Entry
     user: Entry

@@ -1,6 +1,6 @@
-"""What authenticates the user of a kubeconfig.
+"""The credentials of the user of a kubeconfig.
 
-The first of these counts: an auth-provider, a token (what a plugin hands out takes the place of the user's own), a file
+The first of these counts: an auth-provider, a token (that of a plugin takes the place of the user's own), a file
 with a token, a name with a password. A client certificate is presented beside any of them.
 """
 
@@ -25,7 +25,7 @@ _PROVIDERS = ("gcp", "oidc")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What one load of a user yielded."""
+    """The result of one load of a user."""
 
     authorization: str | None = field(repr=False)
     """The header of that name."""

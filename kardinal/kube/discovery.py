@@ -1,4 +1,4 @@
-"""What an API server serves, as it says itself."""
+"""Discovery: the resources that an API server serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to an API server, as one tree.
+"""The errors of talking to an API server, as one tree.
 
     KubeError
     ├── ConfigError            the connection cannot be set up; the message says what to do
@@ -10,7 +10,7 @@
         └── Invalid 422   TooManyRequests 429   ServerError 5xx
 
 Foreign exceptions (aiohttp, ssl, the loader of configurations) are mapped here and nowhere above the transport. The
-reason in the Status decides before the code does, because 409 means two different things. Design: runtime.md 1.7.
+reason in the Status decides before the code does, because 409 means two different things.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the API server is and who we are to it, found the way kubectl does.
+"""Load the connection to an API server the way kubectl does.
 
 Search order: explicit path, KUBECONFIG, ~/.kube/config, the service account of the pod. Files are read, and plugins
 run, on a thread. OpenSSL reads keys from files alone, so embedded ones are written into a directory that only this user

@@ -1,4 +1,4 @@
-"""Users whose credentials another program or an identity provider hands out, by kubernetes_asyncio.
+"""Users whose credentials come from another program or an identity provider, by kubernetes_asyncio.
 
 Importing that library takes a third of a second and 40 MB, so it is imported here alone, and only once such a user is
 met. It runs on the thread that loads a configuration, on a loop of its own.

@@ -1,7 +1,7 @@
 """Does an object match a selector? The server decides that; this is for guessing what it will decide.
 
-A write that leads out of an informer's selector never comes back through its watch, so whoever waits for his own
-writes must know which ones to wait for (runtime.md P10). Label selectors follow the grammar of the API; field
+A write that leads out of an informer's selector never comes back through its watch, so a writer that waits for its own
+writes must know which ones to wait for. Label selectors follow the grammar of the API; field
 selectors are compared by path.
 """
 
@@ -21,7 +21,7 @@ EQUALITY = re.compile(r"^(?P<key>[^\s!=]+)\s*(?P<operator>!=|==|=)\s*(?P<value>.
 
 
 def matches(obj: JsonObject, *, labels: str | None = None, fields: str | None = None) -> bool:
-    """Whether `obj` satisfies both selectors; an absent selector is satisfied by everything."""
+    """Return whether `obj` satisfies both selectors; an absent selector is satisfied by everything."""
     present: dict[str, str] = obj["metadata"].get("labels") or {}
     return all(_label_holds(term, present) for term in _terms(labels)) and all(
         _field_holds(term, obj) for term in _terms(fields)

@@ -4,7 +4,7 @@ Every request but a watch ends within `REQUEST_DEADLINE` seconds, its retries in
 an answer 429 or 5xx that says Retry-After (the server asks for it, whatever the verb), a GET whose connection broke,
 and once, with fresh credentials, an answer 401. A write whose connection broke is never repeated: it may have
 happened, and the reconciler that sees the world again knows better. Waits between retries use real time, because
-virtual time stands still while a request is in flight. Design: runtime.md 1.7, P17, P18, P37.
+virtual time stands still while a request is in flight.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Transport"]
 
 REQUEST_DEADLINE = 30.0
 CONNECT_TIMEOUT = 10.0
-# API servers send a bookmark every 60 s: a longer silence is a dead connection (runtime.md, W19).
+# API servers send a bookmark every 60 s: a longer silence is a dead connection.
 WATCH_SILENCE = 75.0
 MAX_TRIES = 10
 RECONNECT = Backoff(base=0.05, cap=1.0, jitter=0.5)
@@ -213,7 +213,7 @@ def _asks_to_retry(error: ApiError) -> bool:
 
 
 def _broke(cause: BaseException | None) -> bool:
-    """Whether a connection broke under a request. One that was refused did not, and repeating it only costs time."""
+    """Return whether a connection broke under a request; one that was refused did not."""
     broken = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError, ConnectionResetError)
     return isinstance(cause, broken) and not isinstance(cause, aiohttp.ClientConnectorError)
 

@@ -4,8 +4,7 @@ A watch is a sequence of JSON lines that the network cuts wherever it likes, and
 buffer. The splitter keeps the pieces of an unfinished line in a list, so that a line of a megabyte is joined once and
 not copied with every chunk. Failures arrive in three ways: an HTTP error (raised by the transport), a broken
 connection, and an ERROR line inside an HTTP 200. All become exceptions of the same tree; the end of the iteration
-means that the server closed the stream in an orderly way and that nothing was lost. Design: runtime.md 1.1, P3, P15,
-P39.
+means that the server closed the stream in an orderly way and that nothing was lost.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the stream ended here would have been cut in the middle of a line."""
+        """Return whether a stream that ends here was cut in the middle of a line."""
         return bool(self._pieces)
 
 

@@ -1,9 +1,9 @@
-"""What a piece of work has written, so that its next run can wait to read it back.
+"""Record the writes of a piece of work, so that its next run can wait to read them back.
 
 A cache lags behind the server by a few milliseconds, and a reconciler that runs in that gap sees a world without its
 own last write. The client notes every write in the log that is open in the calling context, if there is one; a
 context variable carries it through awaits and child tasks without anybody passing it on. What the log is for stands
-in `kardinal.runtime.consistency`. Design: runtime.md 1.7 (staleness), P6, P11.
+in `kardinal.runtime.consistency`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the command lines of the programs share: how they are told where to listen and what to log, and how they run."""
+"""The command line options that the programs share, and how a program runs."""
 
 from __future__ import annotations
 

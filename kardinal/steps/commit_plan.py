@@ -1,4 +1,4 @@
-"""What a promotion writes to Git, as pure values of its PromotionStep and Bundle: the edit, the message, the trailers.
+"""The commit of a promotion, as pure values of its PromotionStep and Bundle: the edit, the message, the trailers.
 
 The edit is a function of whatever tree it meets, so that it can be planned, landed, and landed again on a branch that
 has moved. Nothing of it is kept between attempts: the same PromotionStep gives the same edit and the same message.

@@ -25,7 +25,7 @@ __all__ = ["Fact", "FileEdit", "NoConfig", "PlannedStep", "Role", "StepConfig", 
 
 
 Fact = Literal["base_commit", "changed", "merged_commit", "merged_by"]
-"""What later steps may ask for: a field of `kardinal.steps.facts.Facts`."""
+"""A fact that later steps may read: a field of `kardinal.steps.facts.Facts`."""
 
 
 class Role(Enum):
@@ -67,7 +67,7 @@ class StepDeclaration:
     """One step."""
 
     name: str
-    """What `uses` of a sequence says."""
+    """The value of `uses` in a sequence."""
     role: Role | None = None
     """None for a step that may be anywhere before the proof."""
     config: type[StepConfig] = NoConfig

@@ -1,4 +1,4 @@
-"""What the steps of a promotion have found out so far, named by what it is and not by which step said it.
+"""The facts that the steps of a promotion have found so far, each named by its meaning and not by its step.
 
 `status.outputs` holds the outputs of each step under its name, for people and tools to read. A later step reads facts
 instead: the declarations say which output is which fact, so that another step may take the place of one that found it.
@@ -27,7 +27,7 @@ class Facts:
     merged_commit: str | None = None
     """The commit of this promotion that was found on the target branch before anything was proposed."""
     merged_by: str | None = None
-    """Who merged the pull request."""
+    """The user who merged the pull request."""
 
 
 def facts_of(status: PromotionStepStatus, steps: Iterable[StepDeclaration]) -> Facts:

@@ -26,7 +26,7 @@ from kardinal.steps.images import ImageChange, PromotedImage
 __all__ = ["FILE_NAMES", "KustomizationError", "image_changes", "set_images"]
 
 FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""What kustomize looks for in a directory, in this order."""
+"""The file names that kustomize looks for in a directory, in this order."""
 
 _ENTRY_KEYS = ("name", "newName", "newTag", "digest", "tagSuffix")
 

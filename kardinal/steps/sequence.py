@@ -60,7 +60,7 @@ _LEADS_TO: Final[Mapping[Role, Role]] = {
 
 @dataclass(frozen=True, slots=True)
 class SequenceProblem:
-    """What is wrong with a sequence: which step, the field relative to the environment, and the remedy."""
+    """A problem of a sequence: which step, the field relative to the environment, and the remedy."""
 
     index: int
     field: str

@@ -61,7 +61,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Tools:
-    """What all promotions of an agent share."""
+    """The parts that all promotions of an agent share."""
 
     shard: str | None
     gates: Gates

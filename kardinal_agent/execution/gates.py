@@ -1,4 +1,4 @@
-"""What holds a promotion, and what its gates can show for it, read from the gates as they stand at this moment.
+"""The gates of a promotion as they are at this moment: what holds it, and the evidence for it.
 
 Two kinds of gates are asked before every effect: the freeze of the pipeline, which holds by being there, and the
 instances the promotion came through, which hold when they are no longer ready. A gate that is required and missing

@@ -1,4 +1,4 @@
-"""What a promotion does next, decided from values alone.
+"""Decide what a promotion does next, from values alone.
 
     Pending → Promoting → WaitingForMerge → HealthChecking → Verified
                  └───────────────┴────────────────┴────────→ Failed
@@ -61,7 +61,7 @@ class Observation:
     refusal: str | None = None
     """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()
-    """What forbids every effect outside the process, each in words."""
+    """The reasons against every effect outside the process, each in words."""
     proven: bool = False
     """Whether the last step has just proven what it is there to prove."""
 

@@ -1,4 +1,4 @@
-"""What is remembered of promotions between runs: subscriptions to their repositories, and when progress was written.
+"""The memory of promotions between runs: subscriptions to their repositories, and when progress was written.
 
 Both are caches. A process that starts looks at every waiting promotion once and subscribes again.
 """

@@ -1,4 +1,4 @@
-"""What a health adapter is, and what it answers.
+"""The contract of a health adapter, and its verdict.
 
 One rule stands above all adapters: healthy on the old version must never verify. An adapter therefore looks for the
 promoted images first and at the workload's condition second, and it never assumes what it does not see.
@@ -18,7 +18,7 @@ __all__ = ["HealthAdapter", "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an environment runs what was promoted; `message` says what proves it, or precisely what is missing."""
+    """The verdict on an environment; `message` says what proves it, or precisely what is missing."""
 
     healthy: bool
     message: str

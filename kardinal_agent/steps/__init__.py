@@ -1,4 +1,4 @@
-"""What each step does, registered under the name of its declaration."""
+"""The effects of the steps, registered under the names of their declarations."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -132,6 +132,6 @@ class StepContext:
 
 
 class Step(Protocol):
-    """What one step does."""
+    """The effect of one step."""
 
     async def run(self, context: StepContext) -> StepResult: ...

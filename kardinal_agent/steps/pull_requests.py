@@ -1,4 +1,4 @@
-"""What opening, awaiting and withdrawing a pull request have in common."""
+"""Shared by the steps that open, await and withdraw a pull request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kardinal_agent.steps.base import StepContext
 __all__ = ["AGENT", "own_pull_request", "waiting_message"]
 
 AGENT = "kardinal"
-"""Who merges what needs no review, and closes what is superseded."""
+"""The name under which pull requests without review are merged, and superseded ones closed."""
 
 
 def waiting_message(url: str) -> str:

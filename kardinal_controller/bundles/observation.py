@@ -48,7 +48,7 @@ class Observation:
     write_by: float | None = None
     """Until when progress of an earlier run may wait to be written, in seconds of the monotonic clock."""
     outcome: JsonObject | PromotionError | None = None
-    """What the Create or Extend of this run brought: the Graph, or why the resources cannot be translated."""
+    """The result of the Create or Extend of this run: the Graph, or why the resources cannot be translated."""
 
     @cached_property
     def topology(self) -> Topology | None:

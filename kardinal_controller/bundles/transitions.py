@@ -1,4 +1,4 @@
-"""What a change of a Bundle's status sets off: Kubernetes Events and counters (pure).
+"""Kubernetes Events and counters of a change of a Bundle's status. Pure.
 
 Both follow from the status before and the status after, so that each change is told once however often the reconciler
 runs.

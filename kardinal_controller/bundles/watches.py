@@ -1,4 +1,4 @@
-"""What wakes the Bundle reconciler: every change that can change its decision, and as little else as possible.
+"""The sources of the Bundle reconciler: every change that can change its decision, and as little else as possible.
 
 A decision depends on the Bundle, its steps, its Graph, its Pipeline, the gates that stand before it, and the other
 Bundles of its Pipeline. Each of them changes for many other reasons: the engine writes the nodes of a Graph into its

@@ -1,4 +1,4 @@
-"""Where the engine is plugged into a program."""
+"""Declare the engine on a manager: its caches, its sources and its controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the environments of one Pipeline, so that only what changed is rendered."""
+"""The state of the environments of one Pipeline, so that only what changed is rendered."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Known:
     untold: bool = False
 
     def current(self, tree: TreeView, commit: str, path: str) -> bool:
-        """Whether rendering `path` of `commit` would give the same again."""
+        """Return whether rendering `path` of `commit` would give the same again."""
         if self.path != path:
             return False
         if self.checked != commit and (self.inputs is None or not unchanged(tree, self.inputs)):
@@ -54,7 +54,7 @@ class Known:
 
 @dataclass(slots=True)
 class State:
-    """What the simulator remembers of one Pipeline.
+    """The memory of the simulator for one Pipeline.
 
     `applied` has the digest of each object by namespace and kind/name, `noted` what was said of where objects go.
     """
@@ -66,7 +66,7 @@ class State:
     noted: set[str] = field(default_factory=set)
 
     def checked(self, commit: str, environments: Sequence[Environment]) -> bool:
-        """Whether exactly these environments were looked at in `commit`."""
+        """Return whether exactly these environments were looked at in `commit`."""
         paths = {name: known.path for name, known in self.known.items() if known.checked == commit}
         return paths == {environment.name: _path(environment) for environment in environments}
 

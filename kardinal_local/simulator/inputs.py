@@ -1,4 +1,4 @@
-"""What rendering a directory reads, by the ids that Git gives to content.
+"""The inputs of rendering a directory, by the ids that Git gives to content.
 
 Two commits in which these are the same render to the same, so that most commits need no rendering. kustomize reads
 files in and below the directory of a kustomization alone, and of other places only directories with a kustomization
@@ -79,7 +79,7 @@ def find_inputs(tree: TreeView, path: str) -> Inputs | None:
 
 
 def unchanged(tree: TreeView, inputs: Inputs) -> bool:
-    """Whether what was read is the same in `tree`."""
+    """Return whether what was read is the same in `tree`."""
     try:
         return all(tree.identify(path) == known for path, known in inputs.items())
     except (EditError, GitError):

@@ -31,7 +31,7 @@ _LOG_HEAD = re.compile(
 )
 """When, in which process and at which line of code something was logged, as kubectl and kustomize write it."""
 _CLONE = re.compile(r"[^\s'\"]*/kustomize-\d+")
-"""Where kustomize puts what it fetches; another name each time."""
+"""The directory into which kustomize fetches; another name each time."""
 
 
 class Rendering(Protocol):
@@ -43,7 +43,7 @@ class Rendering(Protocol):
 
 
 class Renderer(Protocol):
-    """What makes objects of directories."""
+    """Renders directories to objects."""
 
     def at(self, repository: Repository, commit: str) -> AbstractAsyncContextManager[Rendering]:
         """Render from `commit`; what that needs is there until the block ends."""

@@ -20,7 +20,7 @@ from kardinal.objects.conditions import format_time
 __all__ = ["Rollout", "advance"]
 
 BROKEN = "broken"
-"""What the tag of an image contains that never becomes available."""
+"""Part of the tag of an image that never becomes available."""
 DEFAULT_PROGRESS_DEADLINE = 600
 """Seconds, as the Deployment API has it."""
 _COMPLETE = "NewReplicaSetAvailable"

@@ -1,4 +1,4 @@
-"""What the control plane would have made (PromotionSteps, gate instances, freezes), and the Deployments they change."""
+"""The objects of the control plane (PromotionSteps, gate instances, freezes), and the Deployments they change."""
 
 from __future__ import annotations
 

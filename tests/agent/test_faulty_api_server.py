@@ -16,8 +16,8 @@ SEEDS = (1, 2, 3)
 
 
 @pytest.mark.local_only("only the local plane fails on demand")
-@pytest.mark.usefixtures("weather")
-@pytest.mark.parametrize("weather", SEEDS)
+@pytest.mark.usefixtures("fault_seed")
+@pytest.mark.parametrize("fault_seed", SEEDS)
 async def test_a_promotion_is_verified_whatever_the_api_server_answers(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await create(world, promotion_step(repository))

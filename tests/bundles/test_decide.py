@@ -1,4 +1,4 @@
-"""What is done next for a Bundle: from an observation to one decision."""
+"""Decisions for a Bundle: from an observation to one decision."""
 
 from __future__ import annotations
 

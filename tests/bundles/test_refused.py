@@ -1,4 +1,4 @@
-"""What an author has to fix is in the status of the Bundle until it is fixed."""
+"""Errors that an author has to fix stay in the status of the Bundle until they are fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of a Bundle's status is told by: Events and counters."""
+"""Events and counters of a change of a Bundle's status."""
 
 from __future__ import annotations
 

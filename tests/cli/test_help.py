@@ -1,4 +1,4 @@
-"""What `kardinal` says of its commands without importing them."""
+"""The help of `kardinal`, which imports no command."""
 
 from __future__ import annotations
 

@@ -66,7 +66,9 @@ async def test_a_subscriber_is_woken_when_a_reference_moves(
     subscription.close()
 
 
-async def test_what_is_no_reference_wakes_nobody(repository: Repository, bare: Git, runner: GitRunner) -> None:
+async def test_a_change_of_another_file_wakes_no_subscriber(
+    repository: Repository, bare: Git, runner: GitRunner
+) -> None:
     sleeper = Sleeper()
     subscription = repository.watch(sleeper.wake)
     await until(lambda: sleeper.woken == 1)
@@ -81,7 +83,7 @@ async def test_what_is_no_reference_wakes_nobody(repository: Repository, bare: G
     subscription.close()
 
 
-async def test_nobody_looks_when_nobody_waits(repository: Repository, clock: VirtualClock) -> None:
+async def test_nothing_is_looked_at_without_a_subscriber(repository: Repository, clock: VirtualClock) -> None:
     first, second = Sleeper(), Sleeper()
     subscriptions = [repository.watch(first.wake), repository.watch(second.wake)]
     await until(lambda: first.woken == second.woken == 1)

@@ -28,8 +28,8 @@ SOAK = timedelta(minutes=1)
 
 
 @pytest.mark.local_only("only the local plane injects faults")
-@pytest.mark.usefixtures("weather")
-@pytest.mark.parametrize("weather", SEEDS)
+@pytest.mark.usefixtures("fault_seed")
+@pytest.mark.parametrize("fault_seed", SEEDS)
 async def test_a_bundle_walks_through_every_environment_once_and_in_order(
     world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
 ) -> None:

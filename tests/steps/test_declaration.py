@@ -1,4 +1,4 @@
-"""What a step declares of itself is what others know of it."""
+"""A step is known to others by its declaration alone."""
 
 from __future__ import annotations
 

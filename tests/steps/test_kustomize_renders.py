@@ -1,4 +1,4 @@
-"""What kubectl's kustomize makes of an edited kustomization is the promoted image."""
+"""kubectl's kustomize renders an edited kustomization to the promoted image."""
 
 from __future__ import annotations
 

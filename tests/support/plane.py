@@ -39,17 +39,17 @@ def definitions() -> list[JsonObject]:
 
 
 @pytest.fixture
-def weather() -> int | None:
+def fault_seed() -> int | None:
     """Return the seed of injected faults, for tests that set it by `parametrize`; without one there are none."""
     return None
 
 
 @pytest.fixture
 async def plane(
-    tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
+    tmp_path: Path, clock: VirtualClock, authority: Authority, fault_seed: int | None
 ) -> AsyncIterator[LocalPlane]:
     """Run an API server with its built-in kinds and namespaces, and nothing else."""
-    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=weather)
+    plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=fault_seed)
     yield plane
     await plane.stop()
 
@@ -79,10 +79,10 @@ async def _prepare(directory: Path, *, authority: Authority, definitions: list[J
 
 @pytest.fixture
 async def prepared_plane(
-    prepared_directory: Path, tmp_path: Path, clock: VirtualClock, authority: Authority, weather: int | None
+    prepared_directory: Path, tmp_path: Path, clock: VirtualClock, authority: Authority, fault_seed: int | None
 ) -> AsyncIterator[LocalPlane]:
     """Run an API server that kardinal could be started on."""
     directory = shutil.copytree(prepared_directory, tmp_path / "plane")
-    plane = await LocalPlane.start(directory, clock=clock, authority=authority, chaos=weather)
+    plane = await LocalPlane.start(directory, clock=clock, authority=authority, chaos=fault_seed)
     yield plane
     await plane.stop()

@@ -1,4 +1,4 @@
-"""Whether the programs of a test have seen how the references of its repositories stand.
+"""Wait until the programs of a test have seen the references of its repositories.
 
 A file event takes some 50 ms of real time, in which nothing else need happen: a virtual clock that went on meanwhile
 would show a program hours too late what another one did at the same instant. So rest is also that every watcher has

@@ -1,4 +1,4 @@
-"""What authenticates a user: tokens, files with tokens, passwords and certificates; and how the server is trusted."""
+"""Credentials of a user: tokens, files with tokens, passwords and certificates; and how the server is trusted."""
 
 from __future__ import annotations
 

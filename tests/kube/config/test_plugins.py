@@ -1,4 +1,4 @@
-"""Users whose credentials another program hands out."""
+"""Users whose credentials come from another program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_an_exec_plugin_is_run_again_when_its_token_is_refused(
     assert first.authorization == "Bearer token-1"
     assert (await connection.access()) is first
     assert (await connection.renew(first)).authorization == "Bearer token-2"
-    # Somebody else noticed the same stale token a moment later.
+    # Another request noticed the same stale token a moment later.
     assert (await connection.renew(first)).authorization == "Bearer token-2"
 
 

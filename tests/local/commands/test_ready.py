@@ -1,4 +1,4 @@
-"""What a script finds that starts `kardinal local up` and waits for its kubeconfig."""
+"""Readiness of `kardinal local up`, as a script that waits for its kubeconfig finds it."""
 
 from __future__ import annotations
 

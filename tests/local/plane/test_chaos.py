@@ -1,4 +1,4 @@
-"""The weather of the plane: who meets it, and that the same seed makes the same."""
+"""Injected faults of the plane: which clients meet them, and that one seed injects the same faults."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_a_program_meets_conflicts_refusals_and_lost_connections(stormy: L
     assert set(heard) == {"200", "409", "429", "lost"}
 
 
-async def test_the_same_seed_makes_the_same_weather(stormy: LocalPlane, tmp_path: Path, authority: Authority) -> None:
+async def test_same_seed_injects_same_faults(stormy: LocalPlane, tmp_path: Path, authority: Authority) -> None:
     again = await LocalPlane.start(tmp_path / "again", authority=authority, chaos=SEED)
     other = await LocalPlane.start(tmp_path / "other", authority=authority, chaos=SEED + 1)
     first = await outcomes(stormy)

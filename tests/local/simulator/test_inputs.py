@@ -1,4 +1,4 @@
-"""What rendering a directory reads: all of it, so that nothing stale is taken for current, and no more."""
+"""The inputs of rendering a directory: all of them, so that nothing stale is taken for current, and no more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
 
 
 async def _changes(files: Files, change: dict[str, str], *, path: str = "env/dev") -> bool:
-    """Whether a commit changes what rendering `path` reads."""
+    """Return whether a commit changes what rendering `path` reads."""
     inputs = await files.read(lambda tree: find_inputs(tree, path))
     assert inputs is not None
     files.commit(change)

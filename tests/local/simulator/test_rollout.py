@@ -1,4 +1,4 @@
-"""What a simulated Deployment says of itself, moment by moment."""
+"""The status of a simulated Deployment over time."""
 
 from __future__ import annotations
 

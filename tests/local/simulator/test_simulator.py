@@ -47,12 +47,12 @@ async def test_every_environment_is_applied_to_the_namespace_of_its_name(
 
 
 CONFLICT = 23
-"""The seed of a weather in which the second version of the Deployment in dev meets a conflict."""
+"""The seed of faults with which the second version of the Deployment in dev meets a conflict."""
 
 
-@pytest.mark.local_only("only the local plane has weather on demand")
-@pytest.mark.usefixtures("weather")
-@pytest.mark.parametrize("weather", [CONFLICT])
+@pytest.mark.local_only("only the local plane injects faults")
+@pytest.mark.usefixtures("fault_seed")
+@pytest.mark.parametrize("fault_seed", [CONFLICT])
 async def test_what_could_not_be_applied_for_a_moment_is_applied_then(world: World, repository: GitRepository) -> None:
     await start_simulator(world)
     await world.apply(pipeline(repository, environments=[DEV]))
