@@ -13,6 +13,7 @@ from typing import Protocol
 
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.runtime.informer import Event, Informer
+from kardinal.runtime.predicates import Predicate
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
 
 __all__ = ["Channel", "Mapper", "Source", "Watch", "to_owner", "to_self"]
@@ -50,11 +51,11 @@ def to_owner(resource: ResourceType, *, controller_only: bool = True) -> Mapper:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Changes of an informer's objects, mapped to keys; `when`, a predicate, lets only some of them through."""
+    """Changes of an informer's objects, mapped to keys; `when` lets only some of them through."""
 
     informer: Informer
     map: Mapper = to_self
-    when: Callable[[Event], bool] | None = None
+    when: Predicate | None = None
 
     def attach(self, queue: PriorityQueue) -> None:
         def enqueue(event: Event) -> None:

@@ -14,7 +14,7 @@ from datetime import datetime
 from kardinal.api import POLICY_GATE, Bundle, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import step_name
-from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
+from kardinal.api.policy_gate import GateOrigin, PolicyGateStatus
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.context import Context, Soak, upstream_soak
 from kardinal.policy.decision import decide
@@ -24,7 +24,7 @@ from kardinal.runtime.predicates import either, generation_changed, labels_chang
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.metrics import ControlPlaneMetrics
 
-__all__ = ["GateReconciler", "upstream_environments"]
+__all__ = ["GateReconciler"]
 
 _NOTHING_STARTS = frozenset(["Verified", "Superseded", "SkipDenied"])
 """Phases in which no step starts any more. In a failed Bundle, environments beside the failed one still go on."""
@@ -99,7 +99,7 @@ class GateReconciler:
         )
 
     def _soak(self, gate: PolicyGate, origin: GateOrigin, bundle: Bundle) -> Soak:
-        verified = {name: self._verified_since(bundle, name) for name in upstream_environments(gate.spec)}
+        verified = {name: self._verified_since(bundle, name) for name in gate.spec.upstream_environments}
         return upstream_soak(origin.environment, verified)
 
     def _verified_since(self, bundle: Bundle, environment: str) -> datetime | None:
@@ -134,8 +134,3 @@ class GateReconciler:
         key = key_of(bundle)
         reading = self._caches.gates_reading_previous(key.namespace, pipeline_label(bundle))
         return map(key_of, [*self._caches.gates_of(key), *reading])
-
-
-def upstream_environments(spec: PolicyGateSpec) -> tuple[str, ...]:
-    """Return the environments whose verification starts the soak of a gate; the contract joins them by commas."""
-    return tuple(spec.upstream_environment.split(",")) if spec.upstream_environment else ()

@@ -15,7 +15,8 @@ from kardinal.git import Repositories, Repository
 from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, ServerError, TooManyRequests
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, SERVICE_ACCOUNT, JsonObject, Key, ResourceType
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime import Change, Channel, Event, Manager, Result, Watch
+from kardinal.runtime import Channel, Manager, Result, Watch
+from kardinal.runtime.predicates import created
 from kardinal_local.simulator.environments import Stale, State
 from kardinal_local.simulator.failures import Failures
 from kardinal_local.simulator.kustomization import Rendered, RenderError
@@ -59,7 +60,7 @@ class GitOps:
         self._moved = Channel()
         self._states: dict[Key, State] = {}
         self._namespaces: set[str] = set()
-        new_steps = Watch(steps, map=_to_pipeline, when=_is_new)
+        new_steps = Watch(steps, map=_to_pipeline, when=created)
         manager.controller("gitops", self, [Watch(self._pipelines), new_steps, self._moved])
 
     def close(self) -> None:
@@ -184,7 +185,3 @@ def _kind(item: JsonObject) -> ResourceType | None:
 
 def _to_pipeline(step: JsonObject) -> list[Key]:
     return [Key(step["metadata"]["namespace"], step["spec"]["pipeline"])]
-
-
-def _is_new(event: Event) -> bool:
-    return event.change is Change.ADDED

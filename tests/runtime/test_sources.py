@@ -9,8 +9,9 @@ import pytest
 from kardinal.kube import Client
 from kardinal.objects import NAMESPACE, JsonObject, Key, ResourceType
 from kardinal.runtime import Channel, Watch, to_owner, to_self
-from kardinal.runtime.informer import Event, Informer
+from kardinal.runtime.informer import Informer
 from kardinal.runtime.metrics import Metrics
+from kardinal.runtime.predicates import changed
 from kardinal.runtime.queue import INITIAL_PRIORITY, PriorityQueue
 from kardinal.runtime.reflector import Scope
 from tests.runtime.apiserver import WIDGET
@@ -107,10 +108,7 @@ async def test_a_mapping_of_ones_own_may_name_any_keys(informer: Informer, queue
 
 
 async def test_a_condition_lets_only_some_events_through(informer: Informer, queue: PriorityQueue) -> None:
-    def spec_changed(event: Event) -> bool:
-        return event.old is None or event.new is None or event.old.get("spec") != event.new.get("spec")
-
-    Watch(informer, to_self, when=spec_changed).attach(queue)
+    Watch(informer, to_self, when=changed(lambda obj: obj.get("spec"))).attach(queue)
     informer.apply("ADDED", widget("a", 1, spec=1))
     await taken(queue)
     informer.apply("MODIFIED", widget("a", 2, spec=1, status=2))
