@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -25,12 +24,7 @@ class LazyCommand:
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.target.partition(":")
-        # Hundreds of modules make no garbage: looking for it takes a tenth of the time that they need.
-        gc.disable()
-        try:
-            command = getattr(import_module(module), attribute)
-        finally:
-            gc.enable()
+        command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
             raise click.ClickException(f"{self.target}, declared as the command {self.name}, is not a click command")
         return command

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import click
@@ -42,6 +45,7 @@ _OWN = {
 }
 
 _GROUP = "kardinal.commands"
+_AUTHORITIES = "SSL_CERT_FILE"
 
 
 class _LazyGroup(click.Group):
@@ -50,7 +54,10 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = _OWN.get(cmd_name) or _declared().get(cmd_name)
-        return found.load() if found is not None else None
+        if found is None:
+            return None
+        with _quick_imports():
+            return found.load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands as click would, from their declarations."""
@@ -72,6 +79,27 @@ def _declared() -> dict[str, LazyCommand]:
                 raise click.ClickException(f"the entry point {entry.name} of {_GROUP} is not a LazyCommand")
             added[entry.name] = command
     return {**_OWN, **dict(sorted(added.items()))}
+
+
+@contextmanager
+def _quick_imports() -> Iterator[None]:
+    """Import a command without the trusted authorities of the machine and without collections of garbage.
+
+    aiohttp loads the authorities twice when it is imported, for 0.09 of the 0.35 s of CPU that the import takes; a
+    command trusts those that its kubeconfig names, which are read with it. A collection visits hundreds of modules that
+    make no garbage, for a tenth of the time. Both are switches of the process, so that they stand at its entry point.
+    """
+    before = os.environ.get(_AUTHORITIES)
+    os.environ[_AUTHORITIES] = os.devnull
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        if before is None:
+            del os.environ[_AUTHORITIES]
+        else:
+            os.environ[_AUTHORITIES] = before
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

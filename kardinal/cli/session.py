@@ -14,20 +14,8 @@ import click
 
 from kardinal.api import BUNDLE, PIPELINE, Bundle, Pipeline
 from kardinal.api.names import LABEL_PIPELINE, label_value
-from kardinal.cli.authorities import no_authorities
 from kardinal.cli.errors import CommandError
-
-with no_authorities():
-    from kardinal.kube import (
-        ApiError,
-        Client,
-        ConfigError,
-        Forbidden,
-        KubeError,
-        NotFound,
-        Unauthorized,
-        load_connection,
-    )
+from kardinal.kube import ApiError, Client, ConfigError, Forbidden, KubeError, NotFound, Unauthorized, load_connection
 
 __all__ = ["Session", "cluster_command", "connect", "explained", "newest_first", "output_option"]
 

@@ -208,7 +208,7 @@ class _Walker:
     def _drifted(self, live: JsonObject, desired: Desired) -> bool:
         if covers(live, desired.object):
             return False
-        return self._situation.settled.get(desired.key) != content_hash(applied_part(live, desired.object))
+        return self._situation.accepted.get(desired.key) != content_hash(applied_part(live, desired.object))
 
     def _is_ours(self, live: JsonObject) -> bool:
         return _label(live, GRAPH_LABEL) == self._hash or _annotation(live, TEMPLATE_HASH) is not None

@@ -47,7 +47,7 @@ class Failure:
 class Situation:
     """All that a walk depends on besides the compiled graph.
 
-    `failures` are the applies that were refused, by node; `settled` what earlier applies left behind where the server
+    `failures` are the applies that were refused, by node; `accepted` what earlier applies left behind where the server
     did not take them literally; `references` the ambiguous templates that were found to be references before.
     """
 
@@ -56,7 +56,7 @@ class Situation:
     kinds: Kinds
     now: datetime
     failures: Mapping[str, Failure]
-    settled: Mapping[ObjectKey, str]
+    accepted: Mapping[ObjectKey, str]
     references: frozenset[str]
 
 

@@ -33,13 +33,13 @@ class Decision:
     look_again: timedelta
 
 
-def decide(gate: PolicyGate, context: Context, *, now: datetime, settled: bool) -> Decision:
-    """`settled`: the step behind the gate exists, or its Bundle has ended."""
+def decide(gate: PolicyGate, context: Context, *, now: datetime, passed: bool) -> Decision:
+    """Return the decision for an instance; `passed`: the step behind the gate exists, or its Bundle has ended."""
     expression = gate.spec.expression
     answer = evaluate(expression, context, now=now)
     turn = next_transition(expression, context, now=now)
     interval = recheck_interval(gate.spec)
-    written = _must_be_written(gate, answer, context, now=now, settled=settled)
+    written = _must_be_written(gate, answer, context, now=now, passed=passed)
     status = None
     if written:
         status = PolicyGateStatus(
@@ -49,16 +49,16 @@ def decide(gate: PolicyGate, context: Context, *, now: datetime, settled: bool) 
             next_transition_at=turn,
             reason=answer.reason,
         )
-    elif answer.ready and not settled:
+    elif answer.ready and not passed:
         interval -= now - (gate.status.last_evaluated_at or now)
     return Decision(answer, status, min(interval, turn - now) if turn else interval)
 
 
-def _must_be_written(gate: PolicyGate, answer: Answer, context: Context, *, now: datetime, settled: bool) -> bool:
+def _must_be_written(gate: PolicyGate, answer: Answer, context: Context, *, now: datetime, passed: bool) -> bool:
     before = gate.status
     if before.last_evaluated_at is None or before.ready != answer.ready:
         return True
-    if settled:
+    if passed:
         return False
     if answer.ready and now - before.last_evaluated_at >= recheck_interval(gate.spec):
         return True

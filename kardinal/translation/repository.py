@@ -1,7 +1,7 @@
 """Validate the repository of a Pipeline.
 
 A URL is written by the author of a Pipeline, and the controller acts on it. A path or a `file://` URL would reach
-into the file system of the controller's pod, so both need the operator's word. What a URL may look like is settled in
+into the file system of the controller's pod, so both need the operator's word. What a URL may look like is decided in
 the Git room; here its refusals get a field, and the provider is held against it.
 """
 

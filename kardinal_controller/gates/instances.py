@@ -70,7 +70,7 @@ class GateReconciler:
             gate,
             self._context(gate, origin, bundle),
             now=self._clock.now(),
-            settled=step is not None or bundle.status.phase in _NOTHING_STARTS,
+            passed=step is not None or bundle.status.phase in _NOTHING_STARTS,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
         if decision.status is not None:

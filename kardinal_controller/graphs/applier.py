@@ -42,7 +42,7 @@ class Memory:
     """The memory of one Graph beyond its objects; lost without harm."""
 
     failures: dict[str, Failure] = field(default_factory=dict)
-    settled: dict[ObjectKey, str] = field(default_factory=dict)
+    accepted: dict[ObjectKey, str] = field(default_factory=dict)
     corrected: dict[ObjectKey, float] = field(default_factory=dict)
 
 
@@ -102,9 +102,9 @@ class Applier:
     def _settle(self, desired: Desired, live: JsonObject) -> None:
         """Remember what the server did not take literally, or the difference would count as drift for ever."""
         if covers(live, desired.object):
-            self._memory.settled.pop(desired.key, None)
+            self._memory.accepted.pop(desired.key, None)
         else:
-            self._memory.settled[desired.key] = content_hash(applied_part(live, desired.object))
+            self._memory.accepted[desired.key] = content_hash(applied_part(live, desired.object))
 
     def _failure(self, apply: Apply, error: KubeError) -> Failure:
         digest = apply.desired.hash

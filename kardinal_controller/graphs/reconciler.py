@@ -138,7 +138,7 @@ class GraphReconciler:
             self._kinds,
             run.now,
             memory.failures,
-            memory.settled,
+            memory.accepted,
             references=frozenset(node.id for node in run.graph.status.nodes if node.kind == "ref"),
         )
         for _ in range(len(program.nodes) + 1):

@@ -9,8 +9,6 @@ lives in the name and an annotation of the Bundle it created.
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import hashlib
 import hmac
 from http import HTTPStatus
@@ -28,8 +26,9 @@ from kardinal.api.names import (
 )
 from kardinal.api.new_bundle import NewBundle
 from kardinal.kube import AlreadyExists, Client, Invalid, KubeError, NotFound, create_first_free
-from kardinal.objects import SECRET
+from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.naming import short_hash
+from kardinal.objects.secrets import SecretValueError, secret_value
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.http import listen
 from kardinal.runtime.informer import Informer
@@ -105,10 +104,10 @@ class ApiServer:
 
     async def _authenticate(self, namespace: str, *, token: str, signature: str, body: bytes) -> None:
         try:
-            secret = (await self._client.get(SECRET, WEBHOOK_SECRET, namespace)).get("data", {})
+            secret = await self._client.get(SECRET, WEBHOOK_SECRET, namespace)
         except NotFound:
             secret = {}
-        wanted_token, key = _decoded(secret, "token"), _decoded(secret, "hmacKey")
+        wanted_token, key = _credential(secret, "token"), _credential(secret, "hmacKey")
         wanted_signature = hmac.new(key, body, hashlib.sha256).hexdigest().encode()
         token_fits = hmac.compare_digest(token.encode(), wanted_token)
         signature_fits = hmac.compare_digest(signature.encode(), wanted_signature)
@@ -174,10 +173,11 @@ def _credentials(http: web.Request) -> tuple[str, str]:
     return token.strip(), signature.strip().lower()
 
 
-def _decoded(secret: dict[str, str], key: str) -> bytes:
+def _credential(secret: JsonObject, key: str) -> bytes:
+    """Return a value of the Secret; empty, which authenticates no request, where it cannot be read."""
     try:
-        return base64.b64decode(secret.get(key, ""), validate=True).strip()
-    except binascii.Error:
+        return secret_value(secret, key).strip()
+    except SecretValueError:
         return b""
 
 

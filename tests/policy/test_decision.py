@@ -32,10 +32,10 @@ def decision(
     before: PolicyGateStatus | None = None,
     *,
     after: timedelta = timedelta(),
-    settled: bool = False,
+    passed: bool = False,
     seen: Context | None = None,
 ) -> Decision:
-    return decide(gate(expression, before), seen or context(), now=NOW + after, settled=settled)
+    return decide(gate(expression, before), seen or context(), now=NOW + after, passed=passed)
 
 
 def first(expression: str, seen: Context | None = None) -> PolicyGateStatus:
@@ -47,10 +47,10 @@ def first(expression: str, seen: Context | None = None) -> PolicyGateStatus:
 SOAK = "bundle.upstreamSoakMinutes >= 30"
 
 
-@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("passed", [False, True])
 @pytest.mark.parametrize("expression", ["true", "false", SOAK, "broken("])
-def test_the_first_answer_is_always_written(expression: str, settled: bool) -> None:
-    status = decision(expression, settled=settled).status
+def test_the_first_answer_is_always_written(expression: str, passed: bool) -> None:
+    status = decision(expression, passed=passed).status
     assert status is not None
     assert status.last_evaluated_at == NOW
     assert status.ready is (expression == "true")
@@ -98,18 +98,18 @@ def test_an_open_gate_is_renewed_every_interval() -> None:
 def test_an_open_gate_is_not_renewed_once_its_step_exists() -> None:
     before = first("true")
     for minutes in (5, 50, 500):
-        late = decision("true", before, after=minutes * MINUTE, settled=True)
+        late = decision("true", before, after=minutes * MINUTE, passed=True)
         assert (late.status, late.look_again) == (None, 5 * MINUTE)
 
 
-@pytest.mark.parametrize("settled", [False, True])
-def test_a_change_of_the_answer_is_always_written(settled: bool) -> None:
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_change_of_the_answer_is_always_written(passed: bool) -> None:
     open_, closed = context(labels={"ok": "yes"}), context(labels={"ok": "no"})
     expression = 'bundle.labels.ok == "yes"'
-    status = decision(expression, first(expression, open_), settled=settled, seen=closed).status
+    status = decision(expression, first(expression, open_), passed=passed, seen=closed).status
     assert status is not None
     assert status.ready is False
-    status = decision(expression, status, settled=settled, seen=open_).status
+    status = decision(expression, status, passed=passed, seen=open_).status
     assert status is not None
     assert status.ready is True
 
@@ -117,11 +117,11 @@ def test_a_change_of_the_answer_is_always_written(settled: bool) -> None:
 def test_a_settled_gate_does_not_tell_of_changed_values() -> None:
     expression = 'bundle.labels.tier != "tin"'
     before = first(expression, context(labels={"tier": "gold"}))
-    assert decision(expression, before, settled=True, seen=context(labels={"tier": "silver"})).status is None
+    assert decision(expression, before, passed=True, seen=context(labels={"tier": "silver"})).status is None
 
 
 def test_an_interval_that_is_absurdly_short_or_long_is_survived() -> None:
-    hasty = decide(gate("true", recheckInterval="1ms"), context(), now=NOW, settled=False)
+    hasty = decide(gate("true", recheckInterval="1ms"), context(), now=NOW, passed=False)
     assert hasty.look_again == timedelta(seconds=1)
-    patient = decide(gate("true", recheckInterval="900000h"), context(), now=NOW, settled=False)
+    patient = decide(gate("true", recheckInterval="900000h"), context(), now=NOW, passed=False)
     assert patient.look_again == timedelta(hours=900000)
