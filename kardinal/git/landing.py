@@ -24,11 +24,11 @@ from kardinal.git.values import Landed
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.edit import Edit
 
-__all__ = ["Order", "land_all"]
+__all__ = ["PlannedCommit", "land_all"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Order:
+class PlannedCommit:
     """An edit that is to be one commit."""
 
     edit: Edit
@@ -37,20 +37,20 @@ class Order:
 
 @off_loop
 def land_all(
-    backend: Backend, history: History, branch: str, orders: Sequence[Order], *, time: datetime
+    backend: Backend, history: History, branch: str, commits: Sequence[PlannedCommit], *, time: datetime
 ) -> list[Landed | Exception]:
-    """Put `orders` on `branch` as one push; each gets its result or its own error."""
+    """Put `commits` on `branch` as one push; each gets its result or its own error."""
     staging = Staging(backend.open())
     tip = require_tip(backend, branch)
     head, results = tip, list[Landed | Exception]()
-    for order in orders:
-        found = history.find(staging, head, order.message.trailers)
+    for planned in commits:
+        found = history.find(staging, head, planned.message.trailers)
         if found is not None:
             results.append(Landed(commit=found.id, tree=found.tree, changed=True, adopted=True))
             continue
         before = history.commit(staging, head).tree
         try:
-            after = apply(staging, before, order.edit(TreeView(staging, before)))
+            after = apply(staging, before, planned.edit(TreeView(staging, before)))
         except DamagedRepository:
             raise
         except Exception as error:  # an edit is foreign code: whatever it raises is its caller's, not its neighbours'
@@ -59,7 +59,7 @@ def land_all(
         if after == before:
             results.append(Landed(commit=head, tree=before, changed=False, adopted=False))
             continue
-        head = staging.add_commit(tree=after, parent=head, message=str(order.message), time=time)
+        head = staging.add_commit(tree=after, parent=head, message=str(planned.message), time=time)
         results.append(Landed(commit=head, tree=after, changed=True, adopted=False))
     if head != tip:
         backend.publish(branch_ref(branch), old=tip, new=head, staging=staging)

@@ -27,7 +27,7 @@ from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
 from kardinal.git.runner import GitRunner, off_loop
-from kardinal.git.watcher import Place
+from kardinal.git.watcher import RepositoryPlace
 
 __all__ = ["LocalBackend"]
 
@@ -97,12 +97,12 @@ class LocalBackend:
             raise self._unwritable(error) from error
 
     @off_loop
-    def place(self) -> Place:
+    def place(self) -> RepositoryPlace:
         """Return where the repository is, or will be."""
         try:
-            return Place(self._path, self._git_directory())
+            return RepositoryPlace(self._path, self._git_directory())
         except (RepositoryUnreachable, OSError):
-            return Place(self._path, None)
+            return RepositoryPlace(self._path, None)
 
     @off_loop
     def _git_directory(self) -> str:

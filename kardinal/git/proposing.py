@@ -18,7 +18,7 @@ from datetime import datetime
 from kardinal.git.backend import Backend, require_tip
 from kardinal.git.errors import PushRejected
 from kardinal.git.history import History
-from kardinal.git.landing import Order
+from kardinal.git.landing import PlannedCommit
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
@@ -29,17 +29,19 @@ __all__ = ["propose"]
 
 
 @off_loop
-def propose(backend: Backend, history: History, branch: str, *, base: str, order: Order, time: datetime) -> Landed:
-    """Have `branch` propose the edit of `order` for `base`."""
+def propose(
+    backend: Backend, history: History, branch: str, *, base: str, planned: PlannedCommit, time: datetime
+) -> Landed:
+    """Have `branch` propose the edit of `planned` for `base`."""
     staging = Staging(backend.open())
     tip = backend.tip(branch_ref(branch))
     base_tip = require_tip(backend, base)
     before = history.commit(staging, base_tip).tree
-    files = order.edit(TreeView(staging, before))
+    files = planned.edit(TreeView(staging, before))
     after = apply(staging, before, files)
 
     if tip is not None:
-        found = history.find(staging, tip, order.message.trailers, since=base_tip)
+        found = history.find(staging, tip, planned.message.trailers, since=base_tip)
         if found is None:
             raise PushRejected(
                 f"branch {branch} exists and was not made by this promotion",
@@ -51,7 +53,7 @@ def propose(backend: Backend, history: History, branch: str, *, base: str, order
             return Landed(commit=tip, tree=current.tree, changed=True, adopted=True)
     if after == before:
         return Landed(commit=base_tip, tree=before, changed=False, adopted=False)
-    new = staging.add_commit(tree=after, parent=base_tip, message=str(order.message), time=time)
+    new = staging.add_commit(tree=after, parent=base_tip, message=str(planned.message), time=time)
     backend.publish(branch_ref(branch), old=tip, new=new, staging=staging)
     return Landed(commit=new, tree=after, changed=True, adopted=False)
 

@@ -16,7 +16,7 @@ from kardinal.git import merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.errors import CommitNotFound, GitError
 from kardinal.git.history import History, contains
-from kardinal.git.landing import Order
+from kardinal.git.landing import PlannedCommit
 from kardinal.git.local import LocalBackend
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
@@ -25,7 +25,7 @@ from kardinal.git.runner import GitRunner
 from kardinal.git.tree import TreeView, apply, split_path
 from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 from kardinal.git.watcher import RefWatcher
-from kardinal.git.writer import Writer
+from kardinal.git.writer import BranchWriter
 from kardinal.runtime.clock import Clock
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.edit import Edit
@@ -43,7 +43,7 @@ class Repository:
         self._clock = clock
         self._observer = observer
         self._history = History()
-        self._writers: dict[str, Writer] = {}
+        self._writers: dict[str, BranchWriter] = {}
         self._watcher: RefWatcher | None = None
         self._references: References | None = None
         if isinstance(backend, LocalBackend):
@@ -107,9 +107,9 @@ class Repository:
         writer = self._writers.get(branch)
         if writer is None:
             branch_ref(branch)
-            writer = self._writers[branch] = Writer(self._backend, self._history, branch, clock=self._clock)
+            writer = self._writers[branch] = BranchWriter(self._backend, self._history, branch, clock=self._clock)
         async with self._observed("land"):
-            return await writer.land(Order(edit, message))
+            return await writer.land(PlannedCommit(edit, message))
 
     async def propose(self, branch: str, *, base: str, edit: Edit, message: CommitMessage) -> Landed:
         """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`."""
@@ -121,7 +121,7 @@ class Repository:
                 self._history,
                 branch,
                 base=base,
-                order=Order(edit, message),
+                planned=PlannedCommit(edit, message),
                 time=self._clock.now(),
             )
 

@@ -22,7 +22,7 @@ from kardinal.git.file_events import Interest, Names
 from kardinal.git.runner import GitRunner, off_loop
 from kardinal.runtime.clock import Clock, Timer
 
-__all__ = ["Look", "Place", "RefWatcher", "look"]
+__all__ = ["Look", "RefWatcher", "RepositoryPlace", "look"]
 
 _INTERVAL = 30.0
 """Seconds after which references are looked at without an event: file systems of other machines send none."""
@@ -33,7 +33,7 @@ Stamp = frozenset[tuple[str, int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryPlace:
     """The place of a repository: the path of its URL, and its Git directory once there is one."""
 
     path: str
@@ -74,7 +74,7 @@ class _Subscription:
 class RefWatcher:
     """Looks at the references of one repository while there are subscriptions."""
 
-    def __init__(self, place: Callable[[], Place], *, runner: GitRunner, clock: Clock) -> None:
+    def __init__(self, place: Callable[[], RepositoryPlace], *, runner: GitRunner, clock: Clock) -> None:
         self.place = place
         self.seen: Stamp | None = None
         self._runner = runner
@@ -151,7 +151,7 @@ class RefWatcher:
 
 
 @off_loop
-def look(place: Callable[[], Place]) -> Look:
+def look(place: Callable[[], RepositoryPlace]) -> Look:
     """Look at the references of the repository at a place, which need not be there."""
     where, found = place(), Look()
     found.require(where.path)

@@ -16,31 +16,31 @@ from collections.abc import Sequence
 from kardinal.git.backend import Backend, converge
 from kardinal.git.errors import PushRejected
 from kardinal.git.history import History
-from kardinal.git.landing import Order, land_all
+from kardinal.git.landing import PlannedCommit, land_all
 from kardinal.git.values import Landed
 from kardinal.runtime.clock import Clock
 
-__all__ = ["Writer"]
+__all__ = ["BranchWriter"]
 
 _BATCH = 64
 """Commits of one push."""
 
 
-class Writer:
-    """Lands edits on one branch of one repository, in the order they came."""
+class BranchWriter:
+    """Lands edits on one branch of one repository, in the sequence they came."""
 
     def __init__(self, backend: Backend, history: History, branch: str, *, clock: Clock) -> None:
         self._backend = backend
         self._history = history
         self._branch = branch
         self._clock = clock
-        self._queue: list[tuple[Order, asyncio.Future[Landed]]] = []
+        self._queue: list[tuple[PlannedCommit, asyncio.Future[Landed]]] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def land(self, order: Order) -> Landed:
-        """Return the result of `order` once it is on the branch."""
+    async def land(self, planned: PlannedCommit) -> Landed:
+        """Return the result of `planned` once it is on the branch."""
         result: asyncio.Future[Landed] = asyncio.get_running_loop().create_future()
-        self._queue.append((order, result))
+        self._queue.append((planned, result))
         if self._task is None:
             self._task = asyncio.create_task(self._drain(), name=f"git writer {self._branch}")
         return await result
@@ -62,11 +62,11 @@ class Writer:
         finally:
             self._task = None
 
-    async def _land(self, batch: Sequence[tuple[Order, asyncio.Future[Landed]]]) -> None:
-        orders = [order for order, _ in batch]
+    async def _land(self, batch: Sequence[tuple[PlannedCommit, asyncio.Future[Landed]]]) -> None:
+        commits = [planned for planned, _ in batch]
         try:
             outcomes = await converge(
-                self._backend, land_all, self._backend, self._history, self._branch, orders, time=self._clock.now()
+                self._backend, land_all, self._backend, self._history, self._branch, commits, time=self._clock.now()
             )
         except PushRejected as error:
             if len(batch) == 1:
