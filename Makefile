@@ -22,8 +22,8 @@ demo: $(INSTALLED) ## watch a Bundle walk through three environments on this mac
 test: $(INSTALLED) ## run the tests
 	$(BIN)/pytest
 
-test-fast: $(INSTALLED) ## run the tests of the promoter, without those of the local plane itself
-	$(BIN)/pytest --ignore=tests/local
+test-fast: $(INSTALLED) ## run the tests of the promoter, without the local plane's own, kills and images
+	$(BIN)/pytest --ignore=tests/local --ignore=tests/resilience --ignore=tests/deploy
 
 test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
 	$(BIN)/pytest --target=assets
