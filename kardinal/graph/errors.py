@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kardinal.objects.errors import KardinalError
+
 __all__ = ["GraphError", "Problem", "ProblemReason"]
 
 ProblemReason = Literal["DeclarationError", "ExpressionError", "DependencyError"]
@@ -27,20 +29,19 @@ class Problem:
         return f"{where}: {self.message}"
 
 
-class GraphError(Exception):
+class GraphError(KardinalError):
     """A Graph that cannot be compiled."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__(self.message)
+        super().__init__(_summary(self.problems))
 
     @property
     def reason(self) -> ProblemReason:
         return self.problems[0].reason
 
-    @property
-    def message(self) -> str:
-        lines = [str(problem) for problem in self.problems[:_SHOWN]]
-        if more := len(self.problems) - _SHOWN:
-            lines += [f"and {more} more"] if more > 0 else []
-        return "; ".join(lines)
+
+def _summary(problems: Sequence[Problem]) -> str:
+    lines = [str(problem) for problem in problems[:_SHOWN]]
+    more = len(problems) - _SHOWN
+    return "; ".join([*lines, f"and {more} more"] if more > 0 else lines)

@@ -14,7 +14,6 @@ __all__ = [
     "UNAVAILABLE_ATTRIBUTES",
     "UNAVAILABLE_NODE_KEYS",
     "UNAVAILABLE_STEPS",
-    "UNIMPLEMENTED_KINDS",
 ]
 
 FIELD_VALUES: Mapping[tuple[str, str], tuple[str | None, ...]] = {
@@ -44,6 +43,3 @@ UNAVAILABLE_NODE_KEYS = frozenset(
 
 UNAVAILABLE_ATTRIBUTES = frozenset(["metrics", "delegation", "externalApproval", "contracts", "targetDrift"])
 """Roots of attributes that gate expressions cannot read in this version."""
-
-UNIMPLEMENTED_KINDS = ("MetricCheck", "Subscription")
-"""Kinds that are stored and not acted on."""

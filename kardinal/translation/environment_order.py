@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from kardinal.api.pipeline import Environment
+from kardinal.objects.errors import KardinalError
 from kardinal.objects.suggestions import nearest
 
 __all__ = ["OrderError", "ancestors", "topological", "upstreams"]
 
 
-class OrderError(ValueError):
+class OrderError(KardinalError):
     """The environments cannot be put in order; `field` is where it stands, `reason` a CamelCase word."""
 
     def __init__(self, field: str, message: str, *, reason: str) -> None:
         super().__init__(message)
         self.field = field
-        self.message = message
         self.reason = reason
 
 

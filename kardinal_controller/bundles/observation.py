@@ -18,7 +18,7 @@ from kardinal.runtime import Clock
 from kardinal.translation.errors import PromotionError
 from kardinal.translation.topology import Topology, read_topology
 from kardinal_controller.bundles.graphs import GraphKeeper
-from kardinal_controller.bundles.progress import FINISHED_PHASES, environments
+from kardinal_controller.bundles.progress import environments
 from kardinal_controller.bundles.supersession import SequenceNumbers
 from kardinal_controller.caches import Caches, pipeline_label
 
@@ -59,8 +59,7 @@ class Observation:
     def environments(self) -> dict[str, EnvironmentStatus]:
         """The entry of each environment as the steps have it now."""
         status = self.bundle.status
-        under_way = status.phase not in FINISHED_PHASES
-        return environments(self.topology, self.steps, status.environments, under_way=under_way)
+        return environments(self.topology, self.steps, status.environments, under_way=not status.has_ended)
 
 
 class Observer:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from kardinal.api import Graph, PromotionStep
 from kardinal.api.bundle import BundlePhase, EnvironmentStatus
+from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.objects import JsonObject
 from kardinal.translation.topology import Topology
 
 __all__ = [
-    "FINISHED_PHASES",
     "Progress",
     "all_steps_finished",
     "environments",
@@ -25,10 +25,6 @@ __all__ = [
     "is_over",
     "progress",
 ]
-
-FINISHED_PHASES = frozenset(["Verified", "Failed", "Superseded", "SkipDenied"])
-
-_FINISHED_STATES = frozenset(["Verified", "Failed"])
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
 """States whose message is worth a line on the Bundle; in the others it changes too often to be copied."""
@@ -90,15 +86,14 @@ def is_over(entries: Mapping[str, EnvironmentStatus], topology: Topology) -> boo
     """Return whether no step can move any more: every environment is Verified, Failed, or behind a failed one."""
     states = {name: entry.state for name, entry in entries.items()}
     return all(
-        states.get(name) in _FINISHED_STATES
-        or any(states.get(upstream) == "Failed" for upstream in topology.before(name))
+        states.get(name) in ENDED_STATES or any(states.get(upstream) == "Failed" for upstream in topology.before(name))
         for name in topology.environments
     )
 
 
 def all_steps_finished(steps: Iterable[PromotionStep]) -> bool:
     """Return whether no step is on its way; one that its agent abandoned has failed."""
-    return all(step.status.state in _FINISHED_STATES for step in steps)
+    return all(step.status.has_ended for step in steps)
 
 
 def graph_trouble(graph: JsonObject) -> str | None:

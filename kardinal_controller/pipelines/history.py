@@ -15,7 +15,6 @@ from kardinal.kube import Client, Conflict, NotFound
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Result, Source, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
-from kardinal_controller.bundles.progress import FINISHED_PHASES
 from kardinal_controller.bundles.supersession import age
 from kardinal_controller.caches import Caches, pipeline_label
 
@@ -74,7 +73,7 @@ class HistoryReconciler:
 def surplus(bundles: Sequence[Bundle], *, limit: int) -> list[Bundle]:
     """Return the finished Bundles beyond the limit, oldest first; never one that an environment runs."""
     running = _running(bundles)
-    finished = sorted((bundle for bundle in bundles if bundle.status.phase in FINISHED_PHASES), key=age)
+    finished = sorted((bundle for bundle in bundles if bundle.status.has_ended), key=age)
     beyond = finished[: max(len(finished) - limit, 0)]
     return [bundle for bundle in beyond if bundle.metadata.name not in running]
 
