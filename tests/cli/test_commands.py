@@ -139,7 +139,9 @@ async def test_without_an_authority_in_the_kubeconfig_those_of_the_machine_are_t
     document = yaml.safe_load(kubeconfig.read_text())
     authority = world.directory / "home" / "authority.crt"
     (entry,) = document["clusters"]
-    authority.write_bytes(base64.b64decode(entry["cluster"].pop("certificate-authority-data")))
+    # The local plane embeds its authority, the kubeconfig of the real server names a file.
+    embedded, named = (entry["cluster"].pop(f"certificate-authority{suffix}", None) for suffix in ("-data", ""))
+    authority.write_bytes(base64.b64decode(embedded) if embedded else Path(named).read_bytes())
     kubeconfig.write_text(yaml.safe_dump(document))
     done = await cli.attempt("get", "pipelines")
     assert done.code == 1
