@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from kardinal.api.base import Digest, DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, Url
 from kardinal.api.evidence import Evidence
-from kardinal.objects import ResourceType
+from kardinal.objects import BUNDLE, ResourceType
 
 __all__ = [
     "BUNDLE",
@@ -26,8 +26,6 @@ __all__ = [
     "Intent",
     "Provenance",
 ]
-
-BUNDLE = ResourceType("kardinal.io", "v1alpha1", "Bundle", "bundles")
 
 BundleType = Literal["image", "config", "mixed"]
 BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]

@@ -12,10 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from kardinal.api.bundle import Artifacts, Image
+from kardinal.objects import JsonObject
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut
+
+if TYPE_CHECKING:
+    from kardinal.api.bundle import Artifacts, Image
 
 __all__ = [
     "ImageReference",
@@ -24,6 +28,7 @@ __all__ = [
     "image_problems",
     "promoted_image",
     "promoted_images",
+    "stored_version",
 ]
 
 _DEFAULT_REGISTRY = "docker.io"
@@ -116,19 +121,20 @@ class ImageReference:
 
 
 def promoted_image(image: Image) -> ImageReference:
-    """Return the reference a Bundle promotes.
+    """Return the reference a Bundle promotes. Raises `ImageReferenceError`."""
+    return _promoted(image.reference, image.digest)
 
-    `digest` wins over the one in `reference`; a tag or a digest must be there.
-    """
-    reference = ImageReference.parse(image.reference)
-    if image.digest:
-        if not _DIGEST.fullmatch(image.digest):
-            raise ImageReferenceError(f"digest {_shown(image.digest)}: write sha256:<hexadecimal digits>")
-        reference = replace(reference, digest=image.digest)
+
+def _promoted(text: str, digest: str | None) -> ImageReference:
+    """Read a reference; `digest` wins over the one in it, and a tag or a digest must be there."""
+    reference = ImageReference.parse(text)
+    if digest:
+        if not _DIGEST.fullmatch(digest):
+            raise ImageReferenceError(f"digest {_shown(digest)}: write sha256:<hexadecimal digits>")
+        reference = replace(reference, digest=digest)
     if not reference.tag and not reference.digest:
         raise ImageReferenceError(
-            f"image reference {_shown(image.reference)} names no version: "
-            f"add a tag or a digest, such as {image.reference}:1.2.3"
+            f"image reference {_shown(text)} names no version: add a tag or a digest, such as {text}:1.2.3"
         )
     return reference
 
@@ -154,16 +160,23 @@ def image_problems(artifacts: Artifacts) -> Iterator[tuple[str, str]]:
 
 
 def bundle_version(artifacts: Artifacts) -> str:
+    """Return the version of a Bundle for people, by the rules of `stored_version`."""
+    return stored_version(artifacts.to_json())
+
+
+def stored_version(artifacts: JsonObject) -> str:
     """Return the tag of the first image, else its short digest, else the short commit, else nothing.
 
-    For an image that translation would refuse, return its text: a list of Bundles must be able to show that one too.
+    `artifacts` is as an API server has it. For an image that translation would refuse, return its text: a list of
+    Bundles must be able to show that one too.
     """
-    if artifacts.images:
+    for image in artifacts.get("images") or ():
         try:
-            return promoted_image(artifacts.images[0]).version
+            return _promoted(image["reference"], image.get("digest")).version
         except ImageReferenceError:
-            return artifacts.images[0].reference
-    return artifacts.git_commit.sha[:_SHORT_COMMIT] if artifacts.git_commit else ""
+            return str(image["reference"])
+    commit: JsonObject = artifacts.get("gitCommit") or {}
+    return str(commit.get("sha", ""))[:_SHORT_COMMIT]
 
 
 def _check_repository(repository: str, text: str) -> None:

@@ -7,11 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kardinal.api.base import LongText, Model, Resource, Status, Url
-from kardinal.objects import ResourceType
+from kardinal.objects import METRIC_CHECK, ResourceType
 
 __all__ = ["METRIC_CHECK", "MetricCheck", "MetricCheckSpec", "MetricCheckStatus", "MetricProvider"]
-
-METRIC_CHECK = ResourceType("kardinal.io", "v1alpha1", "MetricCheck", "metricchecks")
 
 COMPARISON_PATTERN = r"^(<|<=|>|>=|==|!=) *-?[0-9]+([.][0-9]+)?$"
 

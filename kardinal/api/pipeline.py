@@ -17,7 +17,7 @@ from kardinal.api.base import (
     Status,
     Url,
 )
-from kardinal.objects import ResourceType
+from kardinal.objects import PIPELINE, ResourceType
 
 __all__ = [
     "PIPELINE",
@@ -35,8 +35,6 @@ __all__ = [
     "StepSpec",
     "Update",
 ]
-
-PIPELINE = ResourceType("kardinal.io", "v1alpha1", "Pipeline", "pipelines")
 
 Provider = Literal["git", "local", "github", "gitlab", "gitea", "bitbucket"]
 """`git` is plain Git without pull requests; `local` keeps pull requests inside a bare repository on this machine."""

@@ -13,11 +13,9 @@ from pydantic import Field
 
 from kardinal.api.base import DnsLabel, Duration, Model, Name, Resource, Status, Text, Time, split_list
 from kardinal.api.pipeline import Approval
-from kardinal.objects import ResourceType
+from kardinal.objects import POLICY_GATE, ResourceType
 
 __all__ = ["POLICY_GATE", "GateOrigin", "GateScope", "PolicyGate", "PolicyGateSpec", "PolicyGateStatus"]
-
-POLICY_GATE = ResourceType("kardinal.io", "v1alpha1", "PolicyGate", "policygates")
 
 GateScope = Literal["org", "team"]
 

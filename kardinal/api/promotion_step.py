@@ -9,7 +9,7 @@ from pydantic import Field
 from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, split_list
 from kardinal.api.evidence import Evidence
 from kardinal.api.pipeline import Approval, Delivery, Git, Health, StepSpec, Update
-from kardinal.objects import ResourceType
+from kardinal.objects import PROMOTION_STEP, ResourceType
 
 __all__ = [
     "ENDED_STATES",
@@ -22,8 +22,6 @@ __all__ = [
     "Retry",
     "StepProgress",
 ]
-
-PROMOTION_STEP = ResourceType("kardinal.io", "v1alpha1", "PromotionStep", "promotionsteps")
 
 PromotionState = Literal["Pending", "Promoting", "WaitingForMerge", "HealthChecking", "Verified", "Failed"]
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kardinal.api.base import Duration, Model, Name, RelativePath, Resource, ShortText, Status, Url
-from kardinal.objects import ResourceType
+from kardinal.objects import SUBSCRIPTION, ResourceType
 
 __all__ = [
     "SUBSCRIPTION",
@@ -19,8 +19,6 @@ __all__ = [
     "SubscriptionSpec",
     "SubscriptionStatus",
 ]
-
-SUBSCRIPTION = ResourceType("kardinal.io", "v1alpha1", "Subscription", "subscriptions")
 
 
 class ImageSource(Model):

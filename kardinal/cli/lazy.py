@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 
 import click
 
-__all__ = ["LazyCommand"]
+__all__ = ["IMPORTING", "LazyCommand", "LazyGroup"]
+
+IMPORTING = "kardinal.importing"
+"""Key of the context's `meta`: a context manager of the entry point, inside which commands are imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +37,32 @@ class LazyCommand:
     def short_help(self, limit: int) -> str:
         """Return what click would print of the command in a list, in at most `limit` characters."""
         return click.Command(self.name, help=self.help).get_short_help_str(limit)
+
+
+class LazyGroup(click.Group):
+    """A group of declared commands: its help imports none, and a call imports one."""
+
+    def declared(self) -> Mapping[str, LazyCommand]:
+        """Return the commands by name, in the order of the help."""
+        raise TypeError(f"{type(self).__name__} declares no commands")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.declared())
+
+    def find(self, name: str) -> LazyCommand | None:
+        """Return the command of that name."""
+        return self.declared().get(name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = self.find(cmd_name)
+        if found is None:
+            return None
+        with ctx.meta.get(IMPORTING, nullcontext)():
+            return found.load()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands as click would, from their declarations."""
+        declared = self.declared()
+        limit = formatter.width - 6 - max(map(len, declared))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.short_help(limit)) for name, command in declared.items()])

@@ -11,13 +11,13 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 
 import click
 
-from kardinal.cli.lazy import LazyCommand
+from kardinal.cli.lazy import IMPORTING, LazyCommand, LazyGroup
 
 __all__ = ["main"]
 
@@ -48,23 +48,16 @@ _GROUP = "kardinal.commands"
 _AUTHORITIES = "SSL_CERT_FILE"
 
 
-class _LazyGroup(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_declared())
+class _Group(LazyGroup):
+    def declared(self) -> Mapping[str, LazyCommand]:
+        return _declared()
+
+    def find(self, name: str) -> LazyCommand | None:
+        return _OWN.get(name) or _declared().get(name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = _OWN.get(cmd_name) or _declared().get(cmd_name)
-        if found is None:
-            return None
-        with _quick_imports():
-            return found.load()
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands as click would, from their declarations."""
-        declared = _declared()
-        limit = formatter.width - 6 - max(map(len, declared))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.short_help(limit)) for name, command in declared.items()])
+        ctx.meta[IMPORTING] = _quick_imports
+        return super().get_command(ctx, cmd_name)
 
 
 def _declared() -> dict[str, LazyCommand]:
@@ -102,7 +95,7 @@ def _quick_imports() -> Iterator[None]:
             os.environ[_AUTHORITIES] = before
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
     """Promote versioned artifacts through environments by Git, policy and health.
 

@@ -8,14 +8,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
-from kardinal.api import BUNDLE, PIPELINE, Bundle, Pipeline
 from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.kube import ApiError, Client, ConfigError, Forbidden, KubeError, NotFound, Unauthorized, load_connection
+from kardinal.objects import BUNDLE, PIPELINE, JsonObject
+
+if TYPE_CHECKING:
+    from kardinal.api import Bundle, Pipeline
 
 __all__ = ["Session", "cluster_command", "connect", "explained", "newest_first", "output_option"]
 
@@ -34,8 +37,15 @@ class Session:
     namespace: str
 
     async def pipeline(self, name: str) -> Pipeline:
+        """Return a Pipeline; one that does not exist is an error that names those that do."""
+        from kardinal.api import Pipeline  # noqa: PLC0415 - a third of the time of a command that needs no model
+
+        return Pipeline.model_validate(await self.stored_pipeline(name))
+
+    async def stored_pipeline(self, name: str) -> JsonObject:
+        """Return a Pipeline as the API server has it."""
         try:
-            return Pipeline.model_validate(await self.client.get(PIPELINE, name, self.namespace))
+            return await self.client.get(PIPELINE, name, self.namespace)
         except NotFound as error:
             known = [item["metadata"]["name"] for item in (await self.client.list(PIPELINE, self.namespace)).items]
             remedy = f"There are: {', '.join(known)}" if known else "Create one: kardinal init -f kardinal.yaml"
@@ -43,6 +53,8 @@ class Session:
 
     async def bundles(self, pipeline: str) -> list[Bundle]:
         """Return the Bundles of a Pipeline, newest first."""
+        from kardinal.api import Bundle  # noqa: PLC0415 - as above
+
         found = await self.client.list(BUNDLE, self.namespace, labels=f"{LABEL_PIPELINE}={label_value(pipeline)}")
         return newest_first(Bundle.model_validate(item) for item in found.items)
 

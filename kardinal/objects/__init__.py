@@ -4,6 +4,7 @@ Imports nothing of ours and no pydantic, so that a room which only moves objects
 """
 
 from kardinal.objects.kinds import (
+    BUNDLE,
     CONFIG_MAP,
     CUSTOM_RESOURCE_DEFINITION,
     DEPLOYMENT,
@@ -11,9 +12,14 @@ from kardinal.objects.kinds import (
     GRAPH,
     GRAPH_REVISION,
     LEASE,
+    METRIC_CHECK,
     NAMESPACE,
+    PIPELINE,
+    POLICY_GATE,
+    PROMOTION_STEP,
     SECRET,
     SERVICE_ACCOUNT,
+    SUBSCRIPTION,
     NodeKind,
     NodeState,
 )
@@ -21,6 +27,7 @@ from kardinal.objects.references import Key, key_of, labels_of
 from kardinal.objects.resource_type import JsonObject, ResourceType
 
 __all__ = [
+    "BUNDLE",
     "CONFIG_MAP",
     "CUSTOM_RESOURCE_DEFINITION",
     "DEPLOYMENT",
@@ -28,9 +35,14 @@ __all__ = [
     "GRAPH",
     "GRAPH_REVISION",
     "LEASE",
+    "METRIC_CHECK",
     "NAMESPACE",
+    "PIPELINE",
+    "POLICY_GATE",
+    "PROMOTION_STEP",
     "SECRET",
     "SERVICE_ACCOUNT",
+    "SUBSCRIPTION",
     "JsonObject",
     "Key",
     "NodeKind",

@@ -1,6 +1,7 @@
-"""The built-in kinds that kardinal reads or writes, and the kinds of the Graph engine.
+"""The kinds that kardinal reads or writes: built-in ones, those of the Graph engine, and its own.
 
-The Graph kinds stand here and not beside their models because the engine must import no model.
+They stand here and not beside their models because the engine imports no model, and a command that prints a list should
+not pay for one: importing the models takes a third of its time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Literal
 from kardinal.objects.resource_type import ResourceType
 
 __all__ = [
+    "BUNDLE",
     "CONFIG_MAP",
     "CUSTOM_RESOURCE_DEFINITION",
     "DEPLOYMENT",
@@ -17,9 +19,14 @@ __all__ = [
     "GRAPH",
     "GRAPH_REVISION",
     "LEASE",
+    "METRIC_CHECK",
     "NAMESPACE",
+    "PIPELINE",
+    "POLICY_GATE",
+    "PROMOTION_STEP",
     "SECRET",
     "SERVICE_ACCOUNT",
+    "SUBSCRIPTION",
     "NodeKind",
     "NodeState",
 ]
@@ -34,6 +41,13 @@ DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments")
 CUSTOM_RESOURCE_DEFINITION = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
+
+BUNDLE = ResourceType("kardinal.io", "v1alpha1", "Bundle", "bundles")
+PIPELINE = ResourceType("kardinal.io", "v1alpha1", "Pipeline", "pipelines")
+POLICY_GATE = ResourceType("kardinal.io", "v1alpha1", "PolicyGate", "policygates")
+PROMOTION_STEP = ResourceType("kardinal.io", "v1alpha1", "PromotionStep", "promotionsteps")
+METRIC_CHECK = ResourceType("kardinal.io", "v1alpha1", "MetricCheck", "metricchecks")
+SUBSCRIPTION = ResourceType("kardinal.io", "v1alpha1", "Subscription", "subscriptions")
 
 GRAPH = ResourceType("experimental.kro.run", "v1alpha1", "Graph", "graphs")
 GRAPH_REVISION = ResourceType("experimental.kro.run", "v1alpha1", "GraphRevision", "graphrevisions")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from kardinal.cli.get import get
 from kardinal.cli.main import main
 
 HEAVY = ("aiohttp", "asyncio", "kardinal.api", "kardinal.kube", "kubernetes_asyncio", "pydantic", "rich", "yaml")
@@ -25,11 +26,12 @@ def python(script: str, *paths: Path) -> str:
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
-def test_declarations_say_what_the_commands_say(width: int) -> None:
-    context = click.Context(main, info_name="kardinal")
+@pytest.mark.parametrize("group", [main, get], ids=["kardinal", "get"])
+def test_declarations_say_what_the_commands_say(group: click.Group, width: int) -> None:
+    context = click.Context(group, info_name="kardinal")
     declared, imported = click.HelpFormatter(width=width), click.HelpFormatter(width=width)
-    main.format_commands(context, declared)
-    click.Group.format_commands(main, context, imported)
+    group.format_commands(context, declared)
+    click.Group.format_commands(group, context, imported)
     assert declared.getvalue() == imported.getvalue()
     assert "Commands:" in declared.getvalue()
 
@@ -51,7 +53,16 @@ print("loaded", sorted(loaded), [name for name in {HEAVY!r} if name in sys.modul
 
 def test_a_command_does_not_import_what_only_others_need() -> None:
     # rich draws the demo, structlog writes the logs of programs, kubernetes_asyncio runs plugins.
-    script = "import sys, kardinal.cli.get; print({'kubernetes_asyncio', 'rich', 'structlog'} & sys.modules.keys())"
+    script = (
+        "import sys, kardinal.cli.get.steps; print({'kubernetes_asyncio', 'rich', 'structlog'} & sys.modules.keys())"
+    )
+    assert python(script) == "set()\n"
+
+
+def test_the_list_of_bundles_loads_no_models() -> None:
+    script = (
+        "import sys, kardinal.cli.get.bundles; print({'kubernetes_asyncio', 'pydantic', 'rich'} & sys.modules.keys())"
+    )
     assert python(script) == "set()\n"
 
 

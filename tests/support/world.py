@@ -19,7 +19,6 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-import kardinal.api
 import kardinal.objects
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.git import GitRunner
@@ -45,7 +44,7 @@ Running = TypeVar("Running", bound="Program")
 
 KINDS = {
     (resource.api_version, resource.kind): resource
-    for resource in (*vars(kardinal.api).values(), *vars(kardinal.objects).values())
+    for resource in vars(kardinal.objects).values()
     if isinstance(resource, ResourceType)
 }
 

@@ -1,0 +1,42 @@
+"""`kardinal get`: lists of Pipelines, Bundles and the steps of a promotion, one module each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from kardinal.cli.lazy import LazyCommand, LazyGroup
+
+__all__ = ["get"]
+
+_COMMANDS = {
+    command.name: command
+    for command in (
+        LazyCommand(
+            "bundles",
+            "kardinal.cli.get.bundles:bundles",
+            "List the Bundles of a Pipeline, newest first, with where they came from.",
+        ),
+        LazyCommand(
+            "pipelines",
+            "kardinal.cli.get.pipelines:pipelines",
+            "List Pipelines with the Bundle that is verified in each environment.",
+        ),
+        LazyCommand(
+            "steps",
+            "kardinal.cli.get.steps:steps",
+            "Show the PromotionSteps and PolicyGates of a Bundle with their states.",
+        ),
+    )
+}
+
+
+class _Group(LazyGroup):
+    def declared(self) -> Mapping[str, LazyCommand]:
+        return _COMMANDS
+
+
+@click.group(cls=_Group)
+def get() -> None:
+    """Show Pipelines, Bundles or the steps of a promotion."""

@@ -1,0 +1,69 @@
+"""`kardinal get pipelines`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from kardinal.api import Bundle, Pipeline
+from kardinal.api.image import bundle_version
+from kardinal.api.names import LABEL_PIPELINE, freeze_name
+from kardinal.cli.output import age, print_documents, print_table, state_text
+from kardinal.cli.session import Session, cluster_command, newest_first, output_option
+from kardinal.objects import BUNDLE, PIPELINE, POLICY_GATE
+
+__all__ = ["pipelines"]
+
+
+@click.command()
+@click.argument("name", required=False)
+@output_option
+@cluster_command
+async def pipelines(session: Session, *, name: str | None, output: str) -> None:
+    """List Pipelines with the Bundle that is verified in each environment."""
+    if name is not None:
+        await session.pipeline(name)
+    found = (await session.client.list(PIPELINE, session.namespace)).items
+    found = [item for item in found if name in (None, item["metadata"]["name"])]
+    if output != "table":
+        print_documents(found, output)
+        return
+    bundles = [Bundle.model_validate(item) for item in (await session.client.list(BUNDLE, session.namespace)).items]
+    gates = await session.client.list(POLICY_GATE, session.namespace)
+    present = {gate["metadata"]["name"] for gate in gates.items}
+    rows: list[list[str]] = []
+    for pipeline in map(Pipeline.model_validate, found):
+        ready = pipeline.status.condition("Ready")
+        paused = " (paused)" if freeze_name(pipeline.metadata.name) in present else ""
+        own = [bundle for bundle in newest_first(bundles) if _belongs(bundle, pipeline)]
+        rows.append(
+            [
+                f"{pipeline.metadata.name}{paused}",
+                state_text(ready.status if ready else "Unknown"),
+                "  ".join(f"{env.name}={_verified_version(own, env.name)}" for env in pipeline.spec.environments),
+                age(pipeline.metadata.creation_timestamp),
+            ]
+        )
+    print_table(
+        ["PIPELINE", "READY", "VERIFIED", "AGE"],
+        rows,
+        empty=f"No Pipelines in namespace {session.namespace}. Create one: kardinal init -f kardinal.yaml",
+    )
+
+
+def _belongs(bundle: Bundle, pipeline: Pipeline) -> bool:
+    name = bundle.status.pipeline or bundle.metadata.labels.get(LABEL_PIPELINE)
+    return name == pipeline.metadata.name
+
+
+def _verified_version(bundles: Iterable[Bundle], environment: str) -> str:
+    """Return the version that was verified last in an environment; a dash when none was."""
+    verified = [
+        (entry.verified_at, bundle)
+        for bundle in bundles
+        if (entry := bundle.status.environments.get(environment)) and entry.state == "Verified" and entry.verified_at
+    ]
+    if not verified:
+        return "-"
+    return bundle_version(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
