@@ -170,11 +170,11 @@ def stored_version(artifacts: JsonObject) -> str:
     `artifacts` is as an API server has it. For an image that translation would refuse, return its text: a list of
     Bundles must be able to show that one too.
     """
-    for image in artifacts.get("images") or ():
+    if images := artifacts.get("images"):
         try:
-            return _promoted(image["reference"], image.get("digest")).version
+            return _promoted(images[0]["reference"], images[0].get("digest")).version
         except ImageReferenceError:
-            return str(image["reference"])
+            return str(images[0]["reference"])
     commit: JsonObject = artifacts.get("gitCommit") or {}
     return str(commit.get("sha", ""))[:_SHORT_COMMIT]
 
