@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 import yaml
 
-import kardinal.api
+import kardinal.objects
 from kardinal.kube.selectors import matches
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.runtime import Informer
@@ -201,7 +201,7 @@ def _folder(path: str) -> str:
 @cache
 def _watched() -> list[ResourceType]:
     """Return the kinds that programs list and watch."""
-    kinds = [kind for kind in vars(kardinal.api).values() if isinstance(kind, ResourceType)]
+    kinds = [kind for kind in vars(kardinal.objects).values() if isinstance(kind, ResourceType)]
     return [kind for kind in kinds if _prefix(kind).startswith(_LOOKED_AT)]
 
 
