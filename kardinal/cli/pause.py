@@ -19,7 +19,7 @@ __all__ = ["pause", "resume"]
 
 @click.command()
 @click.argument("pipeline")
-@click.option("--message", help="Why; `kardinal explain` shows it.")
+@click.option("--message", help="Why, shown on the PromotionSteps that it holds.")
 @cluster_command
 async def pause(session: Session, *, pipeline: str, message: str | None) -> None:
     """Hold every promotion of a Pipeline at its next safe point."""
