@@ -7,7 +7,6 @@ from typing import Any
 
 from kardinal.graph.compile import CompiledNode
 from kardinal.graph.identity import (
-    ADOPTED,
     APPLY_ORDER,
     GRAPH_LABEL,
     TEMPLATE_HASH,
@@ -39,12 +38,10 @@ class Desired:
     object: JsonObject
     hash: str
 
-    def marked(self, layer: int, *, adopted: bool) -> JsonObject:
+    def marked(self, layer: int) -> JsonObject:
         """Return the object as it is applied."""
         metadata = self.object["metadata"]
         marks = {TEMPLATE_HASH: self.hash, APPLY_ORDER: str(layer)}
-        if adopted:
-            marks[ADOPTED] = "true"
         return {**self.object, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **marks}}}
 
 
@@ -78,15 +75,15 @@ def literal_key(node: CompiledNode, identity: GraphIdentity, kinds: Kinds) -> Ob
 
 
 def desired_object(node: CompiledNode, body: JsonObject, key: ObjectKey, identity: GraphIdentity) -> Desired:
-    """Return the object of a rendered template."""
+    """Return the object of a rendered template; raises Unidentified for one outside the Graph's namespace."""
+    if key.namespace != identity.namespace:
+        raise Unidentified(f"{key} is not in {identity.namespace}: a Graph makes objects in its own namespace only")
     given: dict[str, Any] = body["metadata"]
     label = node_label(node.id, identity)
     marks = {GRAPH_LABEL: graph_hash(identity.namespace, identity.name), label: "template"}
     metadata: dict[str, Any] = {**given, "name": key.name, "labels": {**(given.get("labels") or {}), **marks}}
-    if key.namespace:
-        metadata["namespace"] = key.namespace
-    if key.namespace == identity.namespace:
-        owner = {"apiVersion": GRAPH.api_version, "kind": GRAPH.kind, "name": identity.name, "uid": identity.uid}
-        metadata["ownerReferences"] = [*(given.get("ownerReferences") or []), owner]
+    metadata["namespace"] = key.namespace
+    owner = {"apiVersion": GRAPH.api_version, "kind": GRAPH.kind, "name": identity.name, "uid": identity.uid}
+    metadata["ownerReferences"] = [*(given.get("ownerReferences") or []), {**owner, "controller": True}]
     wanted = {**body, "metadata": metadata}
     return Desired(key, wanted, content_hash(wanted))

@@ -10,7 +10,7 @@ from kardinal.objects.errors import KardinalError
 
 __all__ = ["GraphError", "Problem", "ProblemReason"]
 
-ProblemReason = Literal["DeclarationError", "ExpressionError", "DependencyError"]
+ProblemReason = Literal["DeclarationError", "ExpressionError", "DependencyError", "NotAdmitted"]
 
 _SHOWN = 10
 

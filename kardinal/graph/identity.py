@@ -1,25 +1,25 @@
 """The marks by which the engine recognises its own objects.
 
-Nothing about ownership is kept in status or memory: every object the engine applies carries a label with a hash of its
-Graph, which selects, a label named after its node, which reads, and two annotations: the hash of the template it was
-applied from, so that neither a restart nor an unrelated change of the Graph applies it again, and the layer it stands
-in, so that it can be deleted in order even when the Graph no longer says so. The generation of the Graph is not among
-them: adding a node would rewrite every other one.
+An object belongs to a Graph when the Graph's uid is in its owner references and no other object controls it, and when
+a node of the Graph could have made it (`claims`). Labels and annotations are for finding, for reading and for saving
+work: a label with a hash of the Graph, a label named after the node, the hash of the template an object was applied
+from, so that neither a restart nor an unrelated change of the Graph applies it again, and the layer it stands in, so
+that it can be deleted in order even when the Graph no longer says so. The generation of the Graph is not among them:
+adding a node would rewrite every other one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
 
-from kardinal.objects import JsonObject, ResourceType
+from kardinal.objects import GRAPH, JsonObject, ResourceType
 
 __all__ = [
-    "ADOPTED",
     "APPLY_ORDER",
     "FINALIZER",
     "GRAPH_LABEL",
@@ -27,9 +27,11 @@ __all__ = [
     "GraphIdentity",
     "Kinds",
     "ObjectKey",
+    "claims",
     "content_hash",
     "field_manager",
     "graph_hash",
+    "is_owned_by",
     "node_label",
     "node_of",
     "object_key",
@@ -39,7 +41,6 @@ FINALIZER = "experimental.kro.run/graph-controller"
 GRAPH_LABEL = "internal.kro.run/graph"
 TEMPLATE_HASH = "internal.kro.run/template-hash"
 APPLY_ORDER = "internal.kro.run/apply-order"
-ADOPTED = "internal.kro.run/adopted"
 
 _MANAGER_LIMIT = 128
 _PREFIX_LIMIT = 253
@@ -116,3 +117,30 @@ def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
             if key.endswith(suffix):
                 return str(key.removesuffix(suffix))
     return None
+
+
+def is_owned_by(obj: Mapping[str, Any], uid: str) -> bool:
+    """Return whether the Graph with this uid owns an object, and nothing else controls it."""
+    references = obj["metadata"].get("ownerReferences") or ()
+    mine = [
+        reference for reference in references if reference.get("uid") == uid and reference.get("kind") == GRAPH.kind
+    ]
+    return bool(mine) and not any(reference.get("controller") for reference in references if reference not in mine)
+
+
+def claims(specs: Iterable[Mapping[str, Any]], key: ObjectKey) -> bool:
+    """Return whether a template in one of these specs of a Graph can be what made an object.
+
+    Where the name is an expression, it can be any.
+    """
+    for spec in specs:
+        nodes = spec.get("nodes")
+        for node in nodes if isinstance(nodes, list) else ():
+            body = node.get("template") if isinstance(node, dict) else None
+            if not isinstance(body, dict) or body.get("kind") != key.resource.kind:
+                continue
+            metadata = body.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            if isinstance(name, str) and (name == key.name or "${" in name):
+                return True
+    return False

@@ -1,24 +1,30 @@
 """Pruning: which objects have to be deleted, and in which order.
 
-A candidate is an object that carries our label and that no node wants any more: its node is gone, is excluded, or has
+A candidate is an object that belongs to the Graph and that no node wants any more: its node is gone, is excluded, or has
 made an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed) is
 no candidate: absence must be certain before anything is deleted.
 
 Objects go in waves, what comes last in the Graph first, and a wave waits until the one before has really disappeared.
 The order is known without evaluating anything, from the Graph or else from an annotation: a Graph whose data are gone
-must still be deletable.
+must still be deletable. An object that a finalizer keeps for longer than `PATIENCE` is no longer waited for: whoever
+may write the object may add one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from datetime import datetime, timedelta
 
 from kardinal.graph.compile import CompiledGraph
-from kardinal.graph.identity import ADOPTED, APPLY_ORDER, GraphIdentity, ObjectKey, node_of
+from kardinal.graph.dialect import NODE_LIMIT
+from kardinal.graph.identity import APPLY_ORDER, GraphIdentity, ObjectKey, node_of
 from kardinal.graph.walk_types import Prune
 from kardinal.objects import JsonObject
 
-__all__ = ["next_wave", "teardown_wave"]
+__all__ = ["PATIENCE", "next_wave", "patience_ends", "teardown_wave"]
+
+PATIENCE = timedelta(minutes=10)
+"""How long an object may take to go after its deletion before the objects behind it are deleted all the same."""
 
 _LAST = -1
 
@@ -31,6 +37,7 @@ def next_wave(
     excluded: Container[str],
     made: Container[str],
     wanted: Container[ObjectKey],
+    now: datetime,
 ) -> tuple[Prune, ...]:
     """Return the deletions that may happen now; of nodes in `made` the object they want exists."""
     candidates = []
@@ -42,24 +49,32 @@ def next_wave(
             candidates.append((_annotated_layer(obj), key, obj))
         elif node.id in excluded or node.id in made:
             candidates.append((node.layer, key, obj))
-    return _wave(candidates)
+    return _wave(candidates, now)
 
 
-def teardown_wave(owned: Iterable[tuple[ObjectKey, JsonObject]]) -> tuple[Prune, ...]:
-    """Return the deletions that may happen now when everything has to go; empty when nothing is left."""
-    return _wave([(_annotated_layer(obj), key, obj) for key, obj in owned])
+def teardown_wave(owned: Iterable[tuple[ObjectKey, JsonObject]], *, now: datetime) -> tuple[Prune, ...]:
+    """Return the deletions that may happen now when everything has to go; empty when nothing is waited for."""
+    return _wave([(_annotated_layer(obj), key, obj) for key, obj in owned], now)
 
 
-def _wave(candidates: list[tuple[int, ObjectKey, JsonObject]]) -> tuple[Prune, ...]:
-    last = max((layer for layer, _, _ in candidates), default=_LAST)
-    return tuple(Prune(key, obj, release=_has(obj, ADOPTED)) for layer, key, obj in candidates if layer == last)
+def patience_ends(prunes: Iterable[Prune]) -> datetime | None:
+    """Return when the first of these objects is no longer waited for; None when none is on its way out."""
+    return min((began + PATIENCE for prune in prunes if (began := _deleted_at(prune.object)) is not None), default=None)
 
 
-def _has(obj: JsonObject, annotation: str) -> bool:
-    annotations: Container[str] = obj["metadata"].get("annotations") or ()
-    return annotation in annotations
+def _wave(candidates: Iterable[tuple[int, ObjectKey, JsonObject]], now: datetime) -> tuple[Prune, ...]:
+    awaited = [each for each in candidates if (began := _deleted_at(each[2])) is None or now < began + PATIENCE]
+    last = max((layer for layer, _, _ in awaited), default=_LAST)
+    return tuple(Prune(key, obj) for layer, key, obj in awaited if layer == last)
+
+
+def _deleted_at(obj: JsonObject) -> datetime | None:
+    text = obj["metadata"].get("deletionTimestamp")
+    return datetime.fromisoformat(text) if text else None
 
 
 def _annotated_layer(obj: JsonObject) -> int:
+    """Return the layer that the annotation names; anybody may have written it, so it is at most what a Graph can have."""
     text = (obj["metadata"].get("annotations") or {}).get(APPLY_ORDER, "")
-    return int(text) if text.isascii() and text.isdigit() else _LAST
+    usable = text.isascii() and text.isdigit() and len(text) <= len(str(NODE_LIMIT))
+    return min(int(text), NODE_LIMIT) if usable else _LAST

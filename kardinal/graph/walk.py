@@ -23,16 +23,8 @@ from kardinal.graph.compile import CompiledGraph, CompiledNode
 from kardinal.graph.conditions import first_unmet, next_flip
 from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_object, identify, literal_key
 from kardinal.graph.drift import applied_part, covers
-from kardinal.graph.identity import (
-    ADOPTED,
-    GRAPH_LABEL,
-    TEMPLATE_HASH,
-    ObjectKey,
-    content_hash,
-    graph_hash,
-    node_of,
-)
-from kardinal.graph.prune import next_wave
+from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_owned_by, node_of
+from kardinal.graph.prune import next_wave, patience_ends
 from kardinal.graph.selection import Selection, SelectorError, parse_selector
 from kardinal.graph.template import Unrenderable
 from kardinal.graph.walk_types import Apply, NodeResult, Situation, Walk
@@ -49,17 +41,21 @@ def walk(graph: CompiledGraph, situation: Situation) -> Walk:
     walker = _Walker(situation)
     for node in graph.nodes:
         walker.visit(node)
+    prunes = next_wave(
+        graph,
+        situation.identity,
+        walker.owned,
+        excluded={outcome.node.id for outcome in walker.outcomes.values() if outcome.state == "Excluded"},
+        made=walker.made,
+        wanted=walker.claimed,
+        now=situation.now,
+    )
+    if (moment := patience_ends(prunes)) is not None:
+        walker.moments.append(moment)
     return Walk(
         tuple(walker.outcomes.values()),
         tuple(walker.applies),
-        next_wave(
-            graph,
-            situation.identity,
-            walker.owned,
-            excluded={outcome.node.id for outcome in walker.outcomes.values() if outcome.state == "Excluded"},
-            made=walker.made,
-            wanted=walker.claimed,
-        ),
+        prunes,
         min(walker.moments, default=None),
         frozenset(walker.reads),
         frozenset(walker.selections),
@@ -72,7 +68,6 @@ class _Walker:
         self._identity = situation.identity
         self._observed = situation.observed
         self._now = situation.now
-        self._hash = graph_hash(self._identity.namespace, self._identity.name)
         self._scope: dict[str, object] = {}
         self.owned = situation.observed.owned()
         self._own = {node: obj for _, obj in self.owned if (node := node_of(obj, self._identity)) is not None}
@@ -181,10 +176,9 @@ class _Walker:
             return NodeResult(node, "template", "Error", "DuplicateKey", f"{key} is already the object of node {other}")
         if live is not None and _terminating(live):
             return _pending(node, "Terminating", message=f"{key} is being deleted")
-        if live is not None and self._is_foreign(live):
-            return NodeResult(
-                node, "template", "Conflict", "ForeignGraph", f"{key} belongs to another Graph", object=live
-            )
+        if live is not None and not self._is_ours(live):
+            message = f"{key} was made by someone else and is left as it is; the node goes on when it is deleted"
+            return NodeResult(node, "template", "Conflict", "ForeignObject", message)
         desired = desired_object(node, body, key, self._identity)
         applied = live is not None and _annotation(live, TEMPLATE_HASH) == desired.hash
         if live is not None and applied and not self._drifted(live, desired):
@@ -194,8 +188,7 @@ class _Walker:
         if failure and failure.hash == desired.hash and (failure.retry_at is None or self._now < failure.retry_at):
             self.moments += [failure.retry_at] if failure.retry_at else []
             return NodeResult(node, "template", failure.state, failure.reason, failure.message, object=live)
-        adopted = live is not None and (not self._is_ours(live) or _annotation(live, ADOPTED) is not None)
-        self.applies.append(Apply(node, desired, adopted=adopted, force=applied))
+        self.applies.append(Apply(node, desired, force=applied))
         if live is None:
             return replace(_pending(node, "WaitingForNode", message=f"{key} is being created"), settling=True)
         return replace(self._observe(node, "template", live), settling=True)
@@ -211,11 +204,7 @@ class _Walker:
         return self._situation.accepted.get(desired.key) != content_hash(applied_part(live, desired.object))
 
     def _is_ours(self, live: JsonObject) -> bool:
-        return _label(live, GRAPH_LABEL) == self._hash or _annotation(live, TEMPLATE_HASH) is not None
-
-    def _is_foreign(self, live: JsonObject) -> bool:
-        label = _label(live, GRAPH_LABEL)
-        return label is not None and label != self._hash
+        return is_owned_by(live, self._identity.uid)
 
     def _observe(
         self, node: CompiledNode, kind: NodeKind, value: JsonObject | list[JsonObject], *, reason: str | None = None
@@ -240,10 +229,6 @@ def _ids(outcomes: list[NodeResult], states: frozenset[NodeState]) -> tuple[str,
 
 def _terminating(obj: JsonObject) -> bool:
     return "deletionTimestamp" in obj["metadata"]
-
-
-def _label(obj: JsonObject, key: str) -> str | None:
-    return (obj["metadata"].get("labels") or {}).get(key)
 
 
 def _annotation(obj: JsonObject, key: str) -> str | None:

@@ -27,7 +27,7 @@ class Observed(Protocol):
         ...
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
-        """Everything that carries the label of the Graph."""
+        """Everything that belongs to the Graph."""
         ...
 
 
@@ -82,21 +82,19 @@ class Apply:
 
     node: CompiledNode
     desired: Desired
-    adopted: bool
     force: bool
 
     @property
     def object(self) -> JsonObject:
-        return self.desired.marked(self.node.layer, adopted=self.adopted)
+        return self.desired.marked(self.node.layer)
 
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """One object to remove; `release` gives up our fields instead, because the object was there before us."""
+    """One object to delete."""
 
     key: ObjectKey
     object: JsonObject
-    release: bool
 
     @property
     def under_way(self) -> bool:

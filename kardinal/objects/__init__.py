@@ -23,7 +23,7 @@ from kardinal.objects.kinds import (
     NodeKind,
     NodeState,
 )
-from kardinal.objects.references import Key, key_of, labels_of
+from kardinal.objects.references import Key, controller_of, key_of, labels_of
 from kardinal.objects.resource_type import JsonObject, ResourceType
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "NodeKind",
     "NodeState",
     "ResourceType",
+    "controller_of",
     "key_of",
     "labels_of",
 ]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kardinal.objects.resource_type import JsonObject
+from kardinal.objects.resource_type import JsonObject, ResourceType
 
-__all__ = ["Key", "key_of", "labels_of"]
+__all__ = ["Key", "controller_of", "key_of", "labels_of"]
 
 
 class Key(NamedTuple):
@@ -32,3 +32,16 @@ def key_of(obj: JsonObject) -> Key:
 def labels_of(obj: JsonObject) -> Mapping[str, str]:
     """Return the labels of an object, empty when it has none."""
     return obj["metadata"].get("labels") or {}
+
+
+def controller_of(obj: JsonObject, resource: ResourceType) -> str | None:
+    """Return the uid of the object of that kind that controls `obj` by owner reference; None where there is none.
+
+    An owner is always in the namespace of what it owns.
+    """
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller") is True:
+            group = str(reference.get("apiVersion", "")).rpartition("/")[0]
+            same_kind = reference.get("kind") == resource.kind and group == resource.group
+            return str(reference.get("uid", "")) if same_kind else None
+    return None

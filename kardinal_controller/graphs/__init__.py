@@ -3,7 +3,8 @@
 controller     the sources and caches of the reconciler
 reconciler     compile, walk, apply, write status, prune
 observed       objects as the caches and the answers to applies show them
-applier        applies, deletes and releases objects
+applier        applies and deletes objects
+admission      which Graphs are walked at all
 """
 
 from kardinal_controller.graphs.controller import graph_controller

@@ -1,4 +1,4 @@
-"""Carrying out what a walk wants: apply, delete, release.
+"""Carrying out what a walk wants: apply and delete.
 
 One object's failure is one node's state and stops nothing else. What the server refused because it is wrong is not sent
 again until it differs; what failed on the way is sent again after a pause that grows. All of this is memory that may be
@@ -63,7 +63,7 @@ class Applier:
                 group.create_task(self._apply(apply, view))
 
     async def prune(self, prunes: Sequence[Prune]) -> None:
-        """Delete, or release, what is not already on its way out; raises the first failure after trying all."""
+        """Delete what is not already on its way out; raises the first failure after trying all."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._prune(prune)) for prune in prunes if not prune.under_way]
         for error in filter(None, (task.result() for task in tasks)):
@@ -122,23 +122,13 @@ class Applier:
         key, metadata = prune.key, prune.object["metadata"]
         try:
             async with self._slots:
-                if prune.release:
-                    await self._release(prune)
-                else:
-                    await self._client.delete(key.resource, key.name, key.namespace or None, uid=metadata["uid"])
+                await self._client.delete(key.resource, key.name, key.namespace or None, uid=metadata["uid"])
         except (NotFound, Conflict):
             # Gone already, or another object of that name: the next walk sees which.
             return None
         except KubeError as error:
             return error
         return None
-
-    async def _release(self, prune: Prune) -> None:
-        """Apply nothing but the identity: every field of ours goes, what others own stays."""
-        metadata = prune.object["metadata"]
-        identity = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
-        kind = {name: prune.object[name] for name in ("apiVersion", "kind")}
-        await self._client.apply(prune.key.resource, {**kind, "metadata": identity}, field_manager=self._manager)
 
 
 def _state(error: KubeError) -> tuple[Literal["Error", "Conflict", "SystemError"], str]:

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from kardinal.graph.identity import graph_hash
 from kardinal.graph.revision import OWNER_INDEX, owner_uids
 from kardinal.kube import Client
-from kardinal.objects import GRAPH, GRAPH_REVISION, Key, ResourceType, key_of
-from kardinal.runtime import Clock, Controller, Manager, Watch, to_owner
+from kardinal.objects import GRAPH, GRAPH_REVISION, ResourceType
+from kardinal.runtime import Clock, Controller, Manager, Source, Watch, to_owner
 from kardinal.runtime.predicates import deleted, metadata_changed
+from kardinal_controller.graphs.admission import Admission
 from kardinal_controller.graphs.observed import Interests, index_by_graph
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
 __all__ = ["graph_controller"]
 
-_HASH_INDEX = "graph-hash"
 
+def graph_controller(
+    manager: Manager,
+    client: Client,
+    *,
+    clock: Clock,
+    kinds: Sequence[ResourceType],
+    admission: Admission | None = None,
+    admission_changes: Sequence[Source] = (),
+) -> Controller:
+    """Declare the engine on `manager`. Nodes may be of the given kinds; their objects are watched from the start.
 
-def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: Sequence[ResourceType]) -> Controller:
-    """Declare the engine on `manager`. Nodes may be of the given kinds; their objects are watched from the start."""
+    Without `admission` every Graph is walked; `admission_changes` are the sources that can change its answer.
+    """
     graphs = manager.informer(GRAPH)
     revisions = manager.informer(GRAPH_REVISION)
     objects = {resource: manager.informer(resource) for resource in kinds}
-    graphs.index(_HASH_INDEX, lambda graph: (graph_hash(*key_of(graph)),))
     revisions.index(OWNER_INDEX, owner_uids)
     for informer in objects.values():
         index_by_graph(informer)
 
-    def graphs_of(label: str) -> Iterable[Key]:
-        return map(key_of, graphs.by_index(_HASH_INDEX, label))
-
-    interests = Interests(graphs_of)
+    interests = Interests()
     reconciler = GraphReconciler(
         client,
         graphs=graphs,
@@ -41,6 +46,7 @@ def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: S
         status=manager.status,
         recorder=manager.recorder,
         clock=clock,
+        admission=admission,
     )
     return manager.controller(
         "graph",
@@ -53,5 +59,6 @@ def graph_controller(manager: Manager, client: Client, *, clock: Clock, kinds: S
             ),
             Watch(revisions, to_owner(GRAPH), when=deleted),
             *(Watch(informer, interests.mapper(resource)) for resource, informer in objects.items()),
+            *admission_changes,
         ],
     )

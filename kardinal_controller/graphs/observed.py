@@ -6,38 +6,46 @@ that the next pass sees its own writes without waiting for a watch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kardinal.graph.identity import GRAPH_LABEL, ObjectKey, object_key
+from kardinal.graph.identity import ObjectKey, claims, is_owned_by, object_key
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Walk
-from kardinal.objects import JsonObject, Key, ResourceType
-from kardinal.runtime import Informer, Mapper
+from kardinal.objects import GRAPH, JsonObject, Key, ResourceType
+from kardinal.runtime import Informer, Mapper, to_owner
 
 __all__ = ["Interests", "ObservedObjects", "index_by_graph"]
 
-_INDEX = "applied-by-graph"
+_INDEX = "owned-by-graph"
+_OWNERS = to_owner(GRAPH, controller_only=False)
 
 Entry = TypeVar("Entry")
 
 
 def index_by_graph(informer: Informer) -> None:
-    """Make the objects of `informer` findable by the Graph that applied them."""
-    informer.index(_INDEX, _graph_label)
+    """Make the objects of `informer` findable by the uid of the Graph that owns them."""
+    informer.index(_INDEX, _owner_uids)
 
 
-def _graph_label(obj: JsonObject) -> Iterable[str]:
-    label = (obj["metadata"].get("labels") or {}).get(GRAPH_LABEL)
-    return (label,) if label else ()
+def _owner_uids(obj: JsonObject) -> Iterable[str]:
+    references = obj["metadata"].get("ownerReferences") or ()
+    return {str(reference.get("uid")) for reference in references if reference.get("kind") == GRAPH.kind}
 
 
 class ObservedObjects:
-    """`Observed` for one reconcile of one Graph."""
+    """`Observed` for one reconcile of one Graph.
 
-    def __init__(self, informers: Mapping[ResourceType, Informer], *, graph: str) -> None:
+    `specs` are the Graph's spec and those of its revisions: what none of them can have made is not the Graph's.
+    """
+
+    def __init__(
+        self, informers: Mapping[ResourceType, Informer], *, namespace: str, uid: str, specs: Sequence[JsonObject]
+    ) -> None:
         self._informers = informers
-        self._graph = graph
+        self._namespace = namespace
+        self._uid = uid
+        self._specs = specs
         self._applied: dict[ObjectKey, JsonObject] = {}
 
     def add(self, key: ObjectKey, obj: JsonObject) -> None:
@@ -56,9 +64,12 @@ class ObservedObjects:
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
         found = dict(self._applied)
         for resource, informer in self._informers.items():
-            found |= {object_key(resource, obj): obj for obj in informer.by_index(_INDEX, self._graph)}
+            found |= {object_key(resource, obj): obj for obj in informer.by_index(_INDEX, self._uid)}
         current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
-        return [(key, obj) for key, obj in current if obj is not None and self._graph in _graph_label(obj)]
+        return [(key, obj) for key, obj in current if obj is not None and self._belongs(key, obj)]
+
+    def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
+        return key.namespace == self._namespace and is_owned_by(obj, self._uid) and claims(self._specs, key)
 
     def _candidates(self, selection: Selection) -> list[JsonObject]:
         return self._informers[selection.resource].list(selection.namespace)
@@ -82,8 +93,7 @@ def _revision(obj: JsonObject) -> int:
 class Interests:
     """Which Graphs read an object, as of their last walk."""
 
-    def __init__(self, graphs_of: Callable[[str], Iterable[Key]]) -> None:
-        self._graphs_of = graphs_of
+    def __init__(self) -> None:
         self._reads: dict[ObjectKey, set[Key]] = {}
         self._selections: dict[Selection, set[Key]] = {}
         self._walks: dict[Key, Walk] = {}
@@ -105,10 +115,10 @@ class Interests:
         _discard(self._selections, walk.selections, graph)
 
     def mapper(self, resource: ResourceType) -> Mapper:
-        """Return the Graphs that a change of an object of this kind concerns: they applied it, or they read it."""
+        """Return the Graphs that a change of an object of this kind concerns: they own it, or they read it."""
 
         def concerned(obj: JsonObject) -> Iterable[Key]:
-            keys = [key for label in _graph_label(obj) for key in self._graphs_of(label)]
+            keys = list(_OWNERS(obj))
             keys += self._reads.get(object_key(resource, obj), ())
             for selection, graphs in self._selections.items():
                 if selection.resource == resource and selection.matches(obj):

@@ -13,9 +13,9 @@ from datetime import datetime
 
 from kardinal.api import Graph
 from kardinal.graph.compile import CompiledGraph, compile_graph
-from kardinal.graph.errors import GraphError
-from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager, graph_hash
-from kardinal.graph.prune import teardown_wave
+from kardinal.graph.errors import GraphError, Problem
+from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager
+from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
 from kardinal.graph.walk import walk
@@ -23,6 +23,7 @@ from kardinal.graph.walk_types import NodeResult, Situation, Walk
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter
+from kardinal_controller.graphs.admission import ADMITTED, Admission, Verdict
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.observed import Interests, ObservedObjects
 
@@ -85,8 +86,10 @@ class GraphReconciler:
         status: StatusWriter,
         recorder: EventRecorder,
         clock: Clock,
+        admission: Admission | None = None,
     ) -> None:
         self._client = client
+        self._admission = admission
         self._graphs = graphs
         self._revisions = revisions
         self._objects = objects
@@ -105,8 +108,11 @@ class GraphReconciler:
         run = self._run(key, obj)
         if "deletionTimestamp" in obj["metadata"]:
             return await self._tear_down(run)
+        verdict = await self._admission(obj) if self._admission is not None else ADMITTED
+        if verdict.state == "undecided":
+            return Result()
         await self._ensure_finalizer(obj)
-        program = await self._program(run)
+        program = await self._program(run) if verdict.state == "admitted" else _refused(verdict)
         result = await self._converge(run, program.graph) if program.graph else None
         outcomes = result.outcomes if result else ()
         self._tell(run, program, outcomes)
@@ -122,7 +128,8 @@ class GraphReconciler:
         known = self._known.get(key)
         if known is None or known.uid != uid:
             known = self._known[key] = _Known(uid)
-        view = ObservedObjects(self._objects, graph=graph_hash(*key))
+        specs = [obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
+        view = ObservedObjects(self._objects, namespace=key.namespace, uid=uid, specs=specs)
         applier = Applier(self._client, clock=self._clock, field_manager=field_manager(*key), memory=known.memory)
         # The nodes are for the compiler alone, which says what is wrong with them.
         graph = Graph.model_validate({**obj, "spec": {}})
@@ -152,18 +159,22 @@ class GraphReconciler:
     async def _program(self, run: _Run) -> _Program:
         """Return the compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
         metadata = run.obj["metadata"]
-        mine = newest_first(self._revisions.by_index(OWNER_INDEX, metadata["uid"]))
+        mine = self._revisions_of(metadata["uid"])
         compiled = run.known.compile(metadata["generation"], run.obj.get("spec", {}))
         if isinstance(compiled, CompiledGraph):
             if mine and mine[0]["spec"]["hash"] == compiled.hash:
                 return _Program(compiled, mine[0]["metadata"]["name"])
             await self._store_revision(run.obj, compiled, mine)
             return _Program(compiled, revision_name(metadata["name"], metadata["generation"]))
-        for revision in mine:
+        # What a program admits is the Graph as it is, and anybody who may write revisions can have made an older one.
+        for revision in mine if self._admission is None else ():
             last = run.known.compile(revision["metadata"]["uid"], revision["spec"])
             if isinstance(last, CompiledGraph):
                 return _Program(last, revision["metadata"]["name"], compiled)
         return _Program(None, None, compiled)
+
+    def _revisions_of(self, uid: str) -> list[JsonObject]:
+        return newest_first(self._revisions.by_index(OWNER_INDEX, uid))
 
     async def _store_revision(self, obj: JsonObject, compiled: CompiledGraph, mine: list[JsonObject]) -> None:
         try:
@@ -194,13 +205,14 @@ class GraphReconciler:
         finalizers: list[str] = run.obj["metadata"].get("finalizers", [])
         if FINALIZER not in finalizers:
             return Result()
-        wave = teardown_wave(run.view.owned())
+        wave = teardown_wave(run.view.owned(), now=run.now)
         if not wave:
             await self._write_finalizers(run.obj, [each for each in finalizers if each != FINALIZER])
             return Result()
         await self._status.write(GRAPH, run.obj, terminating_status(run.obj, wave, now=run.now))
         await run.applier.prune(wave)
-        return Result()
+        until = patience_ends(wave)
+        return Result(requeue_after=until - run.now if until else None)
 
     def _tell(self, run: _Run, program: _Program, outcomes: tuple[NodeResult, ...]) -> None:
         """Events for what a person did, once: not for what merely goes on."""
@@ -216,3 +228,8 @@ class GraphReconciler:
     def _forget(self, key: Key) -> None:
         self._known.pop(key, None)
         self._interests.forget(key)
+
+
+def _refused(verdict: Verdict) -> _Program:
+    """Return what stands in the place of a program where a Graph is not walked."""
+    return _Program(None, None, GraphError([Problem("NotAdmitted", "spec.nodes", verdict.message)]))

@@ -15,11 +15,10 @@ from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.graph.compile import compile_graph
 from kardinal.graph.drift import applied_part, covers
 from kardinal.graph.identity import (
-    GRAPH_LABEL,
     GraphIdentity,
     ObjectKey,
     content_hash,
-    graph_hash,
+    is_owned_by,
     object_key,
 )
 from kardinal.graph.prune import teardown_wave
@@ -125,9 +124,9 @@ def _remove(live: JsonObject, applied: JsonObject) -> None:
 class Observed:
     """The cluster as one Graph sees it."""
 
-    def __init__(self, cluster: Cluster, graph: str) -> None:
+    def __init__(self, cluster: Cluster, uid: str) -> None:
         self._cluster = cluster
-        self._label = graph_hash(NAMESPACE, graph)
+        self._uid = uid
 
     def get(self, key: ObjectKey) -> JsonObject | None:
         return self._cluster.objects.get(key)
@@ -140,11 +139,7 @@ class Observed:
         return ((key, obj) for key, obj in self._cluster.objects.items() if key.resource == resource)
 
     def owned(self) -> list[tuple[ObjectKey, JsonObject]]:
-        return [
-            (key, obj)
-            for key, obj in self._cluster.objects.items()
-            if obj["metadata"].get("labels", {}).get(GRAPH_LABEL) == self._label
-        ]
+        return [(key, obj) for key, obj in self._cluster.objects.items() if is_owned_by(obj, self._uid)]
 
 
 class Engine:
@@ -163,13 +158,13 @@ class Engine:
         self.failures: dict[str, Failure] = {}
         self.refuse: dict[str, Failure] = {}
         self.references: frozenset[str] = frozenset()
-        self._identity = GraphIdentity(NAMESPACE, name, "graph-uid", owners)
+        self._identity = GraphIdentity(NAMESPACE, name, f"uid-of-{name}", owners)
         self._settled: dict[ObjectKey, str] = {}
 
     def walk(self) -> Walk:
         """One reconcile."""
         graph = compile_graph({"nodes": self.nodes})
-        observed = Observed(self.cluster, self._identity.name)
+        observed = Observed(self.cluster, self._identity.uid)
         while True:
             situation = Situation(
                 self._identity,
@@ -187,9 +182,8 @@ class Engine:
                 self._apply(apply)
         for prune in result.prunes:
             if not prune.under_way:
-                self.cluster.writes.append(f"{'release' if prune.release else 'delete'} {prune.key.name}")
-                if not prune.release:
-                    self.cluster.delete(prune.key)
+                self.cluster.writes.append(f"delete {prune.key.name}")
+                self.cluster.delete(prune.key)
         self.references |= {outcome.node.id for outcome in result.outcomes if outcome.kind == "ref"}
         return result
 
@@ -227,8 +221,8 @@ class Engine:
     def tear_down(self) -> list[list[str]]:
         """Delete wave after wave; the names in each."""
         waves = []
-        observed = Observed(self.cluster, self._identity.name)
-        while wave := teardown_wave(observed.owned()):
+        observed = Observed(self.cluster, self._identity.uid)
+        while wave := teardown_wave(observed.owned(), now=self.now):
             waves.append(sorted(prune.key.name for prune in wave))
             for prune in wave:
                 self.cluster.delete(prune.key)

@@ -53,8 +53,10 @@ async def test_a_deleted_object_is_made_again(world: World) -> None:
 
 
 async def test_a_field_of_another_manager_is_a_conflict_that_stops_no_other_node(world: World) -> None:
-    await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"x": "0"}})
     await start_engine(world)
+    await world.apply(graph(config("a")))
+    await world.settle()
+    await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"x": "0"}})
     await world.apply(graph(config("a", {"x": "1"}), config("b"), config("c", {"x": "${a.metadata.name}"})))
     assert await states(world) == {"a": "Conflict", "b": "Ready", "c": "Blocked"}
     status, reason, message = await condition(world, "Ready")
@@ -129,18 +131,17 @@ async def test_a_deleted_bundle_takes_its_graph_and_all_its_objects_along(world:
         assert await world.objects(resource, TEAM) == []
 
 
-async def test_an_object_that_was_there_before_outlives_the_graph(world: World) -> None:
-    await world.apply({**config("x")["template"], "metadata": {"name": "a", "namespace": TEAM}, "data": {"k": "v"}})
+async def test_an_object_that_was_there_before_is_left_alone(world: World) -> None:
+    await world.apply(existing("a", {"k": "v"}))
     await start_engine(world)
     await world.apply(graph(config("a", {"x": "1"})))
-    await world.settle()
-    assert await text(world, "a") == "k=v,x=1"
+    assert await states(world) == {"a": "Conflict"}
     await world.delete(GRAPH, "g")
     await world.settle()
     assert await world.find(GRAPH, "g") is None
     assert await text(world, "a") == "k=v"
     metadata = (await world.get(CONFIG_MAP, "a"))["metadata"]
-    assert not {"labels", "annotations", "ownerReferences"} & metadata.keys()
+    assert not {"annotations", "ownerReferences"} & metadata.keys()
 
 
 async def test_a_bare_identity_of_a_bundle_reads_it_and_says_so_once(world: World) -> None:

@@ -16,7 +16,13 @@ def test_a_template_is_created_in_the_namespace_of_the_graph_with_its_marks(clus
     assert obj["metadata"]["labels"].keys() == {GRAPH_LABEL, f"a.g.{NAMESPACE}.internal.kro.run/type"}
     assert TEMPLATE_HASH in obj["metadata"]["annotations"]
     assert obj["metadata"]["ownerReferences"] == [
-        {"apiVersion": "experimental.kro.run/v1alpha1", "kind": "Graph", "name": "g", "uid": "graph-uid"}
+        {
+            "apiVersion": "experimental.kro.run/v1alpha1",
+            "kind": "Graph",
+            "name": "g",
+            "uid": "uid-of-g",
+            "controller": True,
+        }
     ]
 
 

@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from kardinal.api import BUNDLE
-from kardinal.graph.identity import ADOPTED
+from kardinal.graph.identity import APPLY_ORDER
+from kardinal.graph.prune import teardown_wave
 from kardinal.graph.walk_types import Apply, Failure
 from kardinal.objects import CONFIG_MAP, JsonObject
-from tests.graph.cluster import NAMESPACE, START, Cluster, Engine, config, data, key_of, status
+from tests.graph.cluster import NAMESPACE, START, Cluster, Engine, Observed, config, data, key_of, status
 from tests.graph.promotions import until_prod
 
 
@@ -127,20 +128,58 @@ def test_an_object_of_another_graph_is_not_taken(cluster: Cluster) -> None:
     assert other.tear_down() == [["b"]]
 
 
-def test_an_object_that_was_there_before_is_adopted_and_later_released(cluster: Cluster) -> None:
+def test_an_object_that_was_there_before_is_never_taken(cluster: Cluster) -> None:
     cluster.create(CONFIG_MAP, "a", data={"theirs": "kept"})
+    engine = Engine(cluster, config("a", {"x": "1"}), config("b", {"x": "${a.metadata.name}"}))
+    assert engine.states() == {"a": "Conflict", "b": "Blocked"}
+    assert engine.writes() == []
+    assert engine.tear_down() == []
+    cluster.delete(key_of(CONFIG_MAP, "a"))
+    assert engine.states() == {"a": "Ready", "b": "Ready"}
+
+
+def test_marks_without_the_owner_reference_make_no_object_ours(cluster: Cluster) -> None:
+    Engine(cluster, config("a", {"x": "1"})).rest()
+    marked = cluster.objects[key_of(CONFIG_MAP, "a")]["metadata"]
+    forged = {"labels": marked["labels"], "annotations": marked["annotations"]}
+    cluster.create(CONFIG_MAP, "forged", **{"data": {}})
+    cluster.edit(CONFIG_MAP, "forged", metadata=forged)
     engine = Engine(cluster, config("a", {"x": "1"}))
+    assert engine.tear_down() == [["a"]]
+    assert cluster.names(CONFIG_MAP) == {"forged"}
+
+
+def test_an_object_that_something_else_controls_is_not_ours(cluster: Cluster) -> None:
+    Engine(cluster, config("a", {"x": "1"})).rest()
+    controller = {"apiVersion": "v1", "kind": "ConfigMap", "name": "z", "uid": "z", "controller": True}
+    mine = {"apiVersion": "experimental.kro.run/v1alpha1", "kind": "Graph", "name": "g", "uid": "uid-of-g"}
+    cluster.edit(CONFIG_MAP, "a", metadata={"ownerReferences": [controller, mine]})
+    assert Engine(cluster, config("a", {"x": "1"})).states() == {"a": "Conflict"}
+
+
+@pytest.mark.parametrize("layer", ["999999", "9" * 5000, "-1", "\u0663", "1e3"])
+def test_a_forged_layer_does_not_keep_other_objects(cluster: Cluster, layer: str) -> None:
+    engine = Engine(cluster, config("a"), config("b", {"x": "${a.metadata.name}"}))
     engine.rest()
-    obj = cluster.find(CONFIG_MAP, "a")
-    assert obj is not None
-    assert obj["metadata"]["annotations"][ADOPTED] == "true"
-    engine.nodes[0]["template"]["data"]["x"] = "2"
-    engine.rest()
-    assert obj["metadata"]["annotations"][ADOPTED] == "true"
-    engine.writes()
-    engine.nodes.clear()
-    engine.walk()
-    assert engine.writes() == ["release a"]
+    annotations = cluster.objects[key_of(CONFIG_MAP, "a")]["metadata"]["annotations"] | {APPLY_ORDER: layer}
+    cluster.edit(CONFIG_MAP, "a", metadata={"annotations": annotations, "finalizers": ["x"]})
+    cluster.delete(key_of(CONFIG_MAP, "a"))
+    waves = []
+    observed = Observed(cluster, "uid-of-g")
+    engine.pass_time(minutes=11)
+    while wave := teardown_wave(observed.owned(), now=engine.now):
+        waves.append([prune.key.name for prune in wave])
+        for prune in wave:
+            cluster.delete(prune.key)
+    assert waves == [["b"]]
+
+
+def test_a_node_makes_nothing_in_another_namespace(cluster: Cluster) -> None:
+    node = config("a")
+    node["template"]["metadata"]["namespace"] = "away"
+    engine = Engine(cluster, node)
+    assert engine.rest()["a"].state == "Error"
+    assert engine.writes() == []
 
 
 def test_a_removed_node_is_deleted_after_what_followed_it(cluster: Cluster) -> None:
