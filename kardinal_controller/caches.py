@@ -10,15 +10,16 @@ from collections.abc import Iterable
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_PIPELINE, label_value
-from kardinal.objects import GRAPH, JsonObject, Key, labels_of
+from kardinal.objects import GRAPH, JsonObject, Key, controller_of, labels_of
 from kardinal.policy.matching import is_instance, is_template
 from kardinal.runtime import Manager
 
 __all__ = ["Caches", "bundle_key", "needs_translation", "pipeline_label"]
 
 _BUNDLE = "bundle"
+_INSTANCES = "instances"
+_ORIGIN = "origin"
 _PIPELINE = "pipeline"
-_PREVIOUS = "previous"
 _TEMPLATES = "templates"
 _UNTRANSLATED = "untranslated"
 
@@ -37,7 +38,8 @@ class Caches:
         self.bundles.index(_UNTRANSLATED, lambda obj: [""] if needs_translation(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
         self.gates.index(_BUNDLE, _bundle_of_gate)
-        self.gates.index(_PREVIOUS, _reads_previous)
+        self.gates.index(_ORIGIN, _template_of_gate)
+        self.gates.index(_INSTANCES, _pipeline_of_gate)
         self.gates.index(_TEMPLATES, lambda obj: [obj["metadata"]["namespace"]] if is_template(labels_of(obj)) else [])
 
     def pipeline(self, namespace: str, label: str) -> JsonObject | None:
@@ -59,9 +61,18 @@ class Caches:
         """Return the gate instances of a Bundle."""
         return self.gates.by_index(_BUNDLE, str(bundle))
 
+    def instances(self, template: Key) -> list[JsonObject]:
+        """Return the gate instances that say they are of a template."""
+        return self.gates.by_index(_ORIGIN, str(template))
+
     def gates_reading_previous(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """Return the gate instances of a Pipeline that ask which version was there before."""
-        return self.gates.by_index(_PREVIOUS, f"{namespace}/{label_value(pipeline)}")
+        """Return the gate instances of a Pipeline whose templates ask which version was there before."""
+        instances = self.gates.by_index(_INSTANCES, f"{namespace}/{label_value(pipeline)}")
+        return [gate for gate in instances if self._reads_previous(gate["spec"]["origin"])]
+
+    def _reads_previous(self, origin: JsonObject) -> bool:
+        template = self.gates.get(origin["namespace"], origin["name"])
+        return template is not None and "previousBundle" in template["spec"]["expression"]
 
     def templates(self, namespaces: Iterable[str]) -> list[JsonObject]:
         """Return the gates of these namespaces that are neither instances nor freezes."""
@@ -89,14 +100,19 @@ def bundle_key(step: JsonObject) -> Key:
 
 
 def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:
-    origin = gate["spec"].get("origin")
-    return [_index_value(gate, origin["bundle"])] if origin and is_instance(labels_of(gate)) else []
+    """Return the Bundle whose Graph, which has its name, controls a gate."""
+    owner = controller_of(gate, GRAPH)
+    return [_index_value(gate, owner.name)] if owner else []
 
 
-def _reads_previous(gate: JsonObject) -> Iterable[str]:
+def _template_of_gate(gate: JsonObject) -> Iterable[str]:
     origin = gate["spec"].get("origin")
-    reads = origin and is_instance(labels_of(gate)) and "previousBundle" in gate["spec"]["expression"]
-    return [_index_value(gate, label_value(origin["pipeline"]))] if reads else []
+    return [str(Key(origin["namespace"], origin["name"]))] if origin and is_instance(labels_of(gate)) else []
+
+
+def _pipeline_of_gate(gate: JsonObject) -> Iterable[str]:
+    origin = gate["spec"].get("origin")
+    return [_index_value(gate, label_value(origin["pipeline"]))] if origin and is_instance(labels_of(gate)) else []
 
 
 def _index_value(obj: JsonObject, name: str) -> str:

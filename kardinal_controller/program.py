@@ -18,6 +18,7 @@ from kardinal.runtime import Clock, Manager
 from kardinal.translation import Features
 from kardinal_agent.program import AgentOptions, Parts, install
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
+from kardinal_controller.bundles.admission import RecordedGraphs
 from kardinal_controller.caches import Caches
 from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
@@ -66,7 +67,15 @@ class Controller:
         self._declare_pipelines(features)
         self._declare_gates(options)
         self._declare_unimplemented_kinds()
-        graph_controller(self.manager, client, clock=clock, kinds=GRAPH_KINDS)
+        recorded = RecordedGraphs(self._caches, client)
+        graph_controller(
+            self.manager,
+            client,
+            clock=clock,
+            kinds=GRAPH_KINDS,
+            admission=recorded.verdict,
+            admission_changes=recorded.changes(),
+        )
         self._api = ApiServer(client, self._caches.pipelines, clock=clock, address=options.api_address)
         self.manager.add(self._api)
         self.agent = self._install_agent(options) if options.standalone else None

@@ -22,6 +22,7 @@ __all__ = [
     "BundleType",
     "EnvironmentStatus",
     "GitCommit",
+    "GraphRecord",
     "Image",
     "Intent",
     "Provenance",
@@ -109,6 +110,18 @@ class EnvironmentStatus(Model):
     evidence: Evidence | None = None
 
 
+class GraphRecord(Model):
+    """The Graph that the Bundle was translated to: what makes it believed.
+
+    `nextHash` is written before a Graph is created or extended, `hash` and `uid` after. Hashes are those of
+    `kardinal.translation.recorded`.
+    """
+
+    uid: Annotated[str | None, Field(max_length=63)] = None
+    hash: Annotated[str | None, Field(max_length=64)] = None
+    next_hash: Annotated[str | None, Field(max_length=64)] = None
+
+
 class BundleStatus(Status):
     """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning."""
 
@@ -118,6 +131,7 @@ class BundleStatus(Status):
     """Order of admission among the Bundles of one Pipeline: creation times have seconds only."""
     graph_ref: Name | None = None
     graph_recreated: bool | None = None
+    graph: GraphRecord | None = None
     environments: Annotated[dict[str, EnvironmentStatus], Field(max_length=64)] = Field(default_factory=dict)
 
     @property

@@ -1,7 +1,8 @@
 """PolicyGate: a condition written in CEL that stands between two environments.
 
 A gate is a template until it carries the label `kardinal.io/bundle`; then it is the instance of one Bundle and
-environment, made by the Graph, and `origin` says of what.
+environment, made by the Graph. An instance shows what the Graph was translated from; its answer is that of the template
+as it is now.
 """
 
 from __future__ import annotations
@@ -49,12 +50,17 @@ class PolicyGateSpec(Model):
 
 
 class PolicyGateStatus(Status):
-    """`reason` holds the values seen at `lastEvaluatedAt`; at `nextTransitionAt` time alone can change the answer."""
+    """`reason` holds the values seen at `lastEvaluatedAt`; at `nextTransitionAt` time alone can change the answer.
+
+    `templateUID` and `templateGeneration` say which template gave the answer of an instance.
+    """
 
     ready: bool | None = None
     last_evaluated_at: Time | None = None
     next_transition_at: Time | None = None
     reason: Text | None = None
+    template_uid: Annotated[str | None, Field(alias="templateUID", max_length=63)] = None
+    template_generation: int | None = None
 
 
 class PolicyGate(Resource):

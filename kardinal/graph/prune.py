@@ -1,8 +1,8 @@
 """Pruning: which objects have to be deleted, and in which order.
 
-A candidate is an object that belongs to the Graph and that no node wants any more: its node is gone, is excluded, or has
-made an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed) is
-no candidate: absence must be certain before anything is deleted.
+A candidate is an object that belongs to the Graph and that no node wants any more: its node is gone, is excluded, or
+has made an object of another name. An object whose node is in doubt (data missing, a dependency failed, a gate closed)
+is no candidate: absence must be certain before anything is deleted.
 
 Objects go in waves, what comes last in the Graph first, and a wave waits until the one before has really disappeared.
 The order is known without evaluating anything, from the Graph or else from an annotation: a Graph whose data are gone
@@ -74,7 +74,7 @@ def _deleted_at(obj: JsonObject) -> datetime | None:
 
 
 def _annotated_layer(obj: JsonObject) -> int:
-    """Return the layer that the annotation names; anybody may have written it, so it is at most what a Graph can have."""
+    """Return the layer that the annotation names, which anybody may have written: at most what a Graph can have."""
     text = (obj["metadata"].get("annotations") or {}).get(APPLY_ORDER, "")
     usable = text.isascii() and text.isdigit() and len(text) <= len(str(NODE_LIMIT))
     return min(int(text), NODE_LIMIT) if usable else _LAST

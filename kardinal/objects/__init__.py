@@ -23,7 +23,7 @@ from kardinal.objects.kinds import (
     NodeKind,
     NodeState,
 )
-from kardinal.objects.references import Key, controller_of, key_of, labels_of
+from kardinal.objects.references import Key, Owner, controller_of, key_of, labels_of
 from kardinal.objects.resource_type import JsonObject, ResourceType
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Key",
     "NodeKind",
     "NodeState",
+    "Owner",
     "ResourceType",
     "controller_of",
     "key_of",

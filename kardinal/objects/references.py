@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kardinal.objects.resource_type import JsonObject, ResourceType
 
-__all__ = ["Key", "controller_of", "key_of", "labels_of"]
+__all__ = ["Key", "Owner", "controller_of", "key_of", "labels_of"]
 
 
 class Key(NamedTuple):
@@ -21,6 +21,13 @@ class Key(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Owner(NamedTuple):
+    """The object that an owner reference names, in the namespace of what it owns."""
+
+    name: str
+    uid: str
 
 
 def key_of(obj: JsonObject) -> Key:
@@ -34,14 +41,11 @@ def labels_of(obj: JsonObject) -> Mapping[str, str]:
     return obj["metadata"].get("labels") or {}
 
 
-def controller_of(obj: JsonObject, resource: ResourceType) -> str | None:
-    """Return the uid of the object of that kind that controls `obj` by owner reference; None where there is none.
-
-    An owner is always in the namespace of what it owns.
-    """
+def controller_of(obj: JsonObject, resource: ResourceType) -> Owner | None:
+    """Return the object of that kind that controls `obj` by owner reference; None where there is none."""
     for reference in obj["metadata"].get("ownerReferences") or ():
         if reference.get("controller") is True:
             group = str(reference.get("apiVersion", "")).rpartition("/")[0]
             same_kind = reference.get("kind") == resource.kind and group == resource.group
-            return str(reference.get("uid", "")) if same_kind else None
+            return Owner(str(reference.get("name", "")), str(reference.get("uid", ""))) if same_kind else None
     return None

@@ -4,7 +4,8 @@
 PromotionError
 ├── InvalidSpec      the Pipeline, the Bundle or a gate says something that cannot be done; every problem of it
 ├── SkipDenied       the Bundle leaves out an environment that a gate protects
-└── GraphNameTaken   a Graph that is not ours stands where the Bundle's belongs
+├── GraphNameTaken   a Graph that is not ours stands where the Bundle's belongs
+└── GraphChanged     somebody changed the spec of the Bundle's Graph
 ```
 
 They are the author's to fix, never retried by themselves, and left as soon as the resources change. What the API server
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["GraphNameTaken", "InvalidSpec", "Problem", "PromotionError", "SkipDenied"]
+__all__ = ["GraphChanged", "GraphNameTaken", "InvalidSpec", "Problem", "PromotionError", "SkipDenied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +64,13 @@ class GraphNameTaken(PromotionError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"there is a Graph {name} that does not belong to this Bundle: delete it, or name the Bundle anew"
+        )
+
+
+class GraphChanged(PromotionError):
+    """The spec of the Bundle's Graph is not what the controller wrote."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the spec of Graph {name} was changed by hand, and it is not walked: delete it, and it is made again"
         )

@@ -33,16 +33,20 @@ class StepNode:
     id: str
     environment: str
     upstreams: tuple[str, ...]
+    object: str = ""
+    """The name of the PromotionStep."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateNode:
-    """The instance of one gate template before one environment."""
+    """The instance of one gate template, which is in `namespace`, before one environment."""
 
     id: str
     environment: str
     namespace: str
     name: str
+    object: str = ""
+    """The name of the instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +101,13 @@ def _described(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode]:
     for node in nodes:
         match node.get(NODE_KEY):
             case {"kind": "step", "environment": str(environment), "upstreams": list(upstreams)}:
-                yield StepNode(node["id"], environment, tuple(map(str, upstreams)))
+                yield StepNode(node["id"], environment, tuple(map(str, upstreams)), _object(node))
             case {
                 "kind": "gate",
                 "environment": str(environment),
                 "gate": {"namespace": str(namespace), "name": str(name)},
             }:
-                yield GateNode(node["id"], environment, namespace, name)
+                yield GateNode(node["id"], environment, namespace, name, _object(node))
 
 
 def _from_templates(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode]:
@@ -112,12 +116,18 @@ def _from_templates(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode
         node["id"]: node["template"].get("spec") or {} for node in nodes if isinstance(node.get("template"), Mapping)
     }
     environments = {node: spec["environment"] for node, spec in specs.items() if "environment" in spec}
+    objects = {node["id"]: _object(node) for node in nodes if node["id"] in specs}
     undescribed = {node["id"] for node in nodes if NODE_KEY not in node}
     for node, spec in specs.items():
         if node not in undescribed:
             continue
         if node in environments:
             upstreams = _UPSTREAM.findall(spec.get("upstreamVerified") or "")
-            yield StepNode(node, environments[node], tuple(environments[each] for each in upstreams))
+            yield StepNode(node, environments[node], tuple(environments[each] for each in upstreams), objects[node])
         elif origin := spec.get("origin"):
-            yield GateNode(node, origin["environment"], origin["namespace"], origin["name"])
+            yield GateNode(node, origin["environment"], origin["namespace"], origin["name"], objects[node])
+
+
+def _object(node: JsonObject) -> str:
+    metadata = (node.get("template") or {}).get("metadata") or {}
+    return str(metadata.get("name", ""))

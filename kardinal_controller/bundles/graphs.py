@@ -1,8 +1,8 @@
 """Creating, extending and deleting the Graphs of Bundles.
 
-A Graph belongs to a Bundle when it names this very Bundle, uid included, as its owner. One that appears between the
-observation and the write is adopted if it belongs to the Bundle; so a run that crashed after creating the Graph leaves
-nothing to repair.
+A Graph belongs to a Bundle when this very Bundle controls it and the Bundle's status records it: by uid, or, between
+the note of its hash and the note of its uid, by that hash. So a run that crashed after creating the Graph leaves
+nothing to repair, and a Graph that somebody else made under the Bundle's name is not taken for it.
 
 A node is translated once, with the gates of that moment, and never gets those that were missed. So the gates are listed
 from the API server: a cache may be seconds behind, and a gate that existed before the Bundle must hold it.
@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 
-from kardinal.api import POLICY_GATE, Bundle, Pipeline, PolicyGate
+from kardinal.api import BUNDLE, POLICY_GATE, Bundle, Pipeline, PolicyGate
 from kardinal.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
 from kardinal.kube import AlreadyExists, Client, Conflict, NotFound
-from kardinal.objects import GRAPH, JsonObject
+from kardinal.objects import GRAPH, JsonObject, controller_of
 from kardinal.policy.matching import GateTemplate, collect
 from kardinal.runtime import Clock
-from kardinal.translation.errors import GraphNameTaken
+from kardinal.translation.errors import GraphChanged, GraphNameTaken
+from kardinal.translation.recorded import spec_hash
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import extend_graph, translate
 from kardinal_controller.caches import Caches
@@ -50,10 +51,13 @@ class GraphKeeper:
         found = self._caches.graphs.get(bundle.metadata.namespace, bundle.metadata.name)
         return found if found is not None and _belongs(found, bundle) else None
 
-    async def create(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """Create the Graph of a Bundle; raises what `translate` raises, and `GraphNameTaken`."""
+    async def translated(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
+        """Return the Graph of a Bundle as it is to be created; raises what `translate` raises."""
         gates = await self._gates_now(pipeline)
-        wanted = translate(pipeline, bundle, gates, features=self._features, now=self._clock.now())
+        return translate(pipeline, bundle, gates, features=self._features, now=self._clock.now())
+
+    async def create(self, wanted: JsonObject, bundle: Bundle) -> JsonObject:
+        """Create the Graph whose hash the Bundle's status has; raises `GraphNameTaken`."""
         name, namespace = bundle.metadata.name, bundle.metadata.namespace
         try:
             return await self._client.create(GRAPH, wanted, field_manager=FIELD_MANAGER_CONTROLLER)
@@ -63,15 +67,32 @@ class GraphKeeper:
             return found
         raise GraphNameTaken(name)
 
-    async def extend(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
-        """Add the nodes that the present intent needs besides, if any; raises what `translate` raises."""
+    async def extension(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
+        """Return the Graph with the nodes that the present intent needs besides, if any.
+
+        Raises what `translate` raises, and `GraphChanged`: nodes that somebody else wrote must not get a place in the
+        record by being extended.
+        """
+        if not _has_recorded_spec(graph, bundle):
+            # The cache may be older than the record.
+            graph = await self._client.get(GRAPH, bundle.metadata.name, bundle.metadata.namespace)
+            if not _has_recorded_spec(graph, bundle):
+                raise GraphChanged(bundle.metadata.name)
         if self._extended(graph, pipeline, bundle, self._gates_known(pipeline)) == graph["spec"]["nodes"]:
             return graph
         nodes = self._extended(graph, pipeline, bundle, await self._gates_now(pipeline))
+        return {**graph, "spec": {**graph["spec"], "nodes": nodes}}
+
+    async def write(self, wanted: JsonObject) -> JsonObject:
+        """Write the nodes of a Graph that `extension` returned."""
+        metadata = wanted["metadata"]
         # With the revision it was computed from: two extensions must not undo each other.
-        body = {"metadata": {"resourceVersion": graph["metadata"]["resourceVersion"]}, "spec": {"nodes": nodes}}
+        body = {
+            "metadata": {"resourceVersion": metadata["resourceVersion"]},
+            "spec": {"nodes": wanted["spec"]["nodes"]},
+        }
         return await self._client.patch(
-            GRAPH, bundle.metadata.name, bundle.metadata.namespace, body, field_manager=FIELD_MANAGER_CONTROLLER
+            GRAPH, metadata["name"], metadata["namespace"], body, field_manager=FIELD_MANAGER_CONTROLLER
         )
 
     async def delete(self, graph: JsonObject) -> None:
@@ -113,5 +134,18 @@ class GraphKeeper:
 
 
 def _belongs(graph: JsonObject, bundle: Bundle) -> bool:
-    owners = graph["metadata"].get("ownerReferences") or ()
-    return any(owner["uid"] == bundle.metadata.uid for owner in owners)
+    """Return whether a Graph is this Bundle's: the one in its status, or the one it was about to create."""
+    owner, record = controller_of(graph, BUNDLE), bundle.status.graph
+    if owner is None or owner.uid != bundle.metadata.uid:
+        return False
+    if record is None:
+        # The Graph of a Bundle that an older version started, which recorded the name alone.
+        return bundle.status.graph_ref is not None
+    if record.uid is not None:
+        return bool(graph["metadata"]["uid"] == record.uid)
+    return spec_hash(graph) == record.next_hash
+
+
+def _has_recorded_spec(graph: JsonObject, bundle: Bundle) -> bool:
+    record = bundle.status.graph
+    return record is None or spec_hash(graph) in (record.hash, record.next_hash)

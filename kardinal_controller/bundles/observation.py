@@ -13,7 +13,7 @@ from functools import cached_property
 
 from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus
-from kardinal.objects import JsonObject, key_of
+from kardinal.objects import GRAPH, JsonObject, controller_of, key_of
 from kardinal.runtime import Clock
 from kardinal.translation.errors import PromotionError
 from kardinal.translation.topology import Topology, read_topology
@@ -80,14 +80,15 @@ class Observer:
         status = bundle.status
         siblings = self._numbers.fill_in(self._siblings(current, bundle, label)) if label else []
         bundle = next((sibling for sibling in siblings if sibling.metadata.name == key.name), bundle)
-        steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key)]
+        graph = self._graphs.find(bundle)
+        steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
         return Observation(
             bundle=bundle,
             stored=status,
             label=label,
             pipeline=Pipeline.model_validate(stored) if stored is not None else None,
             siblings=siblings,
-            graph=self._graphs.find(bundle),
+            graph=graph,
             steps={step.spec.environment: step for step in steps},
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
@@ -101,3 +102,9 @@ class Observer:
             created = current["metadata"]["creationTimestamp"]
             siblings = [each for each in siblings if each["metadata"]["creationTimestamp"] >= created]
         return [Bundle.model_validate(sibling) for sibling in siblings]
+
+
+def _made_by(graph: JsonObject | None, step: JsonObject) -> bool:
+    """Return whether the Graph controls the step: a step of that Bundle can be made by everybody."""
+    owner = controller_of(step, GRAPH)
+    return graph is not None and owner is not None and owner.uid == graph["metadata"]["uid"]

@@ -7,17 +7,20 @@ crash between any two lines costs a run and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from kardinal.api import BUNDLE
+from kardinal.api import BUNDLE, Pipeline
+from kardinal.api.bundle import GraphRecord
 from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter
 from kardinal.translation.errors import PromotionError
+from kardinal.translation.recorded import spec_hash
 from kardinal_controller.bundles.decide import Create, Delete, Extend, Wait, WriteStatus, decide
 from kardinal_controller.bundles.graphs import GraphKeeper
-from kardinal_controller.bundles.observation import Observer
+from kardinal_controller.bundles.observation import Observation, Observer
+from kardinal_controller.bundles.statuses import recorded
 from kardinal_controller.bundles.transitions import CountBundle, Effect, EmitEvent, effects
 from kardinal_controller.bundles.watches import bundle_sources
 from kardinal_controller.caches import Caches
@@ -59,11 +62,9 @@ class BundleReconciler:
         while True:
             match decide(observation):
                 case Create(pipeline):
-                    outcome = await _outcome(self._graphs.create(pipeline, observation.bundle))
-                    observation = replace(observation, outcome=outcome)
+                    current, observation = await self._create(current, observation, pipeline)
                 case Extend(graph, pipeline):
-                    outcome = await _outcome(self._graphs.extend(graph, pipeline, observation.bundle))
-                    observation = replace(observation, outcome=outcome)
+                    current, observation = await self._extend(current, observation, graph, pipeline)
                 case WriteStatus(status):
                     await self._status.write(BUNDLE, current, status.to_json())
                     self._carry_out(current, effects(observation.bundle, before=observation.stored, after=status))
@@ -79,6 +80,44 @@ class BundleReconciler:
                     self._write_by[key] = until
                     return Result(requeue_after=timedelta(seconds=until - observation.monotonic))
 
+    async def _create(
+        self, current: JsonObject, observation: Observation, pipeline: Pipeline
+    ) -> tuple[JsonObject, Observation]:
+        """Create the Graph; its hash is recorded before, so that it is known again after a crash."""
+        try:
+            wanted = await self._graphs.translated(pipeline, observation.bundle)
+            record = GraphRecord(next_hash=spec_hash(wanted))
+            current, observation = await self._record(current, observation, record)
+            outcome: JsonObject | PromotionError = await self._graphs.create(wanted, observation.bundle)
+        except PromotionError as error:
+            outcome = error
+        return current, replace(observation, outcome=outcome)
+
+    async def _extend(
+        self, current: JsonObject, observation: Observation, graph: JsonObject, pipeline: Pipeline
+    ) -> tuple[JsonObject, Observation]:
+        """Extend the Graph where that is needed; the hash of what it will be is recorded before."""
+        try:
+            wanted = await self._graphs.extension(graph, pipeline, observation.bundle)
+        except PromotionError as error:
+            return current, replace(observation, outcome=error)
+        if wanted["spec"] != graph["spec"]:
+            before = observation.bundle.status.graph or recorded(graph)
+            record = before.model_copy(update={"next_hash": spec_hash(wanted)})
+            current, observation = await self._record(current, observation, record)
+            wanted = await self._graphs.write(wanted)
+        return current, replace(observation, outcome=wanted)
+
+    async def _record(
+        self, current: JsonObject, observation: Observation, record: GraphRecord
+    ) -> tuple[JsonObject, Observation]:
+        """Write what is believed about the Graph, and nothing else of the status."""
+        bundle, update = observation.bundle, {"graph": record}
+        stored = observation.stored.model_copy(update=update)
+        current = await self._status.write(BUNDLE, current, stored.to_json()) or current
+        noted = bundle.model_copy(update={"status": bundle.status.model_copy(update=update)})
+        return current, replace(observation, bundle=noted, stored=stored)
+
     def _carry_out(self, current: JsonObject, wanted: Iterable[Effect]) -> None:
         for effect in wanted:
             match effect:
@@ -86,11 +125,3 @@ class BundleReconciler:
                     self._recorder.event(current, type=effect.type, reason=effect.reason, note=effect.note)
                 case CountBundle():
                     self._metrics.bundles_created.labels(effect.pipeline, effect.source).inc()
-
-
-async def _outcome(translation: Awaitable[JsonObject]) -> JsonObject | PromotionError:
-    """Return the Graph, or what its author has to fix; every other error is raised and tried again."""
-    try:
-        return await translation
-    except PromotionError as error:
-        return error

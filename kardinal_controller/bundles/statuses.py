@@ -8,10 +8,12 @@ environments are Verified too.
 from __future__ import annotations
 
 from kardinal.api import Bundle, Condition, set_condition
-from kardinal.api.bundle import BundlePhase, BundleStatus
+from kardinal.api.bundle import BundlePhase, BundleStatus, GraphRecord
 from kardinal.api.names import LABEL_PIPELINE
+from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
 from kardinal.translation.errors import InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal.translation.recorded import spec_hash
 from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import graph_trouble, progress
 
@@ -21,6 +23,7 @@ __all__ = [
     "label_missing",
     "phase_kept",
     "pipeline_lost",
+    "recorded",
     "refused",
     "superseded",
     "waiting_for_newer",
@@ -118,9 +121,14 @@ def refused(observation: Observation, error: PromotionError) -> BundleStatus:
     return _status(
         observation,
         phase="Promoting" if under_way else "Available",
-        reason="GraphNameTaken",
+        reason=type(error).__name__,
         message=str(error),
     )
+
+
+def recorded(graph: JsonObject) -> GraphRecord:
+    """Return the record of a Graph as it stands."""
+    return GraphRecord(uid=graph["metadata"]["uid"], hash=spec_hash(graph))
 
 
 def _pipeline_not_found(observation: Observation) -> Problem:
@@ -170,8 +178,20 @@ def _status(
         sequence=before.sequence,
         graph_ref=bundle.metadata.name if has_graph else before.graph_ref,
         graph_recreated=True if recreated else before.graph_recreated,
+        graph=_record(observation),
         environments=observation.environments,
     )
+
+
+def _record(observation: Observation) -> GraphRecord | None:
+    """Return what the status says of the Graph: its uid and hash once it was created or extended."""
+    before, graph = observation.bundle.status.graph, observation.graph
+    if isinstance(observation.outcome, dict):
+        graph = observation.outcome
+    if graph is None or (before is not None and before.uid is not None and before.next_hash is None):
+        return before
+    known = before is None or spec_hash(graph) in (before.hash, before.next_hash)
+    return recorded(graph) if known and not isinstance(observation.outcome, PromotionError) else before
 
 
 def _label_ignored(observation: Observation) -> str | None:

@@ -1,33 +1,79 @@
 """The reconciler of gate instances: the gates that one Bundle meets before one environment.
 
-It is the only writer of their status. It evaluates again exactly when the answer can change: on a change of the gate,
-of its Bundle, of the steps before and behind it, of the Bundle that was there before; at the moment at which time alone
-changes the answer; and at the latest after recheckInterval. `kardinal.policy.decision` says whether an evaluation is
-worth a write; most are not.
+It is the only writer of their status. What it decides by are the node of the Bundle's recorded Graph, which says which
+template stands before which environment, and that template as it is now: the instance is a view, and its spec, which
+others may be able to write, is never evaluated. An instance that no such Graph made, that differs from its node, or
+whose template is gone, is closed.
+
+It evaluates again exactly when the answer can change: on a change of the instance, of its template, of its Bundle, of
+the steps before and behind it, of the Bundle that was there before; at the moment at which time alone changes the
+answer; and at the latest after recheckInterval. `kardinal.policy.decision` says whether an evaluation is worth a
+write; most are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from kardinal.api import POLICY_GATE, Bundle, PolicyGate, PromotionStep
+from kardinal.api import BUNDLE, POLICY_GATE, Bundle, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import step_name
-from kardinal.api.policy_gate import GateOrigin, PolicyGateStatus
-from kardinal.objects import JsonObject, Key, key_of, labels_of
-from kardinal.policy.context import Context, Soak, upstream_soak
+from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
+from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
+from kardinal.policy.context import Context, upstream_soak
 from kardinal.policy.decision import decide
-from kardinal.policy.matching import is_instance
+from kardinal.policy.matching import is_instance, is_template
 from kardinal.runtime import Clock, Result, Source, StatusWriter, Watch
-from kardinal.runtime.predicates import either, generation_changed, labels_changed, status_changed
+from kardinal.runtime.predicates import (
+    either,
+    generation_changed,
+    labels_changed,
+    metadata_changed,
+    status_changed,
+)
+from kardinal.translation.recorded import Untraceable, expected_spec, trace
+from kardinal.translation.topology import GateNode, read_topology
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["GateReconciler"]
 
+_NEW = timedelta(seconds=2)
+"""How old an instance must be before it is called foreign: its Graph or Bundle may only be about to be visible."""
+
+_REMEDY = 'the gate is closed until it is there again; if it is to hold nothing, make it with expression "true"'
+_NO_TEMPLATE = "take the Bundle label off for a template"
+
 _NOTHING_STARTS = frozenset(["Verified", "Superseded", "SkipDenied"])
 """Phases in which no step starts any more. In a failed Bundle, environments beside the failed one still go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Promotion:
+    """What the recorded Graph of a Bundle says of one instance."""
+
+    graph: JsonObject
+    bundle: Bundle
+    node: GateNode
+    upstreams: tuple[str, ...]
+    """The environments whose soak counts."""
+    spec: PolicyGateSpec
+    """The spec that the instance must have."""
+
+    @property
+    def environment(self) -> str:
+        return self.node.environment
+
+    @property
+    def template(self) -> Key:
+        return Key(self.node.namespace, self.node.name)
+
+    @property
+    def origin(self) -> GateOrigin:
+        assert self.spec.origin is not None  # noqa: S101 - translation writes it into every gate
+        return self.spec.origin
 
 
 class GateReconciler:
@@ -43,12 +89,14 @@ class GateReconciler:
         return [
             # Also where the Bundle label was taken off or put on just now.
             Watch(self._caches.gates, when=either(lambda gate: is_instance(labels_of(gate)))),
+            # Also a template that is deleted, and one made again under its name.
+            Watch(self._caches.gates, self._gates_of_template, when=either(_is_template) & _template_changed),
             # A step that appears or goes settles its gates; its verification starts the soak of the next.
             Watch(self._caches.steps, self._gates_of_step, when=status_changed("state", "verifiedAt")),
             Watch(
                 self._caches.bundles,
                 self._gates_of_bundle,
-                when=labels_changed | generation_changed | status_changed("phase", "environments"),
+                when=labels_changed | generation_changed | status_changed("phase", "environments", "graph"),
             ),
         ]
 
@@ -56,75 +104,125 @@ class GateReconciler:
         current = self._caches.gates.get(*key)
         if current is None or not is_instance(labels_of(current)):
             return Result()
-        gate = PolicyGate.model_validate(current)
-        origin = gate.spec.origin
-        if origin is None:
-            await self._refuse(current, gate)
-            return Result()
-        stored = self._caches.bundles.get(key.namespace, origin.bundle)
-        if stored is None:
-            return Result()
-        bundle = Bundle.model_validate(stored)
-        step = self._caches.steps.get(key.namespace, step_name(origin.bundle, origin.environment))
+        instance = PolicyGate.model_validate(current)
+        try:
+            promoted = self._promotion(current)
+        except Untraceable as error:
+            return await self._untraceable(current, instance, str(error))
+        if instance.spec != promoted.spec:
+            return await self._close(current, instance, "its spec was changed by hand; its Graph puts it back")
+        stored = self._caches.gates.get(promoted.node.namespace, promoted.node.name)
+        if stored is None or not _is_template(stored):
+            return await self._close(current, instance, f"its template {promoted.template} does not exist; {_REMEDY}")
+        return await self._evaluate(current, instance, PolicyGate.model_validate(stored), promoted)
+
+    async def _evaluate(
+        self, current: JsonObject, instance: PolicyGate, template: PolicyGate, promoted: _Promotion
+    ) -> Result:
+        bundle = promoted.bundle
+        version = {"template_uid": template.metadata.uid, "template_generation": template.metadata.generation}
+        before = instance.status
+        if (before.template_uid, before.template_generation) != tuple(version.values()):
+            # The answer of another template is none: the first of this one is written whatever it is.
+            before = PolicyGateStatus()
+        recheck = min(template.spec.recheck_interval, instance.spec.recheck_interval)
+        spec = template.spec.model_copy(update={"recheck_interval": recheck})
+        step = self._own_step(promoted.graph, promoted.environment)
         decision = decide(
-            gate,
-            self._context(gate, origin, bundle),
+            instance.model_copy(update={"spec": spec, "status": before}),
+            self._context(spec.expression, promoted),
             now=self._clock.now(),
             passed=step is not None or bundle.status.phase in _NOTHING_STARTS,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
         if decision.status is not None:
-            if gate.status.ready is not False and not decision.answer.ready:
-                self._metrics.gates_blocked.labels(origin.name).inc()
-            await self._status.write(POLICY_GATE, current, decision.status.to_json())
+            if instance.status.ready is not False and not decision.answer.ready:
+                self._metrics.gates_blocked.labels(promoted.node.name).inc()
+            await self._status.write(POLICY_GATE, current, decision.status.model_copy(update=version).to_json())
         return Result(requeue_after=decision.look_again)
 
-    async def _refuse(self, current: JsonObject, gate: PolicyGate) -> None:
-        """Close an instance that no Graph has created: it does not say for which environment it stands."""
+    def _promotion(self, current: JsonObject) -> _Promotion:
+        """Return what the recorded Graph says of an instance; raises Untraceable."""
+        owner, namespace = controller_of(current, GRAPH), current["metadata"]["namespace"]
+        graph = self._caches.graphs.get(namespace, owner.name) if owner else None
+        parent = controller_of(graph, BUNDLE) if graph else None
+        bundle = self._caches.bundles.get(namespace, parent.name) if parent else None
+        node = trace(current, POLICY_GATE, graph=graph, bundle=bundle)
+        assert graph is not None  # noqa: S101 - `trace` has raised
+        topology = read_topology(graph)
+        found = next((gate for gate in topology.gates if gate.id == node["id"]), None)
+        if found is None:
+            raise Untraceable("its node does not say which gate it is")
+        return _Promotion(
+            graph=graph,
+            bundle=Bundle.model_validate(bundle),
+            node=found,
+            upstreams=topology.upstreams.get(found.environment, ()),
+            spec=PolicyGateSpec.model_validate(expected_spec(node, current["spec"])),
+        )
+
+    async def _untraceable(self, current: JsonObject, instance: PolicyGate, why: str) -> Result:
+        """Close an instance that no recorded Graph made; a new one may only be ahead of what made it."""
+        created = instance.metadata.creation_timestamp
+        age = self._clock.now() - created if created else _NEW
+        if timedelta() <= age < _NEW and instance.status.ready is not True:
+            return Result(requeue_after=_NEW - age)
+        return await self._close(current, instance, f"{why}: instances are made by a Graph; {_NO_TEMPLATE}")
+
+    async def _close(self, current: JsonObject, instance: PolicyGate, reason: str) -> Result:
         status = PolicyGateStatus(
-            observed_generation=gate.metadata.generation or None,
+            observed_generation=instance.metadata.generation or None,
             ready=False,
-            last_evaluated_at=gate.status.last_evaluated_at or self._clock.now(),
-            reason="spec.origin is missing: instances are made by a Graph; take the Bundle label off for a template",
+            last_evaluated_at=instance.status.last_evaluated_at or self._clock.now(),
+            reason=reason,
         )
         await self._status.write(POLICY_GATE, current, status.to_json())
+        return Result()
 
-    def _context(self, gate: PolicyGate, origin: GateOrigin, bundle: Bundle) -> Context:
+    def _context(self, expression: str, promoted: _Promotion) -> Context:
+        environment = promoted.environment
+        verified = {name: self._verified_since(promoted, name) for name in promoted.upstreams}
         return Context(
-            bundle=bundle,
-            environment=origin.environment,
-            approval=origin.approval,
-            soak=self._soak(gate, origin, bundle),
-            previous_version=self._previous_version(gate, origin),
+            bundle=promoted.bundle,
+            environment=environment,
+            approval=promoted.origin.approval,
+            soak=upstream_soak(environment, verified),
+            previous_version=self._previous_version(expression, promoted),
         )
 
-    def _soak(self, gate: PolicyGate, origin: GateOrigin, bundle: Bundle) -> Soak:
-        verified = {name: self._verified_since(bundle, name) for name in gate.spec.upstream_environments}
-        return upstream_soak(origin.environment, verified)
+    def _own_step(self, graph: JsonObject, environment: str) -> JsonObject | None:
+        """Return the PromotionStep that the Graph made for an environment."""
+        metadata = graph["metadata"]
+        stored = self._caches.steps.get(metadata["namespace"], step_name(metadata["name"], environment))
+        owner = controller_of(stored, GRAPH) if stored is not None else None
+        return stored if owner is not None and owner.uid == metadata["uid"] else None
 
-    def _verified_since(self, bundle: Bundle, environment: str) -> datetime | None:
+    def _verified_since(self, promoted: _Promotion, environment: str) -> datetime | None:
         """Return since when an environment is Verified: as its step says, or the Bundle where the step is gone."""
-        namespace = bundle.metadata.namespace
-        stored = self._caches.steps.get(namespace, step_name(bundle.metadata.name, environment))
+        stored = self._own_step(promoted.graph, environment)
         if stored is not None:
             step = PromotionStep.model_validate(stored).status
             return step.verified_at if step.state == "Verified" else None
-        entry = bundle.status.environments.get(environment)
+        entry = promoted.bundle.status.environments.get(environment)
         return entry.verified_at if entry and entry.state == "Verified" else None
 
-    def _previous_version(self, gate: PolicyGate, origin: GateOrigin) -> str | None:
+    def _previous_version(self, expression: str, promoted: _Promotion) -> str | None:
         """Return the version of the other Bundle that was Verified last in the environment."""
-        if "previousBundle" not in gate.spec.expression:
+        if "previousBundle" not in expression:
             return None
         verified: list[tuple[datetime, Bundle]] = []
-        for stored in self._caches.bundles_of(gate.metadata.namespace, origin.pipeline):
+        metadata = promoted.bundle.metadata
+        for stored in self._caches.bundles_of(metadata.namespace, promoted.origin.pipeline):
             other = Bundle.model_validate(stored)
-            entry = other.status.environments.get(origin.environment)
-            if other.metadata.name != origin.bundle and entry and entry.state == "Verified" and entry.verified_at:
+            entry = other.status.environments.get(promoted.environment)
+            if other.metadata.name != metadata.name and entry and entry.state == "Verified" and entry.verified_at:
                 verified.append((entry.verified_at, other))
         if not verified:
             return None
         return bundle_version(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
+
+    def _gates_of_template(self, template: JsonObject) -> Iterable[Key]:
+        return map(key_of, self._caches.instances(key_of(template)))
 
     def _gates_of_step(self, step: JsonObject) -> Iterable[Key]:
         return map(key_of, self._caches.gates_of(bundle_key(step)))
@@ -134,3 +232,11 @@ class GateReconciler:
         key = key_of(bundle)
         reading = self._caches.gates_reading_previous(key.namespace, pipeline_label(bundle))
         return map(key_of, [*self._caches.gates_of(key), *reading])
+
+
+# The uid as well: a list after a lost watch shows one that was deleted and made again as a change.
+_template_changed = metadata_changed("uid", "generation", "labels")
+
+
+def _is_template(gate: JsonObject) -> bool:
+    return is_template(labels_of(gate))

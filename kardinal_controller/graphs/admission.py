@@ -17,9 +17,10 @@ __all__ = ["ADMITTED", "UNDECIDED", "Admission", "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer about one Graph; an undecided one is asked for again when a source of its answer changes.
+    """The answer about one Graph.
 
-    `message` says of a refused Graph why, and what its author can do.
+    An undecided one is asked for again when a source of the answer changes. `message` says of a refused one why, and
+    what its author can do.
     """
 
     state: Literal["admitted", "undecided", "refused"]

@@ -46,6 +46,7 @@ def graph(pipeline: Pipeline = PIPELINE, *, target: str | None = None, refused_b
     intent = {"target": target} if target else {}
     features = Features(allow_local_repositories=True)
     made = translate(pipeline, bundle(intent=intent), (), features=features, now=NOW)
+    made["metadata"]["uid"] = "uid-of-the-graph"
     if refused_because:
         condition = {"type": "Accepted", "status": "False", "reason": "InvalidExpression", "message": refused_because}
         made["status"] = {"conditions": [condition | {"lastTransitionTime": _time(0)}]}

@@ -40,7 +40,7 @@ async def test_a_new_graph_has_the_gates_that_the_cache_has_not_seen(world: Worl
         gate("team", "false"),
         gate(f"b-{PROD}-old", "false", labels={"kardinal.io/bundle": "old"}),
     )
-    graph = await keeper.create(Pipeline.model_validate(way), Bundle.model_validate(what))
+    graph = await keeper.translated(Pipeline.model_validate(way), Bundle.model_validate(what))
     assert nodes(graph) == [
         "bundle",
         "freeze",
@@ -55,8 +55,8 @@ async def test_an_extended_graph_has_the_gates_that_the_cache_has_not_seen(world
     way, what = await world.apply(
         pipeline("file:///repo", environments=[DEV, PROD]), bundle("b", intent={"target": DEV})
     )
-    graph = await keeper.create(Pipeline.model_validate(way), Bundle.model_validate(what))
+    graph = await keeper.translated(Pipeline.model_validate(way), Bundle.model_validate(what))
     assert nodes(graph) == ["bundle", "freeze", node_of(DEV)]
     _, what = await world.apply(gate("soak", "false", namespace=POLICIES), bundle("b"))
-    graph = await keeper.extend(graph, Pipeline.model_validate(way), Bundle.model_validate(what))
+    graph = await keeper.extension(graph, Pipeline.model_validate(way), Bundle.model_validate(what))
     assert nodes(graph) == ["bundle", "freeze", node_of(DEV), node_of(PROD, "soak"), node_of(PROD)]

@@ -142,7 +142,7 @@ def test_marks_without_the_owner_reference_make_no_object_ours(cluster: Cluster)
     Engine(cluster, config("a", {"x": "1"})).rest()
     marked = cluster.objects[key_of(CONFIG_MAP, "a")]["metadata"]
     forged = {"labels": marked["labels"], "annotations": marked["annotations"]}
-    cluster.create(CONFIG_MAP, "forged", **{"data": {}})
+    cluster.create(CONFIG_MAP, "forged", data={})
     cluster.edit(CONFIG_MAP, "forged", metadata=forged)
     engine = Engine(cluster, config("a", {"x": "1"}))
     assert engine.tear_down() == [["a"]]

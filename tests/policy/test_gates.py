@@ -180,7 +180,7 @@ async def test_a_gate_may_compare_with_what_was_there_before(
 async def test_an_instance_made_by_hand_stays_closed(world: World, controller: Controller) -> None:
     await world.apply(gate("mine", "true", labels={"kardinal.io/bundle": "app-1"}))
     shut = await world.wait_for(POLICY_GATE, "mine", closed)
-    assert "spec.origin is missing" in shut["status"]["reason"]
+    assert "no Graph controls it" in shut["status"]["reason"]
     before = writes(world)
     await world.idle(timedelta(hours=1))
     assert writes(world) == before
