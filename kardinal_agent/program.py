@@ -18,11 +18,12 @@ from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
-from kardinal.objects import DEPLOYMENT
+from kardinal.objects import DEPLOYMENT, GRAPH
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
@@ -90,7 +91,9 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
     shard = f"{LABEL_SHARD}={options.shard}" if options.shard else f"!{LABEL_SHARD}"
     steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
     bundles = manager.informer(BUNDLE, namespace=options.namespace)
-    gates = manager.informer(POLICY_GATE, namespace=options.namespace)
+    graphs = manager.informer(GRAPH, namespace=options.namespace)
+    # Of every namespace: the templates of gates live in those of the policies.
+    gates = manager.informer(POLICY_GATE)
     deployments = own.informer(DEPLOYMENT)
     channel = Channel()
     merges = MergeWatches(channel)
@@ -108,8 +111,13 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
     )
     manager.controller(
         "promotionstep",
-        PromotionReconciler(tools, steps=steps, bundles=bundles),
-        sources(steps=steps, bundles=bundles, gates=gates, deployments=deployments, merges=channel),
+        PromotionReconciler(
+            tools,
+            steps=steps,
+            ownership=Ownership(graphs, bundles),
+            refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock),
+        ),
+        sources(steps=steps, graphs=graphs, bundles=bundles, gates=gates, deployments=deployments, merges=channel),
         concurrency=CONCURRENCY,
     )
     parts = Parts(runner, repositories, merges)

@@ -50,6 +50,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
     "kardinal-agent": (_SECRETS, _DEPLOYMENTS),
     "kardinal-agent-control-plane": (
         _rule("list watch", "kardinal.io", "promotionsteps policygates bundles"),
+        _rule("list watch", "experimental.kro.run", "graphs"),
         _rule("patch", "kardinal.io", "promotionsteps/status"),
         _EVENTS,
     ),

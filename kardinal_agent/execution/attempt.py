@@ -15,7 +15,6 @@ from typing import TypeVar
 
 import structlog
 
-from kardinal.api import Bundle, PromotionStep
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result, StatusWriter
@@ -39,6 +38,7 @@ from kardinal_agent.execution.machine import (
     decide,
 )
 from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.ownership import OwnedStep
 from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
@@ -78,16 +78,15 @@ class Tools:
 class Attempt:
     """One run over one PromotionStep."""
 
-    def __init__(self, tools: Tools, raw: JsonObject, bundle: JsonObject | None) -> None:
+    def __init__(self, tools: Tools, raw: JsonObject, owned: OwnedStep) -> None:
         self._tools = tools
         self._key: Key = key_of(raw)
-        self._step = PromotionStep.model_validate(raw)
-        self._bundle_known = bundle is not None
-        self._bundle = Bundle.model_validate(bundle or {"spec": {"artifacts": {}}})
+        self._step = owned.step
+        self._bundle = owned.bundle
+        self._gates = tools.gates.of(owned)
         self._superseded = self._bundle.status.phase == "Superseded"
-        self._refusal = refusal(self._step, self._bundle) if self._bundle_known else None
-        executable = self._bundle_known and self._refusal is None
-        self._sequence = planned(self._step.spec.steps) if executable else ()
+        self._refusal = refusal(self._step, self._bundle)
+        self._sequence = planned(self._step.spec.steps) if self._refusal is None else ()
         self._draft = StatusDraft(
             raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock
         )
@@ -97,6 +96,7 @@ class Attempt:
     async def run(self) -> Result:
         """Go as far as it goes now; the result says when to look again even if nothing happens."""
         result: Result | None = None
+        self._draft.move(transitions.owned(self._draft.status, now=self._tools.clock.now()))
         while result is None:
             seen = self._observe()
             if not seen.holds:
@@ -129,10 +129,9 @@ class Attempt:
             now=self._tools.clock.now(),
             created=metadata.creation_timestamp,
             mine=spec.shard == self._tools.shard and metadata.deletion_timestamp is None,
-            bundle_known=self._bundle_known,
             superseded=self._superseded,
             refusal=self._refusal,
-            holds=self._tools.gates.holds(self._step),
+            holds=self._gates.holds(),
             proven=self._proof is not None,
         )
 
@@ -202,8 +201,8 @@ class Attempt:
             status=self._draft.status,
             sequence=self._sequence,
             index=index,
-            gates=lambda: self._tools.gates.results(self._step),
-            holds=lambda: self._tools.gates.holds(self._step),
+            gates=self._gates.results,
+            holds=self._gates.holds,
             health=self._tools.health,
             now=self._tools.clock.now(),
             remote=self._open,
@@ -218,7 +217,7 @@ class Attempt:
         """End the run until something happens, or `waiting.until`."""
         now = self._tools.clock.now()
         if waiting.held:
-            message = "; ".join(self._tools.gates.holds(self._step)) or waiting.message
+            message = "; ".join(self._gates.holds()) or waiting.message
             return await self._pause(transitions.held(self._draft.status, message, now=now))
         if waiting.subscribe is not None:
             self._tools.merges.watch(self._key, waiting.subscribe)
@@ -251,7 +250,7 @@ class Attempt:
         await self._draft.write()
         status = self._draft.status
         facts = facts_of(status, [step.declaration for step in self._sequence])
-        evidence = self._tools.gates.evidence(self._step, merged_by=facts.merged_by)
+        evidence = self._gates.evidence(merged_by=facts.merged_by)
         message = self._proof.message if self._proof else ""
         await self._draft.save(transitions.verified(status, message, evidence, now=self._tools.clock.now()))
         return self._rest()

@@ -1,8 +1,8 @@
 """The gates of a promotion as they are at this moment: what holds it, and the evidence for it.
 
 Two kinds of gates are asked before every effect: the freeze of the pipeline, which holds by being there, and the
-instances the promotion came through, which hold when they are no longer ready. A gate that is required and missing
-holds as well: without an answer there is no permission.
+instances of the gates before the promotion, which hold when they are not ready. An answer counts only if it is that of
+the instance and of the template that are there now; without an answer there is no permission.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from kardinal.api import PolicyGate, PromotionStep, names
+from kardinal.api import PolicyGate, names
 from kardinal.api.evidence import Evidence, GateResult
-from kardinal.objects import JsonObject
+from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
+from kardinal.policy.matching import is_template
 from kardinal.runtime import Informer
+from kardinal_agent.execution.ownership import OwnedStep, RequiredGate
 
-__all__ = ["Gates"]
+__all__ = ["Gates", "StepGates"]
 
 _NAME_LIMIT = 256
 """Characters that the schema allows for the name of an approver."""
@@ -27,63 +29,88 @@ class Gates:
     def __init__(self, informer: Informer) -> None:
         self._informer = informer
 
-    def holds(self, step: PromotionStep) -> list[str]:
-        """Return everything that forbids an effect now, each in words; empty when nothing does."""
-        return [*self._freeze(step), *self._closed(step)]
+    def of(self, owned: OwnedStep) -> StepGates:
+        """Return the gates of one promotion."""
+        return StepGates(self._informer, owned)
 
-    def results(self, step: PromotionStep) -> list[GateResult]:
+
+class StepGates:
+    """The gates of one promotion; every answer is that of the moment in which it is asked for."""
+
+    def __init__(self, informer: Informer, owned: OwnedStep) -> None:
+        self._informer = informer
+        self._step = owned.step
+        self._graph_uid = owned.graph_uid
+        self._required = owned.gates
+
+    def holds(self) -> list[str]:
+        """Return everything that forbids an effect now, each in words; empty when nothing does."""
+        return [*self._freeze(), *filter(None, map(self._closed, self._required))]
+
+    def results(self) -> list[GateResult]:
         """Return how the required gates stand, with the values they saw."""
         return [
             GateResult(
-                name=gate.spec.origin.name if gate.spec.origin else gate.metadata.name,
-                scope=gate.spec.origin.scope if gate.spec.origin else None,
-                result="pass" if gate.status.ready else "fail",
+                name=required.template.name,
+                scope=required.scope,
+                result="fail" if self._closed(required) else "pass",
                 reason=gate.status.reason or gate.spec.message or None,
             )
-            for gate in self._required(step)
+            for required, gate in self._instances()
         ]
 
-    def evidence(self, step: PromotionStep, *, merged_by: str | None) -> Evidence:
+    def evidence(self, *, merged_by: str | None) -> Evidence:
         """Return what a Verified promotion can show for itself: its gates with the values they saw, and who approved.
 
         A merge by the agent itself approves nothing.
         """
-        approved = step.spec.approval == "pr-review" and merged_by
+        approved = self._step.spec.approval == "pr-review" and merged_by
         return Evidence(
-            gate_duration=self._duration(step),
+            gate_duration=self._duration(),
             # The name comes from the repository, whose writers may put any text there.
             approved_by=(str(merged_by)[:_NAME_LIMIT],) if approved else (),
-            policy_gates=tuple(self.results(step)),
+            policy_gates=tuple(self.results()),
         )
 
-    def _duration(self, step: PromotionStep) -> timedelta | None:
+    def _duration(self) -> timedelta | None:
         """Return how long the gates held the promotion back: from the first of them to the PromotionStep itself."""
-        made = [gate.metadata.creation_timestamp for gate in self._required(step)]
+        made = [gate.metadata.creation_timestamp for _, gate in self._instances()]
         began = min((moment for moment in made if moment is not None), default=None)
-        ended = step.metadata.creation_timestamp
+        ended = self._step.metadata.creation_timestamp
         return max(ended - began, timedelta()) if began is not None and ended is not None else None
 
-    def _freeze(self, step: PromotionStep) -> Iterable[str]:
-        name = names.freeze_name(step.spec.pipeline)
-        gate = self._get(step, name)
-        if gate is not None and (gate["metadata"].get("labels") or {}).get(names.LABEL_TYPE) == names.TYPE_FREEZE:
+    def _freeze(self) -> Iterable[str]:
+        pipeline = self._step.spec.pipeline
+        name = names.freeze_name(pipeline)
+        gate = self._informer.get(self._step.metadata.namespace, name)
+        if gate is not None and labels_of(gate).get(names.LABEL_TYPE) == names.TYPE_FREEZE:
             message = gate["spec"].get("message")
-            yield f"held by a freeze of {step.spec.pipeline} (PolicyGate {name})" + (f": {message}" if message else "")
+            yield f"held by a freeze of {pipeline} (PolicyGate {name})" + (f": {message}" if message else "")
 
-    def _closed(self, step: PromotionStep) -> Iterable[str]:
-        for name in step.spec.required_gates:
-            gate = self._get(step, name)
-            if gate is None:
-                yield f"held: its gate {name} does not exist"
-                continue
-            spec, status = gate["spec"], gate.get("status") or {}
-            if status.get("ready") is not True:
-                shown = (spec.get("origin") or {}).get("name") or name
-                yield f"held by gate {shown}: {status.get('reason') or spec.get('message') or 'it is not ready'}"
+    def _closed(self, required: RequiredGate) -> str | None:
+        """Return why a gate is closed; None when it is open."""
+        gate = self._own_instance(required)
+        if gate is None:
+            return f"held: its gate {required.instance} does not exist"
+        template = self._informer.get(*required.template)
+        if template is None or not is_template(labels_of(template)):
+            return f"held: PolicyGate {required.template}, the template of a gate, does not exist"
+        status = gate.get("status") or {}
+        shown = required.template.name
+        if status.get("ready") is not True:
+            return f"held by gate {shown}: {status.get('reason') or gate['spec'].get('message') or 'it is not ready'}"
+        answered = [status.get(field) for field in ("observedGeneration", "templateUID", "templateGeneration")]
+        known = template["metadata"]
+        if answered != [gate["metadata"].get("generation"), known["uid"], known.get("generation")]:
+            return f"held by gate {shown}: it or its template has changed, and is not evaluated yet"
+        return None
 
-    def _required(self, step: PromotionStep) -> list[PolicyGate]:
-        found = (self._get(step, name) for name in step.spec.required_gates)
-        return [PolicyGate.model_validate(gate) for gate in found if gate is not None]
+    def _instances(self) -> list[tuple[RequiredGate, PolicyGate]]:
+        found = ((required, self._own_instance(required)) for required in self._required)
+        return [(required, PolicyGate.model_validate(gate)) for required, gate in found if gate is not None]
 
-    def _get(self, step: PromotionStep, name: str) -> JsonObject | None:
-        return self._informer.get(step.metadata.namespace, name)
+    def _own_instance(self, required: RequiredGate) -> JsonObject | None:
+        """Return the instance of a gate; an object of its name that the Graph did not make is none."""
+        gate = self._informer.get(self._step.metadata.namespace, required.instance)
+        owner = controller_of(gate, GRAPH) if gate is not None else None
+        return gate if owner is not None and owner.uid == self._graph_uid else None

@@ -56,7 +56,6 @@ class Observation:
     created: datetime | None = None
     mine: bool = True
     """Whether this agent serves the shard of the PromotionStep, and it is not being deleted."""
-    bundle_known: bool = True
     superseded: bool = False
     refusal: str | None = None
     """Why the PromotionStep cannot be executed as written."""
@@ -126,8 +125,6 @@ def decide(seen: Observation) -> Action:
     spec, status = seen.spec, seen.status
     if not seen.mine or status.has_ended:
         return Rest()
-    if not seen.bundle_known:
-        return _await(seen, f"waits for Bundle {spec.bundle_ref} to be visible")
     superseded = seen.superseded and not _landed(seen)
     if superseded and not _reached_outside(seen):
         return Fail(SUPERSEDED, f"superseded by a newer Bundle of {spec.pipeline} before anything was written")

@@ -1,8 +1,8 @@
 """The PromotionStep controller: which events concern which promotions, and one attempt per event.
 
-A promotion is run when its PromotionStep changes, when the phase of its Bundle does, at every change of a gate that can
-hold it, of the Deployment that it is judged by, and of its repository. Nothing is polled, and its own status writes
-cause no run: what a run has written it knows.
+A promotion is run when its PromotionStep changes, when its Graph or the phase of its Bundle does, at every change of a
+gate that can hold it or of the template of one, of the Deployment that it is judged by, and of its repository. Nothing
+is polled, and its own status writes cause no run: what a run has written it knows.
 """
 
 from __future__ import annotations
@@ -14,55 +14,78 @@ from pydantic import ValidationError
 
 from kardinal.api import names
 from kardinal.api.promotion_step import ENDED_STATES, PromotionStepSpec
-from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Channel, Informer, Result, Source, TerminalError, Watch
+from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
+from kardinal.runtime import Channel, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import labels_changed, metadata_changed, status_changed
+from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt, Tools
+from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.health import deployment_key
 
 __all__ = ["PromotionReconciler", "sources"]
 
 _BY_BUNDLE = "bundle"
 _BY_GATE = "gate"
+_BY_GRAPH = "graph"
+_BY_TEMPLATE = "template"
 _BY_DEPLOYMENT = "deployment"
 
 
 class PromotionReconciler:
     """Takes each promotion as far as it goes now."""
 
-    def __init__(self, tools: Tools, *, steps: Informer, bundles: Informer) -> None:
+    def __init__(self, tools: Tools, *, steps: Informer, ownership: Ownership, refusals: StepRefusals) -> None:
         self._tools = tools
         self._steps = steps
-        self._bundles = bundles
+        self._ownership = ownership
+        self._refusals = refusals
 
     async def reconcile(self, key: Key) -> Result:
         raw = self._steps.get(*key)
-        if raw is None or not _is_under_way(raw):
-            self._tools.merges.release(key)
-            self._tools.progress.forget(key)
+        if raw is None or not _is_under_way(raw) or raw["spec"].get("shard") != self._tools.shard:
+            self._rest(key)
             return Result()
         try:
-            attempt = Attempt(self._tools, raw, self._bundles.get(key.namespace, raw["spec"]["bundleRef"]))
-        except ValidationError as error:
-            raise TerminalError(f"PromotionStep {key} or its Bundle cannot be read: {error}") from error
-        return await attempt.run()
+            owned = self._ownership.trace(raw)
+        except Untraceable as error:
+            self._tools.merges.release(key)
+            return await self._refusals.refuse(raw, str(error))
+        self._refusals.forget(key)
+        return await Attempt(self._tools, raw, owned).run()
+
+    def _rest(self, key: Key) -> None:
+        self._tools.merges.release(key)
+        self._tools.progress.forget(key)
+        self._refusals.forget(key)
 
 
 def sources(
-    *, steps: Informer, bundles: Informer, gates: Informer, deployments: Informer, merges: Channel
+    *, steps: Informer, graphs: Informer, bundles: Informer, gates: Informer, deployments: Informer, merges: Channel
 ) -> Sequence[Source]:
     """Return everything that can move a promotion."""
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
+    steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
     steps.index(_BY_DEPLOYMENT, _deployment_of)
+    gates.index(_BY_TEMPLATE, _template_of)
+
+    def steps_behind(template: JsonObject) -> Iterable[Key]:
+        instances = gates.by_index(_BY_TEMPLATE, str(key_of(template)))
+        return [key_of(step) for gate in instances for step in steps.by_index(_BY_GATE, str(key_of(gate)))]
+
     # The agent's own status writes leave generation and metadata as they were.
     return (
-        Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels")),
-        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase")),
-        Watch(gates, map=_steps_by(steps, _BY_GATE), when=status_changed("ready") | labels_changed),
+        Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
+        Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
+        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph")),
+        Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
+        Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
         Watch(deployments, map=_steps_by(steps, _BY_DEPLOYMENT)),
         merges,
     )
+
+
+_answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration")
 
 
 def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:
@@ -75,6 +98,16 @@ def _is_under_way(step: JsonObject) -> bool:
 
 def _bundle_of(step: JsonObject) -> Iterable[str]:
     yield str(Key(step["metadata"]["namespace"], step["spec"]["bundleRef"]))
+
+
+def _graph_of(step: JsonObject) -> Iterable[str]:
+    owner = controller_of(step, GRAPH)
+    return [str(Key(step["metadata"]["namespace"], owner.name))] if owner else []
+
+
+def _template_of(gate: JsonObject) -> Iterable[str]:
+    origin = gate["spec"].get("origin")
+    return [str(Key(origin["namespace"], origin["name"]))] if origin else []
 
 
 def _gates_of(step: JsonObject) -> Iterable[str]:

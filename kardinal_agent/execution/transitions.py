@@ -16,6 +16,7 @@ from kardinal.api.promotion_step import PromotionStepStatus, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.steps.declaration import StepDeclaration
+from kardinal_agent.execution.ownership import NOT_OWNED
 from kardinal_agent.steps import Announcement, Done
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "entered",
     "failed",
     "held",
+    "owned",
     "ready",
     "released",
     "retrying",
@@ -101,6 +103,15 @@ def released(status: Status, *, now: datetime) -> Status:
     if condition is None or condition.status == "False":
         return status
     conditions = set_condition(status.conditions, "Held", "False", reason="Released", now=now)
+    return status.model_copy(update={"conditions": conditions})
+
+
+def owned(status: Status, *, now: datetime) -> Status:
+    """Return the status of a promotion that its Graph made; one that was always known as such has no condition."""
+    condition = status.condition(NOT_OWNED)
+    if condition is None or condition.status == "False":
+        return status
+    conditions = set_condition(status.conditions, NOT_OWNED, "False", reason="Owned", now=now)
     return status.model_copy(update={"conditions": conditions})
 
 

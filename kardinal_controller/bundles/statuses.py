@@ -12,7 +12,7 @@ from kardinal.api.bundle import BundlePhase, BundleStatus, GraphRecord
 from kardinal.api.names import LABEL_PIPELINE
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
-from kardinal.translation.errors import InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal.translation.errors import GraphChanged, InvalidSpec, Problem, PromotionError, SkipDenied
 from kardinal.translation.recorded import spec_hash
 from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import graph_trouble, progress
@@ -123,6 +123,8 @@ def refused(observation: Observation, error: PromotionError) -> BundleStatus:
         phase="Promoting" if under_way else "Available",
         reason=type(error).__name__,
         message=str(error),
+        # Noted as something to fix, so that the intent is tried again and not taken for done.
+        invalid="GraphChanged" if isinstance(error, GraphChanged) else None,
     )
 
 

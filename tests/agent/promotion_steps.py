@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.kube import Client, PatchType
-from kardinal.objects import DEPLOYMENT, NAMESPACE, JsonObject
+from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE, JsonObject
+from kardinal.objects.naming import short_hash
 from kardinal.steps.sequence import default_sequence
+from kardinal.translation.recorded import spec_hash
+from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 from kardinal_agent.program import Agent, AgentOptions
 from tests.support.names import DEV, POLICIES, TEAM
 from tests.support.objects import API_VERSION, bundle, namespace
@@ -25,6 +29,8 @@ __all__ = [
     "gate_instance",
     "open_gate",
     "promotion_step",
+    "put",
+    "put_gate",
     "reached",
     "start_agent",
     "state",
@@ -80,10 +86,62 @@ def promotion_step(
 async def create(
     world: World, *steps: JsonObject, tag: str = "1.1.0", name: str = BUNDLE_NAME, image: str = IMAGE
 ) -> JsonObject:
-    """Create a Bundle and its PromotionSteps; returns the Bundle."""
+    """Create a Bundle and its PromotionSteps, with a Graph that makes them its own; returns the Bundle."""
     (made,) = await world.apply(bundle(name, tag=tag, image=image))
-    await world.apply(*steps)
+    await put(world, *steps)
     return made
+
+
+async def put(world: World, *steps: JsonObject) -> None:
+    """Apply PromotionSteps of one Bundle as the engine does for its Graph; gates in `requiredGates` get nodes."""
+    gates = [gate_instance(name) for step in steps for name in step["spec"].get("requiredGates", ())]
+    await _put(world, steps[0]["spec"]["bundleRef"], [*gates, *steps], made=steps)
+
+
+async def put_gate(world: World, name: str) -> None:
+    """Apply the instance of a gate of the default Bundle as the engine does, and its template."""
+    instance = gate_instance(name)
+    template = {**instance, "metadata": {"name": instance["spec"]["origin"]["name"], "namespace": POLICIES}}
+    spec = {field: value for field, value in instance["spec"].items() if field != "origin"}
+    await world.apply({**template, "spec": spec})
+    await _put(world, BUNDLE_NAME, [instance], made=[instance])
+
+
+async def _put(world: World, name: str, objects: Sequence[JsonObject], *, made: Sequence[JsonObject]) -> None:
+    parent = await world.find(BUNDLE, name)
+    if parent is None:
+        (parent,) = await world.apply(bundle(name))
+    graph = await world.find(GRAPH, name)
+    known = {node["id"]: node for node in (graph["spec"]["nodes"] if graph else ())}
+    known |= {node["id"]: node for node in map(_node, objects)}
+    owner = {"apiVersion": API_VERSION, "kind": "Bundle", "name": name, "uid": parent["metadata"]["uid"]}
+    (graph,) = await world.apply(
+        {
+            "apiVersion": GRAPH.api_version,
+            "kind": "Graph",
+            "metadata": {"name": name, "namespace": TEAM, "ownerReferences": [{**owner, "controller": True}]},
+            "spec": {"nodes": list(known.values())},
+        }
+    )
+    record = {"status": {"graph": {"uid": graph["metadata"]["uid"], "hash": spec_hash(graph)}}}
+    await world.client.patch(BUNDLE, name, TEAM, record, kind=PatchType.MERGE, subresource="status")
+    await world.apply(*(_owned(obj, graph) for obj in made))
+
+
+def _node(obj: JsonObject) -> JsonObject:
+    spec, identifier = obj["spec"], f"n{short_hash(obj['metadata']['name'])}"
+    if obj["kind"] == "PromotionStep":
+        described = describe_step(spec["environment"], [])
+    else:
+        origin = spec["origin"]
+        described = describe_gate(origin["environment"], namespace=origin["namespace"], name=origin["name"])
+    return {"id": identifier, NODE_KEY: described, "template": obj}
+
+
+def _owned(obj: JsonObject, graph: JsonObject) -> JsonObject:
+    owner = {"apiVersion": GRAPH.api_version, "kind": "Graph", "controller": True}
+    owner |= {field: graph["metadata"][field] for field in ("name", "uid")}
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": [owner]}}
 
 
 def gate_instance(name: str, *, gate: str = "soak", environment: str = DEV, scope: str = "org") -> JsonObject:
@@ -124,8 +182,18 @@ async def freeze(world: World) -> None:
 
 
 async def _set_gate(world: World, name: str, *, ready: bool, reason: str) -> None:
-    status = {"status": {"ready": ready, "reason": reason}}
-    await world.client.patch(POLICY_GATE, name, TEAM, status, kind=PatchType.MERGE, subresource="status")
+    """Answer for a gate, of the template as it is now."""
+    instance = await world.get(POLICY_GATE, name)
+    origin = instance["spec"]["origin"]
+    template = (await world.client.get(POLICY_GATE, origin["name"], origin["namespace"]))["metadata"]
+    status = {
+        "ready": ready,
+        "reason": reason,
+        "observedGeneration": instance["metadata"]["generation"],
+        "templateUID": template["uid"],
+        "templateGeneration": template["generation"],
+    }
+    await world.client.patch(POLICY_GATE, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status")
 
 
 async def open_gate(world: World, name: str, reason: str = "soaked 45m of 30m") -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from kardinal.api import names
-from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, put, reached, start_agent, state
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
 from tests.support.repository import IMAGE, GitRepository
@@ -144,13 +144,13 @@ async def test_the_progress_of_a_rollout_is_written_at_most_every_ten_seconds(
 async def test_a_promotion_waits_for_every_upstream_environment(world: World, repository: GitRepository) -> None:
     await deploy(world)
     await world.apply(bundle(BUNDLE_NAME))
-    await world.apply(promotion_step(repository, upstreamVerified="Verified,HealthChecking"))
+    await put(world, promotion_step(repository, upstreamVerified="Verified,HealthChecking"))
     await start_agent(world)
     await world.idle(timedelta(seconds=5))
     status = await state(world)
     assert (status["state"], status["message"]) == ("Pending", "waits until every upstream environment is Verified")
     assert repository.promotions(DEV) == []
-    await world.apply(promotion_step(repository, upstreamVerified="Verified,Verified"))
+    await put(world, promotion_step(repository, upstreamVerified="Verified,Verified"))
     await reached(world, "Verified")
 
 

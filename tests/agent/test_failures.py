@@ -10,7 +10,7 @@ import pytest
 
 from kardinal.api import PROMOTION_STEP
 from kardinal.objects import JsonObject
-from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, put, reached, start_agent, state
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, TEAM
 from tests.support.objects import bundle
@@ -68,8 +68,8 @@ async def test_attempts_come_ever_more_rarely_whatever_changes_meanwhile(world: 
     assert writes == now["attempts"] + 1
 
     for message in ("a", "b", "c"):
-        await world.apply(
-            promotion_step(f"file://{tmp_path}/missing.git", health={"timeout": "9m"}, labels={"x": message})
+        await put(
+            world, promotion_step(f"file://{tmp_path}/missing.git", health={"timeout": "9m"}, labels={"x": message})
         )
         await world.settle()
     assert (await state(world))["retry"] == now
@@ -203,24 +203,29 @@ async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: Worl
     assert "--allow-local-repositories" in status["message"]
 
 
-async def test_a_promotion_step_without_its_bundle_waits_for_it(world: World, repository: GitRepository) -> None:
+async def test_a_promotion_step_that_no_graph_made_is_not_executed(world: World, repository: GitRepository) -> None:
     await deploy(world)
-    await world.apply(promotion_step(repository))
+    await world.apply(bundle(BUNDLE_NAME), promotion_step(repository))
     await start_agent(world)
     await world.live(timedelta(seconds=1))
     assert await state(world) == {}
     await world.live(timedelta(seconds=2))
     status = await state(world)
-    assert (status["state"], status["message"]) == ("Pending", f"waits for Bundle {BUNDLE_NAME} to be visible")
-    await world.apply(bundle(BUNDLE_NAME))
-    await reached(world, "Verified", within=timedelta(0))
+    assert (status["state"], status["message"]) == ("Pending", "not executed: no Graph controls it")
+    assert [(each["type"], each["status"]) for each in status["conditions"]] == [("NotOwned", "True")]
+    assert len(await world.events("NotOwned")) == 1
+    assert repository.promotions(DEV) == []
+
+    await put(world, promotion_step(repository))
+    status = await reached(world, "Verified", within=timedelta(0))
+    assert ("NotOwned", "False") in [(each["type"], each["status"]) for each in status["conditions"]]
 
 
 @pytest.mark.virtual_time("turns the clock back")
 async def test_a_promotion_step_is_pending_though_the_clock_of_its_agent_is_behind(
     world: World, repository: GitRepository, clock: VirtualClock
 ) -> None:
-    await world.apply(promotion_step(repository))
+    await put(world, promotion_step(repository, upstreamVerified="Promoting"))
     clock.turn_to(clock.now() - timedelta(hours=1))
     await start_agent(world)
     await reached(world, "Pending", within=timedelta(seconds=3))

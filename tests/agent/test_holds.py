@@ -18,6 +18,8 @@ from tests.agent.promotion_steps import (
     gate_instance,
     open_gate,
     promotion_step,
+    put,
+    put_gate,
     reached,
     start_agent,
     state,
@@ -103,7 +105,7 @@ async def test_a_freeze_holds_the_agents_own_merge(
     await reached(world, "WaitingForMerge")
     await world.stop(agent)
     await freeze(world)
-    await world.apply(promotion_step(repository, approval="auto", pr=True))
+    await put(world, promotion_step(repository, approval="auto", pr=True))
     await start_agent(world)
     status = await until_held(world)
     assert status["state"] == "WaitingForMerge"
@@ -118,7 +120,7 @@ async def test_a_required_gate_must_be_there_and_ready(world: World, repository:
     await create(world, promotion_step(repository, requiredGates=[GATE]))
     assert (await until_held(world))["message"] == f"held: its gate {GATE} does not exist"
 
-    await world.apply(gate_instance(GATE))
+    await put_gate(world, GATE)
     await world.settle()
     assert (await state(world))["message"] == "held by gate soak: soak first"
     await close_gate(world, GATE)
@@ -133,7 +135,7 @@ async def test_a_required_gate_must_be_there_and_ready(world: World, repository:
 
 async def test_a_gate_that_turns_red_again_holds_what_is_under_way(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    await world.apply(gate_instance(GATE))
+    await put_gate(world, GATE)
     await open_gate(world, GATE)
     await create(world, promotion_step(repository, requiredGates=[GATE]))
     await reached(world, "HealthChecking")

@@ -148,14 +148,14 @@ def test_a_failed_attempt_waits_for_its_time_whatever_happens_meanwhile() -> Non
 
 
 @pytest.mark.parametrize("age", [0.0, 1.5])
-@pytest.mark.parametrize("fields", [{"bundle_known": False}, {"spec": spec(upstreamVerified="Promoting")}])
+@pytest.mark.parametrize("fields", [{"spec": spec(upstreamVerified="Promoting")}])
 def test_a_new_promotion_step_does_not_say_that_it_waits(age: float, fields: dict[str, Any]) -> None:
     created = NOW - timedelta(seconds=age)
     assert decide(observed(created=created, **fields)) == Delay(created + timedelta(seconds=2))
 
 
 @pytest.mark.parametrize("age", [-3600.0, 2.0])
-@pytest.mark.parametrize("fields", [{"bundle_known": False}, {"spec": spec(upstreamVerified="Promoting")}])
+@pytest.mark.parametrize("fields", [{"spec": spec(upstreamVerified="Promoting")}])
 def test_an_older_one_does_and_so_does_one_of_a_server_whose_clock_is_ahead(age: float, fields: dict[str, Any]) -> None:
     created = NOW - timedelta(seconds=age)
     assert isinstance(decide(observed(created=created, **fields)), Await)

@@ -15,9 +15,10 @@ from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     create,
     deploy,
-    gate_instance,
     open_gate,
     promotion_step,
+    put,
+    put_gate,
     reached,
     start_agent,
     supersede,
@@ -63,14 +64,14 @@ async def test_the_body_shows_what_the_cluster_knows(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
     await start_agent(world)
-    await world.apply(gate_instance(GATE))
+    await put_gate(world, GATE)
     await open_gate(world, GATE)
     await world.apply(bundle(BUNDLE_NAME))
     verified = world.clock.now() - timedelta(minutes=45)
     staging = {"state": "Verified", "verifiedAt": format_time(verified)}
     known = {"status": {"environments": {STAGING: staging}}}
     await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, known, kind=PatchType.MERGE, subresource="status")
-    await world.apply(reviewed(repository, requiredGates=[GATE]))
+    await put(world, reviewed(repository, requiredGates=[GATE]))
     await reached(world, "WaitingForMerge")
     (found,) = await reviewer.list()
     assert found.title == f"Promote my-app 1.1.0 to {DEV}"
@@ -152,7 +153,7 @@ async def test_the_agents_own_merge_survives_a_change_of_the_same_lines(
     await world.stop(agent)
     overlay = repository.read(f"environments/{DEV}/kustomization.yaml")
     repository.commit({f"environments/{DEV}/kustomization.yaml": overlay.replace("1.0.0", "1.0.5")})
-    await world.apply(promotion_step(repository, approval="auto", pr=True))
+    await put(world, promotion_step(repository, approval="auto", pr=True))
     await start_agent(world)
     await reached(world, "Verified")
     (found,) = await reviewer.list()
@@ -182,9 +183,12 @@ async def test_a_bundle_made_again_under_its_name_is_another_one(
     await reviewer.close(1, by="bob", comment="")
     await reached(world, "Failed")
     await world.delete(BUNDLE, BUNDLE_NAME)
-    await world.delete(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
     repository.commit({"README": "meanwhile"})
 
+    async def collected() -> bool:
+        return await world.find(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}") is None
+
+    await world.until(collected)
     await world.live(timedelta(seconds=1))
     await create(world, reviewed(repository))
     status = await reached(world, "WaitingForMerge")
