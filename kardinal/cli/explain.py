@@ -1,7 +1,8 @@
 """`kardinal explain`: why an environment has not been promoted to, with the values its gates saw.
 
 The answer is put together from what the controllers wrote: the Graph says which gates and steps there are, the gates
-what they saw, the step how far it got. Nothing is evaluated here.
+what they saw, the step how far it got. Nothing is evaluated here. What a gate saw is of its template as it is now, and
+where the template is gone, or an instance was changed by hand, its reason says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kardinal.cli.output import age, print_value, span, state_text
 from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import KubeError, NotFound
-from kardinal.objects import EVENT, GRAPH, ResourceType
+from kardinal.objects import EVENT, GRAPH, JsonObject, ResourceType
 
 __all__ = ["explain"]
 
@@ -107,20 +108,18 @@ async def explain(
 
 async def _explanation(session: Session, pipeline: str, environment: str, name: str | None) -> Explanation:
     bundle = await session.bundle(pipeline, name)
-    gates = await _gates(session, bundle, environment)
     step = await _step(session, bundle, environment)
-    frozen = await _exists(session, POLICY_GATE, freeze_name(pipeline))
+    freeze = await _found(session, POLICY_GATE, freeze_name(pipeline))
+    graph = await _found(session, GRAPH, bundle.metadata.name)
     failure = render_failure(step, await render_failures(session))
-    result = _result(bundle, environment, gates, step, frozen=frozen)
+    known = Graph.model_validate(graph) if graph is not None else None
+    gates = await _gates(session, known, environment) if known is not None else []
+    result = _refused(known, step) or _result(bundle, environment, gates, step, freeze=freeze)
     return Explanation(pipeline, environment, bundle, gates, failure, result)
 
 
-async def _gates(session: Session, bundle: Bundle, environment: str) -> list[GateLine]:
+async def _gates(session: Session, graph: Graph, environment: str) -> list[GateLine]:
     """Every gate the Graph has for the environment, whether it was created yet or not."""
-    try:
-        graph = Graph.model_validate(await session.client.get(GRAPH, bundle.metadata.name, session.namespace))
-    except NotFound:
-        return []
     states = {status.id: status for status in graph.status.nodes}
     lines = []
     for node in graph.spec.nodes:
@@ -161,16 +160,31 @@ async def _step(session: Session, bundle: Bundle, environment: str) -> Promotion
     return PromotionStep.model_validate(stored)
 
 
-async def _exists(session: Session, resource: ResourceType, name: str) -> bool:
+async def _found(session: Session, resource: ResourceType, name: str) -> JsonObject | None:
     try:
-        await session.client.get(resource, name, session.namespace)
+        return await session.client.get(resource, name, session.namespace)
     except NotFound:
-        return False
-    return True
+        return None
+
+
+def _refused(graph: Graph | None, step: PromotionStep | None) -> str | None:
+    """Return why the engine does not walk the Graph, or the agent does not execute the step; None where they do."""
+    accepted = graph.status.condition("Accepted") if graph is not None else None
+    if accepted is not None and accepted.status == "False":
+        return f"REFUSED: {accepted.message}"
+    not_owned = step.status.condition("NotOwned") if step is not None else None
+    if not_owned is not None and not_owned.status == "True":
+        return f"REFUSED: {not_owned.message}"
+    return None
 
 
 def _result(
-    bundle: Bundle, environment: str, gates: Sequence[GateLine], step: PromotionStep | None, *, frozen: bool
+    bundle: Bundle,
+    environment: str,
+    gates: Sequence[GateLine],
+    step: PromotionStep | None,
+    *,
+    freeze: JsonObject | None,
 ) -> str:
     recorded = bundle.status.environments.get(environment)
     state = (step.status.state or "Pending") if step else (recorded.state if recorded else None)
@@ -180,8 +194,9 @@ def _result(
         return f"{state.upper()}: {message}" if message else state.upper()
     if bundle.status.phase is not None and bundle.status.has_ended and bundle.status.phase != "Verified":
         return f"{bundle.status.phase.upper()}: {ready.message if ready else message}"
-    if frozen:
-        return "PAUSED: the Pipeline is frozen until kardinal resume"
+    if freeze is not None:
+        why = freeze["spec"].get("message")
+        return "PAUSED: the Pipeline is frozen until kardinal resume" + (f" ({why})" if why else "")
     failing = [gate.name for gate in gates if gate.answer == "FAIL"]
     if failing:
         return f"BLOCKED by {', '.join(failing)}"

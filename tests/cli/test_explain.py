@@ -6,8 +6,9 @@ import asyncio
 import json
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.objects import GRAPH
 from tests.cli.conftest import KARDINAL, Cli
-from tests.support.names import DEV, POLICIES, PROD, STAGING
+from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
 from tests.support.repository import GitRepository
@@ -67,9 +68,30 @@ async def test_get_steps_shows_steps_and_gates_in_order(cli: Cli, world: World, 
 
 async def test_explain_says_that_a_pipeline_is_paused(cli: Cli, world: World, repository: GitRepository) -> None:
     await _held_before_prod(world, repository)
-    await cli("pause", "my-app")
+    await cli("pause", "my-app", "--message", "release freeze")
     await world.settle()
-    assert (await cli("explain", "my-app", "--env", PROD)).splitlines()[-1].startswith("RESULT: PAUSED")
+    last = (await cli("explain", "my-app", "--env", PROD)).splitlines()[-1]
+    assert last == "RESULT: PAUSED: the Pipeline is frozen until kardinal resume (release freeze)"
+
+
+async def test_explain_says_that_the_template_of_a_gate_is_gone(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await _held_before_prod(world, repository)
+    await world.delete(POLICY_GATE, f"{STAGING}-soak", POLICIES)
+    await world.settle()
+    lines = (await cli("explain", "my-app", "--env", PROD)).splitlines()
+    assert any(f"its template {POLICIES}/{STAGING}-soak does not exist" in line for line in lines)
+    assert lines[-1] == f"RESULT: BLOCKED by {STAGING}-soak"
+
+
+async def test_explain_says_that_a_graph_was_changed_by_hand(cli: Cli, world: World, repository: GitRepository) -> None:
+    await _held_before_prod(world, repository)
+    body = {"spec": {"nodes": (await world.get(GRAPH, "my-app-1"))["spec"]["nodes"][:-2]}}
+    await world.client.patch(GRAPH, "my-app-1", TEAM, body)
+    await world.settle()
+    last = (await cli("explain", "my-app", "--env", PROD)).splitlines()[-1]
+    assert last.startswith("RESULT: REFUSED: spec.nodes: its spec is not what Bundle my-app-1 was translated to")
 
 
 async def test_watch_prints_again_when_the_answer_changes(cli: Cli, world: World, repository: GitRepository) -> None:
