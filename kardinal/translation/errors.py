@@ -5,7 +5,7 @@ PromotionError
 ├── InvalidSpec      the Pipeline, the Bundle or a gate says something that cannot be done; every problem of it
 ├── SkipDenied       the Bundle leaves out an environment that a gate protects
 ├── GraphNameTaken   a Graph that is not ours stands where the Bundle's belongs
-└── GraphChanged     somebody changed the spec of the Bundle's Graph
+└── GraphChanged     the spec of the Bundle's Graph was changed by hand
 ```
 
 They are the author's to fix, never retried by themselves, and left as soon as the resources change. What the API server

@@ -1,7 +1,7 @@
 """Which Graphs the engine walks: those that translation made, as the status of their Bundles records them.
 
 A Graph acts with the controller's rights, and agents write to Git for the PromotionSteps that a recorded Graph made. So
-no other Graph is walked, whoever wrote it.
+no other Graph is walked.
 """
 
 from __future__ import annotations

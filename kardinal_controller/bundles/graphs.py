@@ -2,7 +2,7 @@
 
 A Graph belongs to a Bundle when this very Bundle controls it and the Bundle's status records it: by uid, or, between
 the note of its hash and the note of its uid, by that hash. So a run that crashed after creating the Graph leaves
-nothing to repair, and a Graph that somebody else made under the Bundle's name is not taken for it.
+nothing to repair, and a Graph that another user made under the Bundle's name is not taken for it.
 
 A node is translated once, with the gates of that moment, and never gets those that were missed. So the gates are listed
 from the API server: a cache may be seconds behind, and a gate that existed before the Bundle must hold it.
@@ -70,7 +70,7 @@ class GraphKeeper:
     async def extension(self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """Return the Graph with the nodes that the present intent needs besides, if any.
 
-        Raises what `translate` raises, and `GraphChanged`: nodes that somebody else wrote must not get a place in the
+        Raises what `translate` raises, and `GraphChanged`: nodes that another user wrote must not get a place in the
         record by being extended.
         """
         if not _has_recorded_spec(graph, bundle):

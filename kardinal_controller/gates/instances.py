@@ -52,7 +52,7 @@ _NOTHING_STARTS = frozenset(["Verified", "Superseded", "SkipDenied"])
 
 @dataclass(frozen=True, slots=True)
 class _Promotion:
-    """What the recorded Graph of a Bundle says of one instance."""
+    """The promotion that the recorded Graph of a Bundle says an instance is for."""
 
     graph: JsonObject
     bundle: Bundle

@@ -1,1 +1,1 @@
-"""What a tenant, a CI token, a Git writer or a Git host may try, and what has to come of it."""
+"""Attacks of a tenant, a CI token, a Git writer and a Git host, and what has to come of each."""
