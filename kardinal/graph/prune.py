@@ -6,8 +6,8 @@ is no candidate: absence must be certain before anything is deleted.
 
 Objects go in waves, what comes last in the Graph first, and a wave waits until the one before has really disappeared.
 The order is known without evaluating anything, from the Graph or else from an annotation: a Graph whose data are gone
-must still be deletable. An object that a finalizer keeps for longer than `PATIENCE` is no longer waited for: a user who may
-write the object may add one.
+must still be deletable. An object that a finalizer keeps for longer than `PATIENCE` is no longer waited for: a user
+who may write the object may add one.
 """
 
 from __future__ import annotations
