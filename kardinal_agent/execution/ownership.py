@@ -1,8 +1,8 @@
 """Find out if a PromotionStep is to be executed: only what a recorded Graph of a living Bundle made.
 
 A user who may create PromotionSteps could otherwise promote without a gate, so nothing that a step says of itself
-counts: the gates before it are the gate nodes of the Graph, and its spec must be the one of its node. A step that cannot
-be traced to one gets the condition NotOwned and nothing else.
+counts: the gates before it are the gate nodes of the Graph, and its spec must be the one of its node. A step that
+cannot be traced to one gets the condition NotOwned and nothing else.
 """
 
 from __future__ import annotations
