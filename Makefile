@@ -33,6 +33,7 @@ test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this m
 
 soak: assets ## an hour: hundreds of kills, thousands of hostile requests and fuzzed sequences, behaviours deleted
 	$(BIN)/pytest --soak --timeout=0 tests/local/plane/baddays tests/local/plane/hostile
+	FUZZ_INPUTS=100000 $(BIN)/pytest --timeout=0 tests/fuzz
 	$(BIN)/python -m tests.local.contract.fuzz --sequences 5000 --patience 20
 	$(BIN)/python -m hack.mutations
 

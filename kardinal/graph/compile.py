@@ -64,7 +64,9 @@ class CompiledGraph:
 def compile_graph(spec: Mapping[str, Any]) -> CompiledGraph:
     """Return the graph of `spec`; raises GraphError with everything that is wrong."""
     declarations, problems = parse_nodes(spec)
-    known = {node["id"] for node in spec.get("nodes", ()) if isinstance(node, dict) and isinstance(node.get("id"), str)}
+    listed = spec.get("nodes")
+    nodes_given = listed if isinstance(listed, list) else []
+    known = {node["id"] for node in nodes_given if isinstance(node, dict) and isinstance(node.get("id"), str)}
     nodes: dict[str, CompiledNode] = {}
     for declaration in declarations:
         compiler = _NodeCompiler(declaration, known)
