@@ -1,20 +1,48 @@
-"""Repository URLs: the accepted forms, checked before anything is opened.
+"""Repository URLs: the accepted forms, checked before anything is opened, and what repositories are compared by.
 
 Three spellings are accepted: `https://host/path`, `file:///path` and a plain absolute path. The last two name a
 place on this machine's file system, which inside a cluster is the pod's; they need an explicit permission.
 Credentials come from a Secret and never from a URL, because URLs end in status, events and logs.
+
+Policy binds to repositories, so two spellings of one repository must compare equal (`repository_key`). A spelling that
+servers and resolvers are known to read in several ways, such as `2130706433` for a host or `;x` in a path, is refused.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["InvalidRepositoryURL", "LocalRepositoryRefused", "RepositoryURL"]
+__all__ = [
+    "DEFAULT_PORTS",
+    "InvalidRepositoryURL",
+    "LocalRepositoryRefused",
+    "RepositoryURL",
+    "folded",
+    "repository_key",
+    "without_git_suffix",
+]
+
+DEFAULT_PORTS = {"https": 443, "http": 80, "ssh": 22}
+"""Scheme -> the port that is left out when repositories are compared."""
 
 _MAX_LENGTH = 2048
+_MAX_HOST = 253
+_REMOTE = re.compile(
+    r"(?P<scheme>https?|ssh)://(?:(?P<user>[^/\\?#]*)@)?"
+    r"(?P<host>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{0,5}))?(?P<path>/.*)?",
+    re.IGNORECASE,
+)
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_AMBIGUOUS = frozenset("%;\\?#")
+"""Characters of a decoded path: an escape within an escape, a parameter that some servers take away, a separator."""
 
 
 class InvalidRepositoryURL(KardinalError):
@@ -39,52 +67,158 @@ class RepositoryURL:
     @classmethod
     def parse(cls, url: str, *, allow_local: bool) -> RepositoryURL:
         """Return the normalised form of `url`."""
-        if not url or len(url) > _MAX_LENGTH or not url.isprintable() or " " in url:
-            raise _invalid(url, "it is empty, too long or contains spaces or control characters")
-        parsed = cls._local(url) if url.startswith(("/", "file:")) else cls._remote(url)
+        _check_characters(url)
+        parsed = cls._local(url) if _is_local(url) else cls._remote(url)
         if parsed.path is not None and not allow_local:
             raise LocalRepositoryRefused(
                 f"{parsed.text} is a local repository, and those are refused here",
                 remedy="Use an https:// URL, run under `kardinal local up`, or start with --allow-local-repositories",
             )
+        repository_key(url)  # A repository that policy could not be held against is none.
         return parsed
 
     @classmethod
     def _local(cls, url: str) -> RepositoryURL:
-        path = url
-        if url.startswith("file:"):
-            parts = urlsplit(url)
-            if not url.startswith("file://") or parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-                raise _invalid(url, "a file URL is file:// followed by an absolute path")
-            path = unquote(parts.path)
-        segments = [segment for segment in path.split("/") if segment not in ("", ".")]
-        if ".." in segments or not segments or not path.isprintable():
-            raise _invalid(url, "`..` and the root directory are not allowed")
-        path = "/" + "/".join(segments)
+        path = "/" + "/".join(_local_segments(url))
         return cls(text=f"file://{path}", path=path)
 
     @classmethod
     def _remote(cls, url: str) -> RepositoryURL:
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            raise _invalid(url, "it can not be read as a URL") from None
-        if "@" in parts.netloc:
+        if "@" in url.partition("://")[2].partition("/")[0]:
             # The text of the URL is left out: it holds the secret.
             raise InvalidRepositoryURL(
                 "a repository URL must not carry a user name or password",
                 remedy="Put them into a Secret and name it in git.secretRef",
             )
-        if parts.scheme != "https" or not host:
+        remote = _Remote.parse(url)
+        if remote.scheme != "https":
             raise _invalid(url, "it is neither https://host/path, file:///path nor an absolute path")
-        if parts.query or parts.fragment:
-            raise _invalid(url, "it has a query or a fragment")
-        path = parts.path.rstrip("/")
-        if not path or ".." in unquote(path).split("/"):
-            raise _invalid(url, "it names no repository, or has `..` in its path")
-        name = f"[{host}]" if ":" in host else host
-        return cls(text=f"https://{name}{f':{port}' if port not in (None, 443) else ''}{path}")
+        return cls(text=f"https://{remote.authority}{remote.path.rstrip('/')}")
+
+
+def repository_key(url: str) -> str:
+    """Return what the repository at `url` is compared by: `host[:port]/path`, or `file:///absolute/path`.
+
+    Scheme, user, default port, case, escapes, `.git` and slashes at the end make no difference. Raises
+    `InvalidRepositoryURL`. Where the scheme matters, as for a redirect from https to http, compare it as well.
+    """
+    _check_characters(url)
+    if _is_local(url):
+        start, segments = "file://", _local_segments(url)
+    else:
+        remote = _Remote.parse(url)
+        start, segments = remote.place, list(remote.segments)
+    key = "/".join(without_git_suffix([folded(segment) for segment in segments]))
+    if not key:
+        raise _invalid(url, "it names no repository")
+    return f"{start}/{key}"
+
+
+def folded(text: str) -> str:
+    """Return `text` as it is compared where case, and the way in which a letter is composed, make no difference."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def without_git_suffix(segments: Iterable[str]) -> list[str]:
+    """Return the segments without `.git` at their end, as a suffix or as a directory of its own."""
+    left = list(segments)
+    while left and left[-1].endswith(".git"):
+        left[-1] = left[-1].removesuffix(".git")
+        if not left[-1]:
+            left.pop()
+    return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Remote:
+    """A URL with a host, taken apart. `host` has one spelling, `path` still has its escapes."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    segments: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, url: str) -> _Remote:
+        match = _REMOTE.fullmatch(url)
+        if match is None:
+            raise _invalid(url, "it is neither https://host/path, file:///path nor an absolute path")
+        scheme, port = match["scheme"].lower(), int(match["port"] or DEFAULT_PORTS[match["scheme"].lower()])
+        if not 0 < port < 65536:
+            raise _invalid(url, "there is no such port")
+        path = match["path"] or ""
+        segments = _decoded_segments(url, path)
+        return cls(
+            scheme, _host(url, match["host"].lower()), None if port == DEFAULT_PORTS[scheme] else port, path, segments
+        )
+
+    @property
+    def authority(self) -> str:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return name if self.port is None else f"{name}:{self.port}"
+
+    @property
+    def place(self) -> str:
+        """The authority as it is compared: an IPv4 address that is written as IPv6 is that IPv4 address."""
+        mapped = IPv6Address(self.host).ipv4_mapped if ":" in self.host else None
+        port = "" if self.port is None else f":{self.port}"
+        return f"{mapped}{port}" if mapped else self.authority
+
+
+def _check_characters(url: str) -> None:
+    if not url or len(url) > _MAX_LENGTH or not url.isprintable() or " " in url:
+        raise _invalid(url, "it is empty, too long or contains spaces or control characters")
+
+
+def _is_local(url: str) -> bool:
+    return url.startswith(("/", "file:"))
+
+
+def _local_segments(url: str) -> list[str]:
+    path = url
+    if url.startswith("file:"):
+        parts = urlsplit(url)
+        if not url.startswith("file://") or parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
+            raise _invalid(url, "a file URL is file:// followed by an absolute path")
+        path = unquote(parts.path)
+    segments = [segment for segment in path.split("/") if segment not in ("", ".")]
+    if ".." in segments or not segments or not path.isprintable():
+        raise _invalid(url, "`..` and the root directory are not allowed")
+    return segments
+
+
+def _host(url: str, host: str) -> str:
+    """Return the one spelling of a host name or address; an IPv6 address comes without its brackets."""
+    if host.startswith("["):
+        try:
+            return IPv6Address(host[1:-1]).compressed
+        except AddressValueError:
+            raise _invalid(url, "its host is no IPv6 address") from None
+    host = host.removesuffix(".")
+    labels = host.split(".")
+    if not all(labels) or len(host) > _MAX_HOST:
+        raise _invalid(url, "its host is no host name")
+    if _NUMERIC_LABEL.fullmatch(labels[-1]):
+        # Resolvers take 127.1, 0x7f000001 and 2130706433 for addresses, too.
+        try:
+            return str(IPv4Address(host))
+        except AddressValueError:
+            raise _invalid(url, "its host is a number: write an IPv4 address as four decimal numbers") from None
+    return host
+
+
+def _decoded_segments(url: str, path: str) -> tuple[str, ...]:
+    try:
+        decoded = unquote_to_bytes(path).decode()
+    except UnicodeDecodeError:
+        decoded = ""
+    if not decoded.isprintable() or _BROKEN_ESCAPE.search(path) or _AMBIGUOUS & set(decoded):
+        raise _invalid(url, "its path has a query, a fragment, or characters that servers read in different ways")
+    segments = tuple(segment for segment in decoded.split("/") if segment not in ("", "."))
+    if not segments or ".." in segments:
+        raise _invalid(url, "it names no repository, or has `..` in its path")
+    return segments
 
 
 def _invalid(url: str, reason: str) -> InvalidRepositoryURL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL
+from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key
 from kardinal.git import Credentials
 
 
@@ -15,6 +15,8 @@ from kardinal.git import Credentials
         ("https://EXAMPLE.org:443/team/app/", "https://example.org/team/app"),
         ("https://example.org:8443/a..b", "https://example.org:8443/a..b"),
         ("https://[::1]/app", "https://[::1]/app"),
+        ("https://[0:0::1]:0443/app", "https://[::1]/app"),
+        ("https://example.org./app", "https://example.org/app"),
         ("/srv//git/./app.git/", "file:///srv/git/app.git"),
         ("file:///srv/git/app.git", "file:///srv/git/app.git"),
         ("file://localhost/srv/a%20b.git", "file:///srv/a b.git"),
@@ -47,11 +49,95 @@ def test_a_repository_has_one_normal_spelling(given: str, normal: str) -> None:
         "https://example.org/app#x",
         "https://example.org:port/app",
         "https://example.org/a b",
+        "https://example.org/.git",
         "https://example.org/a\nb",
         "https://example.org/" + "a" * 3000,
     ],
 )
 def test_what_is_not_a_repository_url_is_refused(url: str) -> None:
+    with pytest.raises(InvalidRepositoryURL):
+        RepositoryURL.parse(url, allow_local=True)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "https://git.example.org/Acme/GitOps",
+        "HTTPS://GIT.example.ORG/acme/gitops.git",
+        "https://git.example.org:443/acme/gitops.git/",
+        "https://git.example.org:/acme/gitops",
+        "https://git.example.org:0443/acme/gitops",
+        "https://robot:secret@git.example.org/acme/gitops",
+        "http://git.example.org/acme/gitops",
+        "ssh://git@git.example.org:22/acme/gitops.git",
+        "https://git.example.org./acme/gitops",
+        "https://git.example.org//acme/./gitops//",
+        "https://git.example.org/acme%2Fgitops%2egit",
+        "https://git.example.org/%61cme/%67itops.GIT",
+        "https://git.example.org/acme/gitops/.git",
+        "https://git.example.org/acme/gitops.git/.git/",
+    ],
+)
+def test_every_spelling_of_a_repository_has_one_key(spelling: str) -> None:
+    assert repository_key(spelling) == "git.example.org/acme/gitops"
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://git.example.org:8443/acme/gitops", "git.example.org:8443/acme/gitops"),
+        ("https://git.example.org:80/acme/gitops", "git.example.org:80/acme/gitops"),
+        ("https://[::ffff:10.0.0.1]/app", "10.0.0.1/app"),
+        ("https://[2001:DB8:0::1]:8443/app", "[2001:db8::1]:8443/app"),
+        ("https://10.0.0.1/app", "10.0.0.1/app"),
+        ("https://example.org/e\u0301quipe/app", "example.org/\u00e9quipe/app"),
+        ("https://example.org/%C3%89quipe/app", "example.org/\u00e9quipe/app"),
+        ("https://example.org/a%20b/app", "example.org/a b/app"),
+        ("/srv//Git/./app.git/", "file:///srv/git/app"),
+        ("file://localhost/srv/git/app/.git", "file:///srv/git/app"),
+    ],
+)
+def test_the_key_of_a_repository(url: str, key: str) -> None:
+    assert repository_key(url) == key
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://2130706433/app",
+        "https://127.1/app",
+        "https://0x7f.0.0.1/app",
+        "https://127.0.0.0x1/app",
+        "https://010.0.0.1/app",
+        "https://git..example.org/app",
+        "https://git.example.org../app",
+        "https://ex%61mple.org/app",
+        "https://ex\u00e4mple.org/app",
+        "https://good.example.org\\@example.org/app",
+        "https://[fe80::1%25eth0]/app",
+        "https://[::1/app",
+        "https://example.org:0/app",
+        "https://example.org:65536/app",
+        "https://example.org:443:444/app",
+        "https://example.org/acme;x=1/app",
+        "https://example.org/acme\\app",
+        "https://example.org/acme%5Capp",
+        "https://example.org/acme%252Fapp",
+        "https://example.org/acme%3fapp",
+        "https://example.org/acme/%2e%2e/app",
+        "https://example.org/acme/app%00",
+        "https://example.org/acme/app%zz",
+        "https://example.org/acme/app%e2%80%8b",
+        "https://example.org/acme/app%ff",
+        "https://example.org",
+        "git@example.org:acme/app",
+        "example.org/acme/app",
+        "/.git",
+    ],
+)
+def test_a_spelling_that_could_be_read_in_two_ways_is_no_repository(url: str) -> None:
+    with pytest.raises(InvalidRepositoryURL):
+        repository_key(url)
     with pytest.raises(InvalidRepositoryURL):
         RepositoryURL.parse(url, allow_local=True)
 
