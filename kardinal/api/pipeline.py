@@ -118,6 +118,11 @@ class Environment(Model):
     shard: DnsLabel | None = None
     on_health_failure: Literal["none", "rollback"] = "none"
 
+    @property
+    def directory(self) -> str:
+        """Return the path in the repository, its default resolved."""
+        return self.path or f"environments/{self.name}"
+
 
 class PipelineSpec(Model):
     git: Git

@@ -10,13 +10,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from kardinal.api.base import DnsLabel, Duration, Model, Name, Resource, Status, Text, Time, split_list
+from kardinal.api.globs import BranchGlob, Globs, NameGlob, PathGlob, RepositoryGlob
 from kardinal.api.pipeline import Approval
 from kardinal.objects import POLICY_GATE, ResourceType
 
-__all__ = ["POLICY_GATE", "GateOrigin", "GateScope", "PolicyGate", "PolicyGateSpec", "PolicyGateStatus"]
+__all__ = ["POLICY_GATE", "GateMatch", "GateOrigin", "GateScope", "PolicyGate", "PolicyGateSpec", "PolicyGateStatus"]
 
 GateScope = Literal["org", "team"]
 
@@ -33,6 +34,19 @@ class GateOrigin(Model):
     approval: Approval = "auto"
 
 
+class GateMatch(Model):
+    """Globs for the facts of a promotion: one pattern of each list that is given must match."""
+
+    # An empty object or list is refused: it could mean everything as well as nothing.
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    namespaces: Globs[NameGlob] | None = None
+    pipelines: Globs[NameGlob] | None = None
+    repositories: Globs[RepositoryGlob] | None = None
+    branches: Globs[BranchGlob] | None = None
+    paths: Globs[PathGlob] | None = None
+
+
 class PolicyGateSpec(Model):
     expression: Annotated[str, Field(min_length=1, max_length=4096)]
     message: Text = ""
@@ -40,6 +54,7 @@ class PolicyGateSpec(Model):
     applies_to: Annotated[
         tuple[DnsLabel, ...], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = ()
+    match: GateMatch | None = None
     upstream_environment: Annotated[str | None, Field(max_length=2048)] = None
     origin: GateOrigin | None = None
 

@@ -1,12 +1,14 @@
 """Policy gates: which apply, what their expressions read, and how they are answered. Pure.
 
 matching                      which templates apply to a Pipeline and an environment
+binding                       the facts of an environment, and the globs that select them
 attributes, context           what an expression may read, and its values for one Bundle
 comparisons, evaluate         the answer and its reason
 transition                    when time alone changes the answer
 freshness, decision           what to write into a gate's status, and when to evaluate again
 """
 
+from kardinal.policy.binding import Binding, Place, place_of, places_of
 from kardinal.policy.context import Context, Soak, upstream_soak
 from kardinal.policy.decision import Decision, decide
 from kardinal.policy.evaluate import Answer, evaluate, fault
@@ -15,14 +17,18 @@ from kardinal.policy.transition import next_transition
 
 __all__ = [
     "Answer",
+    "Binding",
     "Context",
     "Decision",
     "GateTemplate",
+    "Place",
     "Soak",
     "collect",
     "decide",
     "evaluate",
     "fault",
     "next_transition",
+    "place_of",
+    "places_of",
     "upstream_soak",
 ]

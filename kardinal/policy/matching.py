@@ -25,8 +25,9 @@ from kardinal.api.names import (
 )
 from kardinal.api.policy_gate import GateScope, PolicyGateSpec
 from kardinal.objects.naming import short_hash
+from kardinal.policy.binding import Binding, Place
 
-__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_instance", "is_template"]
+__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_instance", "is_template", "name_warnings"]
 
 
 def is_instance(labels: Mapping[str, str]) -> bool:
@@ -41,17 +42,20 @@ def is_template(labels: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GateTemplate:
-    """A gate as it applies to one Pipeline; `environments` is empty where it applies to every one."""
+    """A gate as it applies to one Pipeline; `environments` is empty where no environment is named."""
 
     namespace: str
     name: str
     scope: GateScope
     permits_skip: bool
     environments: frozenset[str]
+    binding: Binding
     spec: PolicyGateSpec
 
-    def applies_to(self, environment: str) -> bool:
-        return not self.environments or environment in self.environments
+    def applies_to(self, place: Place) -> bool:
+        """Return whether the gate names the environment, if it names any, and its `match` binds the facts of it."""
+        named = not self.environments or place.environment in self.environments
+        return named and self.binding.holds(place)
 
 
 def collect(
@@ -72,6 +76,7 @@ def collect(
                 scope="org" if org else "team",
                 permits_skip=gate.metadata.labels.get(LABEL_TYPE) == TYPE_SKIP_PERMISSION,
                 environments=_environments(gate),
+                binding=Binding.of(gate.spec.match),
                 spec=gate.spec,
             )
         )
@@ -111,6 +116,22 @@ def gate_warnings(
     elif kind not in (TYPE_GATE, TYPE_SKIP_PERMISSION):
         warnings.append(f"{LABEL_TYPE} {kind!r} is unknown: the gate counts as {TYPE_GATE}")
     return tuple(warnings)
+
+
+def name_warnings(gate: PolicyGate, *, policy_namespaces: Collection[str]) -> tuple[str, ...]:
+    """Return by which names an org gate selects that the author of a Pipeline chooses, and could choose otherwise."""
+    if gate.metadata.namespace not in policy_namespaces:
+        return ()
+    names = {
+        "an environment": bool(_environments(gate)),
+        "a Pipeline": gate.spec.match is not None and gate.spec.match.pipelines is not None,
+    }
+    return tuple(
+        f"it selects by the name of {name}, which the author of a Pipeline chooses: "
+        "select by repositories, branches or paths in spec.match instead"
+        for name, selects in names.items()
+        if selects
+    )
 
 
 def _limited_to(gate: PolicyGate, *, pipeline: str, namespace: str) -> bool:

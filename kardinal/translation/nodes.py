@@ -158,7 +158,7 @@ def _step_spec(promotion: Promotion, environment: Environment, pipeline: Pipelin
         pipeline=promotion.pipeline,
         environment=environment.name,
         bundle_ref=promotion.bundle,
-        path=environment.path or f"environments/{environment.name}",
+        path=environment.directory,
         git=pipeline.git,
         update=environment.update,
         approval=environment.approval,

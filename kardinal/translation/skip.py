@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from kardinal.api import Bundle
+from kardinal.api import Bundle, Pipeline
 from kardinal.api.pipeline import Environment
+from kardinal.policy.binding import place_of
 from kardinal.policy.context import Context
 from kardinal.policy.evaluate import evaluate
 from kardinal.policy.matching import GateTemplate
@@ -20,11 +21,17 @@ __all__ = ["check_skips"]
 
 
 def check_skips(
-    skipped: Iterable[Environment], bundle: Bundle, gates: Sequence[GateTemplate], *, now: datetime
+    skipped: Iterable[Environment],
+    pipeline: Pipeline,
+    bundle: Bundle,
+    gates: Sequence[GateTemplate],
+    *,
+    now: datetime,
 ) -> None:
     """Raise `SkipDenied` for the first environment that is protected and not permitted to be left out."""
     for environment in skipped:
-        here = [gate for gate in gates if gate.scope == "org" and gate.applies_to(environment.name)]
+        place = place_of(pipeline, environment)
+        here = [gate for gate in gates if gate.scope == "org" and gate.applies_to(place)]
         protecting = next((gate for gate in here if not gate.permits_skip), None)
         if protecting is None:
             continue

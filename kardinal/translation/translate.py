@@ -18,6 +18,7 @@ from kardinal.api.names import node_ids
 from kardinal.api.pipeline import Environment
 from kardinal.graph import FINALIZER
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.policy.binding import Place, places_of
 from kardinal.policy.matching import GateTemplate, instance_names
 from kardinal.translation.errors import InvalidSpec, Problem
 from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node
@@ -40,7 +41,7 @@ def translate(
 ) -> JsonObject:
     """Return the Graph of a Bundle. Raises `InvalidSpec` with every problem there is, or `SkipDenied`."""
     route = _checked(pipeline, bundle, features)
-    check_skips(_environments(pipeline, route.skipped), bundle, gates, now=now)
+    check_skips(_environments(pipeline, route.skipped), pipeline, bundle, gates, now=now)
     promotion = _promotion(pipeline, bundle)
     builder = _NodeBuilder(pipeline, promotion, route, Topology({}, []), gates)
     nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(route.upstreams)]
@@ -84,7 +85,7 @@ def extend_graph(
     _checked(pipeline, bundle, features)
     passed = set().union(*map(route.up_to, topology.steps))
     newly_skipped = [name for name in route.skipped if name not in passed]
-    check_skips(_environments(pipeline, newly_skipped), bundle, gates, now=now)
+    check_skips(_environments(pipeline, newly_skipped), pipeline, bundle, gates, now=now)
     return [*nodes, *_NodeBuilder(pipeline, _promotion(pipeline, bundle), route, topology, gates).nodes(missing)]
 
 
@@ -99,8 +100,11 @@ class _NodeBuilder:
         self._upstreams = route.upstreams
         self._environments = {environment.name: environment for environment in pipeline.spec.environments}
         self._gates = {
-            name: {(gate.namespace, gate.name, name): gate for gate in gates if _holds(gate, name)}
-            for name in route.upstreams
+            place.environment: {
+                (gate.namespace, gate.name, place.environment): gate for gate in gates if _holds(gate, place)
+            }
+            for place in places_of(pipeline)
+            if place.environment in route.upstreams
         }
         known = [(gate.namespace, gate.name, gate.environment) for gate in topology.gates]
         keys = [*known, *(key for here in self._gates.values() for key in here)]
@@ -133,8 +137,8 @@ class _NodeBuilder:
             )
 
 
-def _holds(gate: GateTemplate, environment: str) -> bool:
-    return gate.applies_to(environment) and not gate.permits_skip
+def _holds(gate: GateTemplate, place: Place) -> bool:
+    return gate.applies_to(place) and not gate.permits_skip
 
 
 def _environments(pipeline: Pipeline, names: Collection[str]) -> list[Environment]:

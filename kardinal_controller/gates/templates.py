@@ -14,7 +14,7 @@ from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.api.policy_gate import PolicyGateStatus
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.evaluate import fault
-from kardinal.policy.matching import gate_warnings, is_instance, is_template
+from kardinal.policy.matching import gate_warnings, is_instance, is_template, name_warnings
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import either, generation_changed
 from kardinal_controller.caches import Caches
@@ -74,8 +74,10 @@ class TemplateReconciler:
     def _verdict(self, gate: PolicyGate) -> tuple[str, str]:
         if broken := fault(gate.spec.expression):
             return "InvalidExpression", f"{broken}; the gate stays closed"
-        warnings = gate_warnings(gate, environments=self._environments(gate), policy_namespaces=self._policy_namespaces)
-        return ("Ineffective", "; ".join(warnings)) if warnings else ("Valid", "")
+        vain = gate_warnings(gate, environments=self._environments(gate), policy_namespaces=self._policy_namespaces)
+        names = name_warnings(gate, policy_namespaces=self._policy_namespaces)
+        reason = "Ineffective" if vain else "SelectsByName" if names else "Valid"
+        return reason, "; ".join((*vain, *names))
 
     def _environments(self, gate: PolicyGate) -> set[str]:
         """Return the environments of every Pipeline that the gate can stand in."""
@@ -89,7 +91,8 @@ class TemplateReconciler:
                 for pipeline in self._caches.pipelines.list(namespace)
                 if limit in (None, label_value(pipeline["metadata"]["name"]))
             ]
-        return {environment["name"] for pipeline in pipelines for environment in pipeline["spec"]["environments"]}
+        # A Pipeline may be stored without environments.
+        return {entry["name"] for pipeline in pipelines for entry in pipeline["spec"].get("environments", ())}
 
     def _templates_of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
         namespaces = [*self._policy_namespaces, pipeline["metadata"]["namespace"]]
