@@ -1,8 +1,8 @@
 """Globs in resources: `*` stands for any characters of a segment, `**` for any number of whole segments.
 
 Segments are what `/` divides. What is special in globs elsewhere (`?`, `[a-z]`, `{a,b}`, `!`) is refused by the schema
-rather than taken for itself: a pattern that matches nothing by mistake is a gate that holds nothing. `**` may stand once
-in a pattern, so that one comparison of the segments from the front and from the end decides.
+rather than taken for itself: a pattern that matches nothing by mistake is a gate that holds nothing. `**` may stand
+once in a pattern, and segments are few, so that comparing them from the front and from the end decides at once.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def _rules() -> dict[str, Any]:
                 "message": "** stands for whole segments, as in a/**, and at most once",
             },
             {"rule": "!self.matches('(^|/)[.][.](/|$)')", "message": "must not have .. segments"},
+            {"rule": "!self.matches('(/[^/]*){16}')", "message": "must not have more than 16 segments"},
         ]
     }
 

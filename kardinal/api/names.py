@@ -26,6 +26,7 @@ __all__ = [
     "LABEL_SCOPE",
     "LABEL_SHARD",
     "LABEL_TYPE",
+    "PROPOSALS",
     "TRAILER_BUNDLE",
     "TRAILER_ENVIRONMENT",
     "TRAILER_STEP",
@@ -56,6 +57,9 @@ LABEL_SHARD = "kardinal.io/shard"
 TYPE_GATE = "gate"
 TYPE_SKIP_PERMISSION = "skip-permission"
 TYPE_FREEZE = "freeze"
+
+PROPOSALS = "kardinal/"
+"""The prefix of branches that hold proposals."""
 
 ANNOTATION_PIN = "kardinal.io/pin"
 ANNOTATION_SOURCE = "kardinal.io/source"
@@ -135,7 +139,7 @@ def bundle_name(pipeline: str, version: str, suffix: str) -> str:
 
 def branch_name(bundle: str, environment: str) -> str:
     """Return the proposal branch of a pull request: the same for every attempt of one promotion."""
-    return f"kardinal/{bundle}/{environment}"
+    return f"{PROPOSALS}{bundle}/{environment}"
 
 
 def _camel(text: str) -> str:

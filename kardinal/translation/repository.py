@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kardinal.api.names import PROPOSALS
 from kardinal.api.pipeline import Git
 from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
+from kardinal.policy.binding import clean_branch
 from kardinal.translation.errors import Problem
 
 __all__ = ["Features", "repository_problems"]
@@ -26,6 +28,7 @@ class Features:
 
 def repository_problems(git: Git, *, subject: str, features: Features) -> Iterator[Problem]:
     """Why the repository of a Pipeline cannot be written to by this version."""
+    yield from _branch_problems(git.branch, subject=subject)
     try:
         url = RepositoryURL.parse(git.url, allow_local=features.allow_local_repositories)
     except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
@@ -39,3 +42,14 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
             "provider local keeps pull requests inside a bare repository on this machine, which spec.git.url is not",
             "use a file:// URL, or provider git",
         )
+
+
+def _branch_problems(branch: str, *, subject: str) -> Iterator[Problem]:
+    """Refuse a second spelling of a branch, and branches that hold the proposals of promotions."""
+    short = clean_branch(branch)
+    if branch.startswith("refs/"):
+        message = f"{branch} is a full reference, and not the name of a branch"
+        yield Problem(subject, "spec.git.branch", "InvalidBranch", message, f"write {short}")
+    if short.casefold().startswith(PROPOSALS):
+        message = f"branches below {PROPOSALS} hold proposals, which are reviewed where they are merged to"
+        yield Problem(subject, "spec.git.branch", "InvalidBranch", message, "promote to a branch by another name")

@@ -6,13 +6,14 @@ the first node of a Graph is made, so that nothing is written to Git.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kardinal.api import Bundle, Model, Pipeline
 from kardinal.api.image import image_problems
 from kardinal.api.pipeline import Environment, Git
 from kardinal.api.supported import unsupported_choices
 from kardinal.objects.supported import FIELD_VALUES
+from kardinal.policy.binding import clean_path
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import Features, repository_problems
@@ -25,6 +26,7 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     subject = f"Pipeline/{pipeline.metadata.name}"
     problems = [*_unsupported(pipeline.spec, subject=subject)]
     problems += repository_problems(pipeline.spec.git, subject=subject, features=features)
+    problems += _shared_directories(pipeline.spec.environments, subject=subject)
     for index, environment in enumerate(pipeline.spec.environments):
         problems += _environment(environment, pipeline.spec.git, subject=subject, field=f"spec.environments[{index}]")
     return tuple(problems)
@@ -46,6 +48,19 @@ def bundle_problems(bundle: Bundle) -> tuple[Problem, ...]:
 def _unsupported(model: Model, *, subject: str) -> Iterator[Problem]:
     for choice in unsupported_choices(model, field="spec"):
         yield Problem(subject, choice.field, "NotAvailable", choice.message, choice.remedy)
+
+
+def _shared_directories(environments: Sequence[Environment], *, subject: str) -> Iterator[Problem]:
+    """Find environments that write to one directory: each would overwrite what the other has proven."""
+    first: dict[str, int] = {}
+    for index, environment in enumerate(environments):
+        path = clean_path(environment.directory)
+        before = first.setdefault(path, index)
+        # Two environments of one name are refused as such.
+        if environments[before].name != environment.name:
+            message = f"spec.environments[{before}].path is the same directory, {path}"
+            remedy = "give each environment a directory of its own"
+            yield Problem(subject, f"spec.environments[{index}].path", "DuplicatePath", message, remedy)
 
 
 def _environment(environment: Environment, git: Git, *, subject: str, field: str) -> Iterator[Problem]:

@@ -52,7 +52,7 @@ def test_a_target_that_moves_back_takes_nothing_away() -> None:
 
 def test_what_stands_is_not_rewritten_because_the_pipeline_changed() -> None:
     graph = translated(what=bundle(intent={"target": "staging"}))
-    today = pipeline(environment("dev", path="elsewhere"), environment("staging", path="elsewhere"), "prod")
+    today = pipeline(environment("dev", path="new/dev"), environment("staging", path="new/staging"), "prod")
     after = extended(graph, today, bundle(intent={"target": "prod"}), [org_gate("new", applies_to="staging")])
     assert after["spec"]["nodes"][:-1] == graph["spec"]["nodes"]
     assert step(after, "dev")["spec"]["path"] == "environments/dev"
