@@ -138,7 +138,7 @@ class PipelineSpec(Model):
 
 
 class PipelineStatus(Status):
-    """Conditions: Ready (the Pipeline can be translated)."""
+    """Conditions: Ready (the Pipeline can be translated); SharedPath while another Pipeline writes to a path of it."""
 
 
 class Pipeline(Resource):

@@ -1,7 +1,8 @@
 """Validate Pipelines: say in the status whether Bundles can be translated with them.
 
 A Pipeline that cannot be translated is found out when it is applied, not when the first Bundle fails on it; the check
-is the one that translation makes.
+is the one that translation makes. One that writes where another Pipeline of its namespace writes, too, goes on and has
+the condition SharedPath.
 """
 
 from __future__ import annotations
@@ -9,11 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.api import PIPELINE, Pipeline, set_condition
+from kardinal.api.base import Condition
 from kardinal.api.pipeline import PipelineStatus
 from kardinal.objects import Key
+from kardinal.objects.conditions import MESSAGE_LIMIT
+from kardinal.objects.text import cut
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.runtime.predicates import generation_changed
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import validate
+from kardinal_controller.pipelines.sharing import SharedPaths
+
+SHARED_PATH = "SharedPath"
 
 __all__ = ["ValidationReconciler"]
 
@@ -31,13 +39,14 @@ class ValidationReconciler:
         features: Features,
     ) -> None:
         self._pipelines = pipelines
+        self._sharing = SharedPaths(pipelines)
         self._status = status
         self._recorder = recorder
         self._clock = clock
         self._features = features
 
     def sources(self) -> Sequence[Source]:
-        return [Watch(self._pipelines)]
+        return [Watch(self._pipelines), Watch(self._pipelines, self._sharing.sharers, when=generation_changed)]
 
     async def reconcile(self, key: Key) -> Result:
         current = self._pipelines.get(*key)
@@ -56,8 +65,21 @@ class ValidationReconciler:
             now=self._clock.now(),
             observed_generation=pipeline.metadata.generation or None,
         )
+        told = pipeline.status.condition(SHARED_PATH)
+        shared = self._sharing.message(current)
+        conditions = self._with_sharing(conditions, shared)
         status = PipelineStatus(observed_generation=pipeline.metadata.generation or None, conditions=conditions)
         await self._status.write(PIPELINE, current, status.to_json())
         if problems and (before is None or before.observed_generation != pipeline.metadata.generation):
             self._recorder.event(current, type="Warning", reason=problems[0].reason, note=message)
+        if shared and (told is None or told.message != cut(shared, MESSAGE_LIMIT)):
+            self._recorder.event(current, type="Warning", reason=SHARED_PATH, note=shared)
         return Result()
+
+    def _with_sharing(self, conditions: tuple[Condition, ...], message: str) -> tuple[Condition, ...]:
+        """Return the conditions with SharedPath, which stands only while it is true."""
+        if not message:
+            return tuple(condition for condition in conditions if condition.type != SHARED_PATH)
+        return set_condition(
+            conditions, SHARED_PATH, "True", reason=SHARED_PATH, message=message, now=self._clock.now()
+        )

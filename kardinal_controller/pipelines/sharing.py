@@ -1,0 +1,66 @@
+"""Find Pipelines of one namespace that write to the same directory of the same branch.
+
+Each would overwrite the image that the other has promoted and proven. Nothing is said across namespaces, where it would
+tell one team what another one does; the gates hold either Pipeline by what it writes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+
+from pydantic import ValidationError
+
+from kardinal.api import Pipeline
+from kardinal.api.repository_url import InvalidRepositoryURL
+from kardinal.objects import JsonObject, Key, key_of
+from kardinal.policy.binding import Place, places_of
+from kardinal.runtime import Informer
+
+__all__ = ["SharedPaths"]
+
+_INDEX = "target"
+_NAMED = 3
+"""Paths, and Pipelines of each, that a message names."""
+_TOLD = 64
+"""Pipelines of one path that look again when one of them changes: more say that they share it, and name old ones."""
+
+
+class SharedPaths:
+    """An index of Pipelines by what they write to; made before the informer starts."""
+
+    def __init__(self, pipelines: Informer) -> None:
+        self._pipelines = pipelines
+        pipelines.index(_INDEX, lambda obj: [_index_value(place) for place in _places(obj)])
+
+    def message(self, pipeline: JsonObject) -> str:
+        """Say which paths of a Pipeline other Pipelines write to, too; empty when none does."""
+        found = [(place, others) for place in _places(pipeline) if (others := self._others(place, key_of(pipeline)))]
+        told = "; ".join(_sentence(place, others) for place, others in found[:_NAMED])
+        more = "; and others" if len(found) > _NAMED else ""
+        return f"{told}{more}. Give each Pipeline a directory or a branch of its own" if found else ""
+
+    def sharers(self, pipeline: JsonObject) -> Iterable[Key]:
+        """Return the other Pipelines that write to a path of this one."""
+        for place in _places(pipeline):
+            yield from self._others(place, key_of(pipeline))
+
+    def _others(self, place: Place, own: Key) -> list[Key]:
+        sharing = (key_of(other) for other in self._pipelines.by_index(_INDEX, _index_value(place)))
+        return nsmallest(_TOLD, (key for key in sharing if key != own))
+
+
+def _places(pipeline: JsonObject) -> Iterator[Place]:
+    try:
+        yield from places_of(Pipeline.model_validate(pipeline))
+    except (InvalidRepositoryURL, ValidationError):
+        return
+
+
+def _index_value(place: Place) -> str:
+    return "\n".join((place.namespace, *place.target))
+
+
+def _sentence(place: Place, others: list[Key]) -> str:
+    names = ", ".join(key.name for key in others[:_NAMED]) + (" and others" if len(others) > _NAMED else "")
+    return f"{place.path} on branch {place.branch} of {place.repository} is written by Pipeline {names}, too"
