@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kardinal.api import PIPELINE, POLICY_GATE
-from kardinal.api.names import LABEL_APPLIES_TO, LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
+from kardinal.api.names import LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
 from kardinal.objects import SECRET
 
 __all__ = ["APP", "ENVIRONMENTS", "IMAGE", "NEW_TAG", "SOAK_SECONDS", "files", "org_gate", "pipeline", "webhook_secret"]
@@ -91,9 +91,10 @@ def org_gate(namespace: str) -> dict[str, Any]:
         "metadata": {
             "name": "staging-soak",
             "namespace": namespace,
-            "labels": {LABEL_SCOPE: "org", LABEL_TYPE: TYPE_GATE, LABEL_APPLIES_TO: "prod"},
+            "labels": {LABEL_SCOPE: "org", LABEL_TYPE: TYPE_GATE},
         },
         "spec": {
+            "match": {"paths": ["environments/prod"]},
             "expression": f"bundle.upstreamSoakMinutes >= {SOAK_SECONDS / 60}",
             "message": f"A Bundle stays in staging for {SOAK_SECONDS} seconds before prod",
             "recheckInterval": "1m",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,15 +10,18 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from kardinal.api import PIPELINE, POLICY_GATE
+from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
 from kardinal.api.base import DnsLabel, Name, Url
-from kardinal.api.names import LABEL_APPLIES_TO, LABEL_BUNDLE, LABEL_TYPE, TYPE_GATE
+from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.pipeline import Provider
+from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
 from kardinal.cli.session import Session, cluster_command
 from kardinal.kube import AlreadyExists
 from kardinal.objects.suggestions import nearest
+from kardinal.policy.binding import places_of
+from kardinal.policy.matching import collect
 
 __all__ = ["init"]
 
@@ -83,7 +85,7 @@ async def init(session: Session, *, path: Path, policy_namespace: str, output: s
         ) from error
     names = ", ".join(config.environments)
     click.echo(f'Pipeline "{config.app}" created ({len(config.environments)} environments: {names})')
-    gates = sorted(await _org_gates(session, policy_namespace, config.environments))
+    gates = sorted(await _org_gates(session, policy_namespace, Pipeline.model_validate(pipeline)))
     if gates:
         click.echo(f"  {len(gates)} org PolicyGates will be injected: {', '.join(gates)}")
     click.echo(f"\nNext: Add to your CI:\n  kardinal create bundle {config.app} --image {config.image}:$TAG")
@@ -143,15 +145,21 @@ def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
     }
 
 
-async def _org_gates(session: Session, namespace: str, environments: Iterable[str]) -> set[str]:
-    """Return the names of the org gates that apply to any of the environments."""
-    wanted = set(environments)
-    found = set()
-    for gate in (await session.client.list(POLICY_GATE, namespace)).items:
-        labels = gate["metadata"].get("labels", {})
-        if LABEL_BUNDLE in labels or labels.get(LABEL_TYPE, TYPE_GATE) != TYPE_GATE:
-            continue
-        applies = {*gate["spec"].get("appliesTo", []), *filter(None, [labels.get(LABEL_APPLIES_TO)])}
-        if not applies or applies & wanted:
-            found.add(gate["metadata"]["name"])
-    return found
+async def _org_gates(session: Session, policy_namespace: str, made: Pipeline) -> set[str]:
+    """Return the names of the org gates that hold any environment of a Pipeline; none where its URL names nothing."""
+    templates = await session.client.list(POLICY_GATE, policy_namespace, labels=f"!{LABEL_BUNDLE}")
+    gates = collect(
+        map(PolicyGate.model_validate, templates.items),
+        pipeline=made.metadata.name,
+        namespace=made.metadata.namespace,
+        policy_namespaces=(policy_namespace,),
+    )
+    try:
+        places = places_of(made)
+    except InvalidRepositoryURL:
+        return set()
+    return {
+        gate.name
+        for gate in gates
+        if gate.scope == "org" and not gate.permits_skip and any(map(gate.applies_to, places))
+    }

@@ -31,10 +31,11 @@ _ENDS_WITH_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client and the namespace the command works in."""
+    """A client and the namespace the command works in; `chosen` says that the caller named it."""
 
     client: Client
     namespace: str
+    chosen: bool = False
 
     async def pipeline(self, name: str) -> Pipeline:
         """Return a Pipeline; one that does not exist is an error that names those that do."""
@@ -89,7 +90,7 @@ def newest_first(bundles: Any) -> list[Bundle]:
 async def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> AsyncIterator[Session]:
     connection = await load_connection(kubeconfig, context)
     async with Client(connection, user_agent="kardinal-cli") as client:
-        yield Session(client, namespace or connection.namespace or "default")
+        yield Session(client, namespace or connection.namespace or "default", chosen=namespace is not None)
 
 
 def cluster_command(

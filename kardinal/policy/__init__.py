@@ -2,6 +2,7 @@
 
 matching                      which templates apply to a Pipeline and an environment
 binding                       the facts of an environment, and the globs that select them
+coverage                      which gates hold what Pipelines write to
 attributes, context           what an expression may read, and its values for one Bundle
 comparisons, evaluate         the answer and its reason
 transition                    when time alone changes the answer
