@@ -17,6 +17,7 @@ from kardinal.runtime import Manager
 __all__ = ["Caches", "bundle_key", "needs_translation", "pipeline_label"]
 
 _BUNDLE = "bundle"
+_ENVIRONMENT = "environment"
 _INSTANCES = "instances"
 _ORIGIN = "origin"
 _PIPELINE = "pipeline"
@@ -34,6 +35,7 @@ class Caches:
         self.steps = manager.informer(PROMOTION_STEP)
         self.gates = manager.informer(POLICY_GATE)
         self.pipelines.index(_PIPELINE, lambda obj: [_index_value(obj, label_value(obj["metadata"]["name"]))])
+        self.pipelines.index(_ENVIRONMENT, _environments_of_pipeline)
         self.bundles.index(_PIPELINE, lambda obj: [_index_value(obj, pipeline_label(obj))])
         self.bundles.index(_UNTRANSLATED, lambda obj: [""] if needs_translation(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
@@ -45,6 +47,11 @@ class Caches:
     def pipeline(self, namespace: str, label: str) -> JsonObject | None:
         """Return the Pipeline that the value of a pipeline label names."""
         return next(iter(self.pipelines.by_index(_PIPELINE, f"{namespace}/{label}")), None)
+
+    def has_environment(self, environment: str, namespace: str = "") -> bool:
+        """Return whether a Pipeline, of that namespace or of any, has the environment; "" stands for any one."""
+        value = f"{namespace}/{environment}"
+        return bool(self.pipelines.by_index(_ENVIRONMENT, value, limit=1))
 
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
         """Return the Bundles of a Pipeline, which may be given by name or by label value."""
@@ -97,6 +104,13 @@ def needs_translation(bundle: JsonObject) -> bool:
 def bundle_key(step: JsonObject) -> Key:
     """Return the Bundle of a PromotionStep."""
     return Key(step["metadata"]["namespace"], step["spec"]["bundleRef"])
+
+
+def _environments_of_pipeline(pipeline: JsonObject) -> Iterable[str]:
+    # A Pipeline may be stored without environments.
+    names = [entry["name"] for entry in pipeline["spec"].get("environments", ())]
+    namespaces = ("", pipeline["metadata"]["namespace"])
+    return [f"{namespace}/{name}" for namespace in namespaces for name in (*names, *[""][: len(names)])]
 
 
 def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:

@@ -27,7 +27,16 @@ from kardinal.api.policy_gate import GateScope, PolicyGateSpec
 from kardinal.objects.naming import short_hash
 from kardinal.policy.binding import Binding, Place
 
-__all__ = ["GateTemplate", "collect", "gate_warnings", "instance_names", "is_instance", "is_template", "name_warnings"]
+__all__ = [
+    "GateTemplate",
+    "collect",
+    "gate_warnings",
+    "instance_names",
+    "is_instance",
+    "is_template",
+    "name_warnings",
+    "named_environments",
+]
 
 
 def is_instance(labels: Mapping[str, str]) -> bool:
@@ -75,7 +84,7 @@ def collect(
                 name=gate.metadata.name,
                 scope="org" if org else "team",
                 permits_skip=gate.metadata.labels.get(LABEL_TYPE) == TYPE_SKIP_PERMISSION,
-                environments=_environments(gate),
+                environments=named_environments(gate),
                 binding=Binding.of(gate.spec.match),
                 spec=gate.spec,
             )
@@ -97,15 +106,13 @@ def instance_names(bundle: str, wanted: Collection[tuple[str, str, str]]) -> dic
     }
 
 
-def gate_warnings(
-    gate: PolicyGate, *, environments: Collection[str], policy_namespaces: Collection[str]
-) -> tuple[str, ...]:
-    """Return what a template says in vain; `environments` are those of every Pipeline that it could hold."""
+def gate_warnings(gate: PolicyGate, *, unknown: Collection[str], policy_namespaces: Collection[str]) -> tuple[str, ...]:
+    """Return what a template says in vain; `unknown` are the environments that it names and no Pipeline has."""
     labels = gate.metadata.labels
     org = gate.metadata.namespace in policy_namespaces
     warnings = []
-    if unknown := sorted(_environments(gate) - set(environments)) if environments else []:
-        warnings.append(f"no Pipeline has an environment {' or '.join(unknown)}: the gate holds nothing there")
+    if unknown:
+        warnings.append(f"no Pipeline has an environment {' or '.join(sorted(unknown))}: the gate holds nothing there")
     if labels.get(LABEL_SCOPE) == "org" and not org:
         warnings.append(f"{gate.metadata.namespace} is not a policy namespace: the gate counts as a team's")
     if org and LABEL_PIPELINE in labels:
@@ -123,7 +130,7 @@ def name_warnings(gate: PolicyGate, *, policy_namespaces: Collection[str]) -> tu
     if gate.metadata.namespace not in policy_namespaces:
         return ()
     names = {
-        "an environment": bool(_environments(gate)),
+        "an environment": bool(named_environments(gate)),
         "a Pipeline": gate.spec.match is not None and gate.spec.match.pipelines is not None,
     }
     return tuple(
@@ -139,6 +146,7 @@ def _limited_to(gate: PolicyGate, *, pipeline: str, namespace: str) -> bool:
     return gate.metadata.namespace == namespace and limit in (None, label_value(pipeline))
 
 
-def _environments(gate: PolicyGate) -> frozenset[str]:
+def named_environments(gate: PolicyGate) -> frozenset[str]:
+    """Return the environments that a gate names by its label and its spec together."""
     label = gate.metadata.labels.get(LABEL_APPLIES_TO)
     return frozenset([*gate.spec.applies_to, *([label] if label else [])])

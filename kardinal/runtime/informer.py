@@ -110,8 +110,8 @@ class Informer:
         """Return the object of that name; the namespace of a cluster-scoped kind is ignored."""
         return self._store.get(Key((namespace or "") if self.resource.namespaced else "", name))
 
-    def by_index(self, name: str, value: str) -> list[JsonObject]:
-        return self._store.by_index(name, value)
+    def by_index(self, name: str, value: str, *, limit: int | None = None) -> list[JsonObject]:
+        return self._store.by_index(name, value, limit=limit)
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         return self._store.list(namespace)

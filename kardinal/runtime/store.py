@@ -10,6 +10,7 @@ for ever.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 
 from kardinal.objects import JsonObject, Key
 
@@ -31,9 +32,9 @@ class Store:
     def get(self, key: Key) -> JsonObject | None:
         return self._objects.get(key)
 
-    def by_index(self, name: str, value: str) -> list[JsonObject]:
-        """Return the objects that the index `name` files under `value`."""
-        return [self._objects[key] for key in self._indexes[name].keys(value)]
+    def by_index(self, name: str, value: str, *, limit: int | None = None) -> list[JsonObject]:
+        """Return the objects that the index `name` files under `value`; of many, the first `limit`."""
+        return [self._objects[key] for key in islice(self._indexes[name].keys(value), limit)]
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         """All objects, or those of one namespace."""

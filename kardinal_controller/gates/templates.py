@@ -7,14 +7,14 @@ always closed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from kardinal.api import POLICY_GATE, PolicyGate, set_condition
-from kardinal.api.names import LABEL_PIPELINE, label_value
+from kardinal.api.names import LABEL_APPLIES_TO, LABEL_PIPELINE
 from kardinal.api.policy_gate import PolicyGateStatus
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.evaluate import fault
-from kardinal.policy.matching import gate_warnings, is_instance, is_template, name_warnings
+from kardinal.policy.matching import gate_warnings, is_instance, is_template, name_warnings, named_environments
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import either, generation_changed
 from kardinal_controller.caches import Caches
@@ -74,26 +74,32 @@ class TemplateReconciler:
     def _verdict(self, gate: PolicyGate) -> tuple[str, str]:
         if broken := fault(gate.spec.expression):
             return "InvalidExpression", f"{broken}; the gate stays closed"
-        vain = gate_warnings(gate, environments=self._environments(gate), policy_namespaces=self._policy_namespaces)
+        vain = gate_warnings(gate, unknown=self._unknown(gate), policy_namespaces=self._policy_namespaces)
         names = name_warnings(gate, policy_namespaces=self._policy_namespaces)
         reason = "Ineffective" if vain else "SelectsByName" if names else "Valid"
         return reason, "; ".join((*vain, *names))
 
-    def _environments(self, gate: PolicyGate) -> set[str]:
-        """Return the environments of every Pipeline that the gate can stand in."""
-        namespace = gate.metadata.namespace
+    def _unknown(self, gate: PolicyGate) -> set[str]:
+        """Return the environments that a gate names and no Pipeline has; none before there is any Pipeline."""
+        named, known = named_environments(gate), self._known(gate)
+        return {name for name in named if not known(name)} if named and known("") else set()
+
+    def _known(self, gate: PolicyGate) -> Callable[[str], bool]:
+        """Return the question whether a Pipeline that the gate can hold has an environment; "" asks for any one."""
+        namespace, limit = gate.metadata.namespace, gate.metadata.labels.get(LABEL_PIPELINE)
         if namespace in self._policy_namespaces:
-            pipelines = self._caches.pipelines.list()
-        else:
-            limit = gate.metadata.labels.get(LABEL_PIPELINE)
-            pipelines = [
-                pipeline
-                for pipeline in self._caches.pipelines.list(namespace)
-                if limit in (None, label_value(pipeline["metadata"]["name"]))
-            ]
-        # A Pipeline may be stored without environments.
-        return {entry["name"] for pipeline in pipelines for entry in pipeline["spec"].get("environments", ())}
+            return self._caches.has_environment
+        if limit is None:
+            return lambda environment: self._caches.has_environment(environment, namespace)
+        pipeline = self._caches.pipeline(namespace, limit)
+        entries = pipeline["spec"].get("environments", ()) if pipeline else ()
+        return lambda environment: any(environment in ("", entry["name"]) for entry in entries)
 
     def _templates_of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
+        """Return the templates whose warnings depend on Pipelines: those that name environments."""
         namespaces = [*self._policy_namespaces, pipeline["metadata"]["namespace"]]
-        return map(key_of, self._caches.templates(namespaces))
+        return [
+            key_of(gate)
+            for gate in self._caches.templates(namespaces)
+            if gate["spec"].get("appliesTo") or LABEL_APPLIES_TO in labels_of(gate)
+        ]

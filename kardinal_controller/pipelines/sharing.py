@@ -7,7 +7,6 @@ tell one team what another one does; the gates hold either Pipeline by what it w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from heapq import nsmallest
 
 from pydantic import ValidationError
 
@@ -22,8 +21,8 @@ __all__ = ["SharedPaths"]
 _INDEX = "target"
 _NAMED = 3
 """Paths, and Pipelines of each, that a message names."""
-_TOLD = 64
-"""Pipelines of one path that look again when one of them changes: more say that they share it, and name old ones."""
+_FEW = 5
+"""Other Pipelines of one path that are looked up. With more, none has to look again when one comes or goes."""
 
 
 class SharedPaths:
@@ -41,13 +40,14 @@ class SharedPaths:
         return f"{told}{more}. Give each Pipeline a directory or a branch of its own" if found else ""
 
     def sharers(self, pipeline: JsonObject) -> Iterable[Key]:
-        """Return the other Pipelines that write to a path of this one."""
+        """Return the Pipelines whose message depends on this one, which has just come, changed or gone."""
         for place in _places(pipeline):
-            yield from self._others(place, key_of(pipeline))
+            others = self._others(place, key_of(pipeline))
+            yield from others if len(others) < _FEW else ()
 
     def _others(self, place: Place, own: Key) -> list[Key]:
-        sharing = (key_of(other) for other in self._pipelines.by_index(_INDEX, _index_value(place)))
-        return nsmallest(_TOLD, (key for key in sharing if key != own))
+        sharing = self._pipelines.by_index(_INDEX, _index_value(place), limit=_FEW + 1)
+        return sorted(key for key in map(key_of, sharing) if key != own)[:_FEW]
 
 
 def _places(pipeline: JsonObject) -> Iterator[Place]:
@@ -58,7 +58,7 @@ def _places(pipeline: JsonObject) -> Iterator[Place]:
 
 
 def _index_value(place: Place) -> str:
-    return "\n".join((place.namespace, *place.target))
+    return repr((place.namespace, *place.target))
 
 
 def _sentence(place: Place, others: list[Key]) -> str:

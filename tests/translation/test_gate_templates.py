@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.api import PolicyGate
-from kardinal.policy.matching import gate_warnings
+from kardinal.policy.matching import gate_warnings, named_environments
 from tests.support.objects import environment
 from tests.translation.values import gates, identifiers, node, org_gate, pipeline, step, team_gate, translated
 
@@ -91,10 +91,7 @@ def test_names_that_read_alike_but_mean_different_gates_are_kept_apart() -> None
     ],
 )
 def test_what_a_gate_says_in_vain_is_a_warning(gate: PolicyGate, says: str) -> None:
-    warnings = gate_warnings(gate, environments={"dev", "prod"}, policy_namespaces=["platform-policies"])
+    unknown = named_environments(gate) - {"dev", "prod"}
+    warnings = gate_warnings(gate, unknown=unknown, policy_namespaces=["platform-policies"])
     assert len(warnings) == bool(says)
     assert says in "".join(warnings)
-
-
-def test_an_unknown_environment_is_no_warning_before_there_is_any_pipeline() -> None:
-    assert gate_warnings(org_gate("g"), environments=(), policy_namespaces=["platform-policies"]) == ()
