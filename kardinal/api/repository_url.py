@@ -44,6 +44,9 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _AMBIGUOUS = frozenset("%;\\?#")
 """Characters of a decoded path: an escape within an escape, a parameter that some servers take away, a separator."""
 
+_VIEWS = (["proc"], ["dev", "fd"])
+"""Directories in which others appear under further names: `/proc/self/root` is the root directory once more."""
+
 
 class InvalidRepositoryURL(KardinalError):
     """A URL that is malformed, carries credentials, or has a scheme that kardinal does not support."""
@@ -185,6 +188,8 @@ def _local_segments(url: str) -> list[str]:
     segments = [segment for segment in path.split("/") if segment not in ("", ".")]
     if ".." in segments or not segments or not path.isprintable():
         raise _invalid(url, "`..` and the root directory are not allowed")
+    if any(segments[: len(view)] == view for view in _VIEWS):
+        raise _invalid(url, "it lies where other directories appear under further names")
     return segments
 
 

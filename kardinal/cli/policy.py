@@ -56,7 +56,7 @@ async def show_coverage(session: Session, *, policy_namespaces: str, output: str
         return
     _print(found)
     for note in notes:
-        click.echo(f"Note: {note}.", err=True)
+        click.echo(f"Note: {_printable(note)}.", err=True)
 
 
 async def _pipelines(session: Session, notes: list[str]) -> tuple[list[Pipeline], bool]:
@@ -129,7 +129,7 @@ def _print(paths: Sequence[CoveredPath]) -> None:
         click.echo(_NO_PIPELINES, err=True)
         return
     for (repository, branch), group in groupby(paths, key=lambda path: (path.repository, path.branch)):
-        click.echo(f"{repository}, branch {branch}\n")
+        click.echo(f"{_printable(repository)}, branch {_printable(branch)}\n")
         rows = [_row(path.path, writer) for path in group for writer in path.writers]
         print_table(["PATH", "WRITTEN BY", "GATES"], rows, empty="")
         click.echo()
@@ -145,7 +145,12 @@ def _row(path: str, writer: Writer) -> list[str]:
 
 
 def _wrapped(lines: Iterable[str]) -> str:
-    return "\n".join(part for line in lines for part in _folded(line))
+    return "\n".join(part for line in lines for part in _folded(_printable(line)))
+
+
+def _printable(text: str) -> str:
+    """Escape what is no visible character: paths and branches are other people's text on this terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _folded(text: str) -> Iterator[str]:

@@ -174,6 +174,15 @@ async def test_a_spelling_that_servers_read_in_several_ways_is_refused(
     assert "spec.git.url" in await refused(world, made)
 
 
+@pytest.mark.parametrize(
+    "url", ["file:///proc/self/root/srv/git/gitops.git", "/proc/1/cwd/gitops.git", "//dev/./fd/3/gitops.git"]
+)
+async def test_a_repository_through_the_file_system_of_processes_is_refused(
+    world: World, plane: Controller, url: str
+) -> None:
+    assert "spec.git.url" in await refused(world, pipeline(url, environments=[writing(DEV, "dev")]))
+
+
 @pytest.mark.parametrize("branch", ["refs/heads/main", "refs/heads/refs/heads/main"])
 async def test_a_full_reference_is_refused_as_a_branch(world: World, plane: Controller, branch: str) -> None:
     made = pipeline(REPOSITORY, git={"url": REPOSITORY, "provider": "local", "branch": branch})

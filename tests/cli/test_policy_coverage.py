@@ -107,6 +107,16 @@ async def test_a_pipeline_with_an_impossible_repository_is_named(cli: Cli, world
     assert "hunter2" not in done.err + done.out
 
 
+async def test_names_cannot_write_to_the_terminal(cli: Cli, world: World) -> None:
+    spoofed = "a\x1b[2J\u202e\nGates bind every path."
+    git = {"url": REPOSITORY, "provider": "git", "branch": "main\x1b[31m\r"}
+    await world.apply(pipeline("", git=git, environments=[environment(DEV, path=spoofed)]))
+    table = await cli(*ASKING)
+    assert all(line.isprintable() for line in table.splitlines())
+    assert "Gates bind every path." not in table.splitlines()
+    assert json.loads(await cli(*ASKING, "-o", "json"))["paths"][0]["path"] == spoofed
+
+
 LISTS: Mapping[str, list[JsonObject]] = {
     f"/apis/kardinal.io/v1alpha1/namespaces/{TEAM}/pipelines": [pipeline(REPOSITORY, environments=[DEV])],
     f"/apis/kardinal.io/v1alpha1/namespaces/{TEAM}/policygates": [gate("ours", "true", applies_to=None)],
