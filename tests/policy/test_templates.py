@@ -1,4 +1,4 @@
-"""What the status of a gate template says about environments that no Pipeline has."""
+"""The status of a gate template tells of environments that no Pipeline has."""
 
 from __future__ import annotations
 
