@@ -25,6 +25,7 @@ def _rules() -> dict[str, Any]:
             },
             {"rule": "!self.matches('(^|/)[.][.](/|$)')", "message": "must not have .. segments"},
             {"rule": "!self.matches('(/[^/]*){16}')", "message": "must not have more than 16 segments"},
+            {"rule": "!self.matches('([*][^*]*){9}')", "message": "must not have more than 8 asterisks"},
         ]
     }
 

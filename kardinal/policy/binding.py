@@ -87,6 +87,12 @@ class Binding:
             paths=_read(match.paths, _path_segments),
         )
 
+    @property
+    def patterns(self) -> int:
+        """Return how many patterns there are to compare."""
+        lists = (self.namespaces, self.pipelines, self.repositories, self.branches, self.paths)
+        return sum(len(each) for each in lists if each is not None)
+
     def holds(self, place: Place) -> bool:
         """Return whether each list that is given has a pattern for the facts of `place`."""
         return (
@@ -173,9 +179,9 @@ def _all(pattern: Sequence[str], segments: Sequence[str]) -> bool:
 
 def _glob(pattern: str, text: str) -> bool:
     """Return whether a pattern with `*` matches a text; each part is looked for once, behind the one before."""
-    first, *parts = pattern.split("*")
-    if not parts:
+    if pattern == text or "*" not in pattern:
         return pattern == text
+    first, *parts = pattern.split("*")
     last = parts.pop()
     position, end = len(first), len(text) - len(last)
     if position > end or not (text.startswith(first) and text.endswith(last)):

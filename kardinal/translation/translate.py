@@ -26,7 +26,7 @@ from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems
 from kardinal.translation.skip import check_skips
 from kardinal.translation.topology import Topology, read_topology
-from kardinal.translation.validation import bundle_problems, pipeline_problems
+from kardinal.translation.validation import bundle_problems, gate_problems, pipeline_problems
 
 __all__ = ["extend_graph", "translate", "validate"]
 
@@ -40,7 +40,7 @@ def translate(
     pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], *, features: Features, now: datetime
 ) -> JsonObject:
     """Return the Graph of a Bundle. Raises `InvalidSpec` with every problem there is, or `SkipDenied`."""
-    route = _checked(pipeline, bundle, features)
+    route = _checked(pipeline, bundle, gates, features)
     check_skips(_environments(pipeline, route.skipped), pipeline, bundle, gates, now=now)
     promotion = _promotion(pipeline, bundle)
     builder = _NodeBuilder(pipeline, promotion, route, Topology({}, []), gates)
@@ -82,7 +82,7 @@ def extend_graph(
     missing = [name for name in route.upstreams if name not in topology.steps]
     if not missing:
         return nodes
-    _checked(pipeline, bundle, features)
+    _checked(pipeline, bundle, gates, features)
     passed = set().union(*map(route.up_to, topology.steps))
     newly_skipped = [name for name in route.skipped if name not in passed]
     check_skips(_environments(pipeline, newly_skipped), pipeline, bundle, gates, now=now)
@@ -145,8 +145,8 @@ def _environments(pipeline: Pipeline, names: Collection[str]) -> list[Environmen
     return [environment for environment in pipeline.spec.environments if environment.name in names]
 
 
-def _checked(pipeline: Pipeline, bundle: Bundle, features: Features) -> Route:
-    problems = [*pipeline_problems(pipeline, features), *bundle_problems(bundle)]
+def _checked(pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], features: Features) -> Route:
+    problems = [*pipeline_problems(pipeline, features), *bundle_problems(bundle), *gate_problems(gates)]
     try:
         route = find_route(pipeline, bundle)
     except InvalidSpec as invalid:

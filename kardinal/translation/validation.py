@@ -6,7 +6,7 @@ the first node of a Graph is made, so that nothing is written to Git.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.api import Bundle, Model, Pipeline
 from kardinal.api.image import image_problems
@@ -14,11 +14,16 @@ from kardinal.api.pipeline import Environment, Git
 from kardinal.api.supported import unsupported_choices
 from kardinal.objects.supported import FIELD_VALUES
 from kardinal.policy.binding import clean_path
+from kardinal.policy.matching import GateTemplate
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import Features, repository_problems
 
-__all__ = ["bundle_problems", "pipeline_problems"]
+__all__ = ["bundle_problems", "gate_problems", "pipeline_problems"]
+
+MAX_TEAM_GATES = 256
+MAX_TEAM_PATTERNS = 256
+"""Gate templates of one namespace that apply to a Pipeline, and patterns in their `match`, together."""
 
 
 def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, ...]:
@@ -43,6 +48,19 @@ def bundle_problems(bundle: Bundle) -> tuple[Problem, ...]:
         )
     problems += [Problem(subject, f"spec.{field}", "InvalidImage", text) for field, text in image_problems(artifacts)]
     return tuple(problems)
+
+
+def gate_problems(gates: Iterable[GateTemplate]) -> tuple[Problem, ...]:
+    """Return why the gates of a team are more than a translation compares; the organisation's are not counted."""
+    templates = [gate for gate in gates if gate.scope == "team"]
+    patterns = sum(gate.binding.patterns for gate in templates)
+    if len(templates) <= MAX_TEAM_GATES and patterns <= MAX_TEAM_PATTERNS:
+        return ()
+    message = (
+        f"namespace {templates[0].namespace} has {len(templates)} gates with {patterns} patterns; "
+        f"at most {MAX_TEAM_GATES} with {MAX_TEAM_PATTERNS} are looked at for a Pipeline"
+    )
+    return (Problem("PolicyGate", "spec.match", "TooManyGates", message, "delete some of them"),)
 
 
 def _unsupported(model: Model, *, subject: str) -> Iterator[Problem]:

@@ -238,6 +238,7 @@ async def test_lists_are_alternatives_and_fields_hold_together(world: World, pla
         {"branches": ["*" * 300]},
         {"paths": ["a"] * 33},
         {"paths": ["a/" * 16]},
+        {"paths": ["*a" * 9]},
     ],
     ids=str,
 )
@@ -248,19 +249,39 @@ async def test_a_match_that_would_bind_by_accident_is_refused(world: World, matc
 
 
 async def test_patterns_that_are_made_to_be_slow_are_decided_in_time(world: World, plane: Controller) -> None:
-    slow = "*a" * 120
+    slow, deep = "*a" * 6, "a/" * 7 + "*/" * 7
     await world.apply(
-        gate("slow", "true", applies_to=None, match={"paths": [f"{slow}b{number}" for number in range(32)]}),
-        gate("deep", "true", applies_to=None, match={"paths": ["/".join(["*a*"] * 14 + [f"b{n}"]) for n in range(32)]}),
+        gate("slow", "true", applies_to=None, match={"paths": [f"{slow}b{n}" for n in range(32)]}),
+        *(
+            gate(f"deep-{kind}", "true", applies_to=None, match={"paths": [f"{deep}{kind}{n}" for n in range(32)]})
+            for kind in range(6)
+        ),
         gate("wide", "true", applies_to=None, match={"repositories": [f"**/{slow}b{n}" for n in range(32)]}),
     )
-    way = [writing(f"e{number}", f"a{number}/" + "a" * 200 + "/a" * 130) for number in range(64)]
+    way = [writing(f"e{number}", "a/" * 14 + f"x{number}/" + "a" * 200) for number in range(64)]
     url = "https://git.example.org/" + "a/" * 900
     await world.apply(pipeline(url, environments=way, provider="git"))
     await world.settle()
     before = time.process_time()
     assert set(await bound(world)) == {f"e{number}" for number in range(64)}
     assert time.process_time() - before < 10
+
+
+async def test_gates_of_a_team_that_are_too_many_stop_its_own_bundles_only(world: World, plane: Controller) -> None:
+    patterns = [f"*a/*a/*a/*{number}" for number in range(32)]
+    many = [gate(f"many-{number}", "true", applies_to=None, match={"paths": patterns}) for number in range(9)]
+    elsewhere = of_run("elsewhere")
+    await world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": elsewhere}})
+    await world.apply(*many, pipeline(REPOSITORY), pipeline(REPOSITORY, namespace=elsewhere))
+    await world.apply(bundle("app-1"), bundle("app-1", namespace=elsewhere))
+    await world.wait_for(GRAPH, "app-1", lambda _: True, namespace=elsewhere)
+    failed = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
+    invalid = condition(failed, "InvalidSpec")
+    assert invalid is not None
+    assert invalid["reason"] == "TooManyGates"
+    await world.delete(POLICY_GATE, "many-0")
+    await world.apply(bundle("app-2"))
+    await world.wait_for(GRAPH, "app-2", lambda _: True)
 
 
 async def test_a_team_gate_by_the_name_of_an_org_gate_does_not_take_its_place(world: World, plane: Controller) -> None:
