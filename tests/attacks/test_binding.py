@@ -363,26 +363,6 @@ async def test_one_directory_under_two_names_is_refused(world: World, plane: Con
     assert "spec.environments[0].path" in message
 
 
-async def test_two_pipelines_of_a_namespace_on_one_path_are_both_told(world: World, plane: Controller) -> None:
-    first = pipeline(REPOSITORY, environments=[writing("prod", "environments/prod")])
-    second = pipeline("/srv/git/GitOps.git/", name="other", environments=[writing("prd", "./environments/prod")])
-    third = pipeline(REPOSITORY, name="apart", environments=[writing("prd", "environments/qa")])
-    await world.apply(first, second, third)
-    for name, other in (("my-app", "other"), ("other", "my-app")):
-        found = await world.wait_for(PIPELINE, name, lambda obj: condition(obj, "SharedPath") is not None)
-        shared = condition(found, "SharedPath")
-        assert shared is not None
-        assert shared["status"] == "True"
-        assert f"Pipeline {other}" in shared["message"]
-        assert "environments/prod" in shared["message"]
-    await world.settle()
-    told = {event["regarding"]["name"] for event in await world.events("SharedPath")}
-    assert told == {"my-app", "other"}
-    assert condition(await world.get(PIPELINE, "apart"), "SharedPath") is None
-    await world.delete(PIPELINE, "other")
-    await world.wait_for(PIPELINE, "my-app", lambda obj: condition(obj, "SharedPath") is None)
-
-
 async def test_pipelines_of_two_namespaces_on_one_path_are_held_and_told_nothing(
     world: World, plane: Controller
 ) -> None:
@@ -396,19 +376,6 @@ async def test_pipelines_of_two_namespaces_on_one_path_are_held_and_told_nothing
     await world.settle()
     for namespace in (TEAM, elsewhere):
         assert condition(await world.get(PIPELINE, "my-app", namespace), "SharedPath") is None
-
-
-async def test_many_pipelines_on_one_path_write_their_condition_once_each(world: World, plane: Controller) -> None:
-    way = [writing("prd", "environments/prod")]
-    names = [f"app-{number:02}" for number in range(40)]
-    for name in names:
-        await world.apply(pipeline(REPOSITORY, name=name, environments=way))
-    for name in names:
-        found = await world.wait_for(PIPELINE, name, lambda obj: condition(obj, "SharedPath") is not None)
-        assert len(str(condition(found, "SharedPath"))) < 2000
-    await world.settle()
-    written = world.audit.count(verbs=["patch"], resource="pipelines.kardinal.io", user=world.user("controller"))
-    assert written <= 6 * len(names)
 
 
 async def test_instances_carry_no_match(world: World, plane: Controller) -> None:
