@@ -77,7 +77,7 @@ def test_any_labels_make_a_gate_bind_or_warn(marks: dict[str, str], org: bool) -
     gate = PolicyGate.model_validate(
         {"metadata": {"name": "g", "namespace": namespace, "labels": marks}, "spec": {"expression": "true"}}
     )
-    gate_warnings(gate, environments={"prod"}, policy_namespaces={"policies"})
+    gate_warnings(gate, unknown=(), policy_namespaces={"policies"})
     found = collect([gate], pipeline="app", namespace="team", policy_namespaces={"policies"})
     if org and marks.get("kardinal.io/type") != "freeze":
         assert [each.scope for each in found] == ["org"]
