@@ -11,7 +11,7 @@ from typing import Any
 
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 
-__all__ = ["RIGHTS", "SYSTEM_NAMESPACE", "manifests"]
+__all__ = ["OWN_RIGHTS", "RIGHTS", "SYSTEM_NAMESPACE", "manifests"]
 
 JsonObject = dict[str, Any]
 
@@ -19,6 +19,8 @@ SYSTEM_NAMESPACE = "kardinal-system"
 _RBAC = "rbac.authorization.k8s.io"
 _ROLE = ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)
 _BINDING = ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+_NAMESPACED_ROLE = ResourceType(_RBAC, "v1", "Role", "roles")
+_NAMESPACED_BINDING = ResourceType(_RBAC, "v1", "RoleBinding", "rolebindings")
 
 
 def _rule(verbs: str, group: str, resources: str) -> JsonObject:
@@ -26,7 +28,7 @@ def _rule(verbs: str, group: str, resources: str) -> JsonObject:
 
 
 _EVENTS = _rule("get create patch", "events.k8s.io", "events")
-_SECRETS = _rule("get", "", "secrets")
+_SECRETS = (_rule("get", "", "secrets"),)
 _DEPLOYMENTS = _rule("list watch", "apps", "deployments")
 
 RIGHTS: dict[str, tuple[JsonObject, ...]] = {
@@ -44,27 +46,39 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("patch", "experimental.kro.run", "graphs/status"),
         _rule("list watch create delete", "experimental.kro.run", "graphrevisions"),
         _EVENTS,
-        _SECRETS,
         _DEPLOYMENTS,
+        _rule("execute", "kardinal.io", "promotionsteps"),
     ),
-    "kardinal-agent": (_SECRETS, _DEPLOYMENTS),
+    "kardinal-controller-secrets": _SECRETS,
+    "kardinal-agent": (_DEPLOYMENTS,),
+    "kardinal-agent-secrets": _SECRETS,
     "kardinal-agent-control-plane": (
         _rule("list watch", "kardinal.io", "promotionsteps policygates bundles"),
         _rule("list watch", "experimental.kro.run", "graphs"),
         _rule("patch", "kardinal.io", "promotionsteps/status"),
+        _rule("list watch", "experimental.kro.run", "graphs"),
         _EVENTS,
     ),
 }
-"""ClusterRole -> its rules."""
+"""ClusterRole -> its rules. The owner of a laptop owns every Secret there."""
+
+OWN_RIGHTS = (
+    _rule("create", "", "secrets"),
+    {**_rule("get", "", "secrets"), "resourceNames": ["kardinal-attestation"]},
+)
+"""The rules of the controller's Role in its own namespace."""
 
 _GIVEN = {
-    "kardinal-controller": ("kardinal-controller",),
+    "kardinal-controller": ("kardinal-controller", "kardinal-controller-secrets"),
     # Here the control plane is also the cluster of an agent.
-    "kardinal-agent": ("kardinal-agent", "kardinal-agent-control-plane"),
+    "kardinal-agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane"),
     # It stands in for a GitOps tool, which may do everything in a cluster as well.
     "kardinal-simulator": ("cluster-admin",),
 }
 """ServiceAccount -> the ClusterRoles it has."""
+
+
+_CONTROLLER = "kardinal-controller"
 
 
 def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
@@ -72,19 +86,22 @@ def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
     for role, rules in RIGHTS.items():
         yield _ROLE, {**_head(_ROLE, role), "rules": list(rules)}
     for account, roles in _GIVEN.items():
-        head = _head(SERVICE_ACCOUNT, account)
-        head["metadata"]["namespace"] = SYSTEM_NAMESPACE
-        yield SERVICE_ACCOUNT, head
+        yield SERVICE_ACCOUNT, _head(SERVICE_ACCOUNT, account)
         for role in roles:
-            yield (
-                _BINDING,
-                {
-                    **_head(_BINDING, role if role == account else f"{account}-{role}"),
-                    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-                    "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}],
-                },
-            )
+            name = role if role == account else f"{account}-{role}"
+            yield _BINDING, _head(_BINDING, name) | _granting(_ROLE, role, account=account)
+    yield _NAMESPACED_ROLE, {**_head(_NAMESPACED_ROLE, _CONTROLLER), "rules": list(OWN_RIGHTS)}
+    granting = _granting(_NAMESPACED_ROLE, _CONTROLLER, account=_CONTROLLER)
+    yield _NAMESPACED_BINDING, _head(_NAMESPACED_BINDING, _CONTROLLER) | granting
 
 
 def _head(resource: ResourceType, name: str) -> JsonObject:
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+    where = {"namespace": SYSTEM_NAMESPACE} if resource.namespaced else {}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name, **where}}
+
+
+def _granting(role: ResourceType, name: str, *, account: str) -> JsonObject:
+    return {
+        "roleRef": {"apiGroup": _RBAC, "kind": role.kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}],
+    }

@@ -10,7 +10,7 @@ import yaml
 
 from kardinal.objects import NAMESPACE, SERVICE_ACCOUNT, ResourceType
 
-__all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "rights"]
+__all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "admission", "documents_of", "rights", "shipped_rights"]
 
 JsonObject = dict[str, Any]
 
@@ -19,7 +19,11 @@ SYSTEM_NAMESPACE = "kardinal-system"
 ACCOUNTS = {name: f"kardinal-{name}" for name in ("controller", "agent", "simulator")}
 """Identity of a test -> ServiceAccount."""
 
+_INSTALLED = ("controller-rbac.yaml", "secrets/every-namespace.yaml", "00-namespaces.yaml", "controller.yaml")
+_INSTALLED_OF_AGENT = ("agent/agent.yaml", "agent/control-plane.yaml", "agent/secrets/every-namespace.yaml")
+
 _RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
 RESOURCES = {
     resource.kind: resource
     for resource in (
@@ -27,19 +31,55 @@ RESOURCES = {
         SERVICE_ACCOUNT,
         ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
         ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+        ResourceType(_RBAC, "v1", "Role", "roles"),
+        ResourceType(_RBAC, "v1", "RoleBinding", "rolebindings"),
+        ResourceType(_ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False),
+        ResourceType(
+            _ADMISSION,
+            "v1",
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+            namespaced=False,
+        ),
     )
 }
-"""The kinds of `rights`."""
+"""The kinds of `rights` and of `admission`."""
+
+
+@cache
+def documents_of(pattern: str) -> tuple[JsonObject, ...]:
+    """Return the objects in the files of deploy/ that match, in the order in which kubectl applies them."""
+    paths = sorted(DEPLOY.glob(pattern))
+    return tuple(doc for path in paths for doc in yaml.safe_load_all(path.read_bytes()))
+
+
+def admission() -> tuple[JsonObject, ...]:
+    """Return the admission policies with their bindings, which a local plane does not enforce."""
+    return documents_of("admission/*.yaml")
+
+
+@cache
+def shipped_rights() -> tuple[JsonObject, ...]:
+    """Return the RBAC of the programs, with Secrets in every namespace, because tests have theirs in many."""
+    shipped = [doc for name in (*_INSTALLED, *_INSTALLED_OF_AGENT) for doc in documents_of(name)]
+    return tuple(doc for doc in shipped if doc["kind"] in RESOURCES)
 
 
 @cache
 def rights() -> tuple[JsonObject, ...]:
     """Return what has to be in a cluster before a program can run there, in the order in which it is applied."""
-    shipped = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
-    documents = [doc for doc in shipped if doc["kind"] in RESOURCES]
-    documents += [
+    documents = [
+        *shipped_rights(),
         # In a world the control plane is also the cluster of the agent.
         _bound("agent", to="kardinal-agent-control-plane"),
+        # Shards are named after environments, which are those of the run.
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "test-shards"},
+            "rules": [{"apiGroups": ["kardinal.io"], "resources": ["shards"], "verbs": ["serve"]}],
+        },
+        _bound("agent", to="test-shards"),
         {
             "apiVersion": "v1",
             "kind": "ServiceAccount",

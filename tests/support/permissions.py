@@ -9,57 +9,71 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
 from kardinal_local.plane import LoggedRequest
+from tests.support.identities import SYSTEM_NAMESPACE, shipped_rights
 from tests.support.world import World
 
-__all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_by"]
-
-DEPLOY = Path(__file__).parents[2] / "deploy"
+__all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_by", "virtual"]
 
 ROLES = {
-    "controller": ("kardinal-controller",),
+    "controller": ("kardinal-controller", "kardinal-controller-secrets"),
     # In a world the control plane is also the cluster of the agent.
-    "agent": ("kardinal-agent", "kardinal-agent-control-plane"),
+    "agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane"),
 }
+
+_VIRTUAL_VERBS = frozenset({"execute", "serve", "report"})
 
 
 class Permission(NamedTuple):
-    """A verb on `plural.group` or `plural.group/subresource`."""
+    """A verb on `plural.group` or `plural.group/subresource`, in every namespace or in that of the programs."""
 
     resource: str
     verb: str
+    namespace: str = ""
 
 
-def needed_by(request: LoggedRequest) -> Iterator[Permission]:
-    """Return what a cluster would ask for before it lets this request pass."""
+def virtual(permission: Permission) -> bool:
+    """Return whether only admission policies ask for this, and no request."""
+    return permission.verb in _VIRTUAL_VERBS
+
+
+def needed_by(request: LoggedRequest, granted: frozenset[Permission]) -> Iterator[Permission]:
+    """Return what a cluster would ask for before it lets this request pass: of what is granted, the narrowest."""
     resource = "/".join(filter(None, (request.resource, request.subresource)))
-    yield Permission(resource, request.verb)
-    if request.verb == "patch" and request.code == 201:
-        # Server-side apply of what is not there yet asks for both.
-        yield Permission(resource, "create")
+    # Server-side apply of what is not there yet asks for both.
+    verbs = [request.verb, "create"] if request.verb == "patch" and request.code == 201 else [request.verb]
+    for verb in verbs:
+        inside = Permission(resource, verb, SYSTEM_NAMESPACE)
+        own = request.namespace == SYSTEM_NAMESPACE and inside in granted
+        yield inside if own else Permission(resource, verb)
 
 
 @cache
 def granted_to(identity: str) -> frozenset[Permission]:
-    """Return what the ClusterRoles of deploy/ allow an identity."""
-    documents = [doc for path in sorted(DEPLOY.rglob("*.yaml")) for doc in yaml.safe_load_all(path.read_bytes())]
-    roles = {doc["metadata"]["name"]: doc for doc in documents if doc["kind"] == "ClusterRole"}
-    return frozenset(permission for role in ROLES[identity] for permission in _permissions(roles[role]["rules"]))
+    """Return what the ClusterRoles of deploy/, and the Role of the identity's own namespace, allow it."""
+    roles = [
+        doc
+        for doc in shipped_rights()
+        if doc["kind"] in ("Role", "ClusterRole") and doc["metadata"]["name"] in ROLES[identity]
+    ]
+    return frozenset(
+        permission
+        for role in roles
+        for permission in _permissions(role["rules"], namespace=role["metadata"].get("namespace", ""))
+    )
 
 
-def _permissions(rules: list[dict[str, list[str]]]) -> Iterator[Permission]:
+def _permissions(rules: list[dict[str, list[str]]], *, namespace: str) -> Iterator[Permission]:
     for rule in rules:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 plural, slash, subresource = resource.partition("/")
                 for verb in rule["verbs"]:
-                    yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb)
+                    yield Permission(f"{plural}.{group}".removesuffix(".") + slash + subresource, verb, namespace)
 
 
 def hold_to_permissions(world: World, identity: str) -> None:
@@ -70,7 +84,7 @@ def hold_to_permissions(world: World, identity: str) -> None:
 
     def check(request: LoggedRequest) -> None:
         if request.user == user:
-            denied.update(set(needed_by(request)) - granted)
+            denied.update(set(needed_by(request, granted)) - granted)
 
     def report() -> None:
         if denied:
