@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from kardinal.kube import Client, ConfigError, load_connection
+from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.process import address_option, git_cache_option, logging_options, run
@@ -58,6 +59,7 @@ def main(
         api_address=api_bind_address,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,
+        system_namespace=namespace_of_pod() or ControllerOptions.system_namespace,
         git_cache_dir=git_cache_dir,
     )
     try:

@@ -17,6 +17,7 @@ from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
 from kardinal.translation import Features
 from kardinal_agent.program import AgentOptions, Parts, install
+from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
 from kardinal_controller.bundles.admission import RecordedGraphs
 from kardinal_controller.caches import Caches
@@ -45,6 +46,8 @@ class ControllerOptions:
     api_address: str = "127.0.0.1:0"
     metrics_address: str | None = None
     probe_address: str | None = None
+    system_namespace: str = "kardinal-system"
+    """The namespace of the controller itself."""
     git_cache_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "kardinal")
 
 
@@ -62,6 +65,9 @@ class Controller:
         self._clock = clock
         self._caches = Caches(self.manager)
         self._metrics = ControlPlaneMetrics(self.manager.metrics)
+        self._attestations = Attestations(client, namespace=options.system_namespace)
+        # Before what asks it.
+        self.manager.add(self._attestations)
         features = Features(allow_local_repositories=options.allow_local_repositories)
         self._declare_bundles(options, features)
         self._declare_pipelines(features)
@@ -76,7 +82,14 @@ class Controller:
             admission=recorded.verdict,
             admission_changes=recorded.changes(),
         )
-        self._api = ApiServer(client, self._caches.pipelines, clock=clock, address=options.api_address)
+        self._api = ApiServer(
+            client,
+            self._caches.pipelines,
+            clock=clock,
+            address=options.api_address,
+            recorder=self.manager.recorder,
+            attestations=self._attestations,
+        )
         self.manager.add(self._api)
         self.agent = self._install_agent(options) if options.standalone else None
 
@@ -107,7 +120,12 @@ class Controller:
     def _declare_bundles(self, options: ControllerOptions, features: Features) -> None:
         manager, clock, caches = self.manager, self._clock, self._caches
         graphs = GraphKeeper(
-            caches, manager.client, clock=clock, features=features, policy_namespaces=options.policy_namespaces
+            caches,
+            manager.client,
+            clock=clock,
+            features=features,
+            policy_namespaces=options.policy_namespaces,
+            attestations=self._attestations,
         )
         bundles = BundleReconciler(
             caches,
@@ -130,7 +148,9 @@ class Controller:
 
     def _declare_gates(self, options: ControllerOptions) -> None:
         manager, clock, caches = self.manager, self._clock, self._caches
-        gates = GateReconciler(caches, status=manager.status, clock=clock, metrics=self._metrics)
+        gates = GateReconciler(
+            caches, status=manager.status, clock=clock, metrics=self._metrics, attestations=self._attestations
+        )
         templates = TemplateReconciler(
             caches,
             status=manager.status,

@@ -47,7 +47,14 @@ PATH_RULE = {
 
 
 def _utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    """Return a moment in UTC; one that UTC puts outside the years 1 to 9999 keeps its date and loses its zone.
+
+    An error here would be one of every reconcile that reads the object, and no validation of an API server prevents it.
+    """
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        return moment.replace(tzinfo=UTC)
 
 
 def _duration(value: object) -> object:

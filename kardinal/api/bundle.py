@@ -64,7 +64,8 @@ class Provenance(Model):
     commit_sha: Annotated[str | None, Field(alias="commitSHA", max_length=64)] = None
     ci_run_url: Annotated[str | None, Field(alias="ciRunURL", max_length=2048)] = None
     author: ShortText | None = None
-    build_timestamp: Time | None = None
+    # An API server takes a year 0, which Python does not have: one such Bundle would keep its siblings from being read.
+    build_timestamp: Annotated[Time | None, Field(json_schema_extra={"pattern": "^[1-9][0-9]{3}-"})] = None
 
 
 class Intent(Model):

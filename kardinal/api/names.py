@@ -13,9 +13,11 @@ from collections.abc import Iterable
 from kardinal.objects.naming import NAME_LIMIT, bounded, short_hash
 
 __all__ = [
+    "ANNOTATION_ATTESTATION",
     "ANNOTATION_IDEMPOTENCY_BODY",
     "ANNOTATION_PIN",
     "ANNOTATION_SOURCE",
+    "ATTESTATION_SECRET",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
     "LABEL_APPLIES_TO",
@@ -39,6 +41,7 @@ __all__ = [
     "bundle_name",
     "freeze_name",
     "gate_name",
+    "is_reserved_for_ci",
     "label_value",
     "node_ids",
     "slug",
@@ -63,6 +66,7 @@ PROPOSALS = "kardinal/"
 
 ANNOTATION_PIN = "kardinal.io/pin"
 ANNOTATION_SOURCE = "kardinal.io/source"
+ANNOTATION_ATTESTATION = "kardinal.io/attestation"
 ANNOTATION_IDEMPOTENCY_BODY = "kardinal.io/idempotency-body"
 
 TRAILER_BUNDLE = "Kardinal-Bundle"
@@ -73,8 +77,12 @@ TRAILER_UID = "Kardinal-Uid"
 
 WEBHOOK_SECRET = "kardinal-webhook"  # noqa: S105 - the name of a Secret, not a secret
 
+ATTESTATION_SECRET = "kardinal-attestation"  # noqa: S105 - the name of a Secret, not a secret
+
 FIELD_MANAGER_CONTROLLER = "kardinal-controller"
 FIELD_MANAGER_AGENT = "kardinal-agent"
+
+_OUR_DOMAINS = ("kardinal.io", "kro.run")
 
 _RESERVED_NODE_IDS = frozenset(
     [
@@ -123,6 +131,13 @@ def freeze_name(pipeline: str) -> str:
 def label_value(text: str) -> str:
     """`text` where it fits into a label value, else cut the way names are."""
     return bounded(text)
+
+
+def is_reserved_for_ci(label: str) -> bool:
+    """Return whether a label is one that kardinal reads and CI has no say in; `kardinal.io/pin` is the users'."""
+    prefix, slash, _ = label.rpartition("/")
+    ours = any(prefix == domain or prefix.endswith(f".{domain}") for domain in _OUR_DOMAINS)
+    return bool(slash) and ours and label != ANNOTATION_PIN
 
 
 def slug(text: str) -> str:

@@ -14,7 +14,7 @@ from kardinal.kube.connection import Access
 from kardinal.kube.errors import ConfigError
 from kardinal.kube.tls import client_context
 
-__all__ = ["load_service_account", "runs_in_cluster"]
+__all__ = ["load_service_account", "namespace_of_pod", "runs_in_cluster"]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LIFETIME = 60.0
@@ -26,6 +26,12 @@ _PORT = "KUBERNETES_SERVICE_PORT"
 def runs_in_cluster() -> bool:
     """Return whether the environment names an API server, as that of a pod does."""
     return bool(os.environ.get(_HOST))
+
+
+def namespace_of_pod() -> str | None:
+    """Return the namespace of the pod that this process runs in; None outside of one."""
+    file = SERVICE_ACCOUNT / "namespace"
+    return file.read_text().strip() or None if runs_in_cluster() and file.is_file() else None
 
 
 def load_service_account() -> Access:

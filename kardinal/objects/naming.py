@@ -6,9 +6,10 @@ names apart.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 
-__all__ = ["NAME_LIMIT", "bounded", "short_hash"]
+__all__ = ["NAME_LIMIT", "bounded", "long_hash", "short_hash"]
 
 NAME_LIMIT = 63
 """Characters of a DNS label and of a label value."""
@@ -17,6 +18,11 @@ NAME_LIMIT = 63
 def short_hash(text: str) -> str:
     """Return eight hex digits that stand for `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def long_hash(text: str) -> str:
+    """Return 26 letters and digits with 128 bits of a hash of `text`: no one finds a second text for them."""
+    return base64.b32encode(hashlib.sha256(text.encode()).digest()[:16]).decode().rstrip("=").lower()
 
 
 def bounded(name: str) -> str:

@@ -12,7 +12,7 @@ from kardinal.cel import Program, Reference
 from kardinal.objects.suggestions import nearest
 from kardinal.objects.supported import UNAVAILABLE_ATTRIBUTES
 
-__all__ = ["DAYS", "unserved"]
+__all__ = ["DAYS", "trusts_creator", "unserved"]
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """The values of `schedule.dayOfWeek`."""
@@ -25,6 +25,7 @@ SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
         "labels": None,
         "provenance": frozenset(["commitSHA", "ciRunURL", "author", "buildTimestamp"]),
         "intent": frozenset(["target", "skip"]),
+        "attested": frozenset(["token", "maySkip"]),
         "upstreamSoakMinutes": None,
     },
     "schedule": {"isWeekend": None, "hour": None, "dayOfWeek": None},
@@ -32,6 +33,10 @@ SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
     "previousBundle": {"version": None},
 }
 """The attributes by root; a set bounds the fields of an attribute, None leaves them open."""
+
+
+_CHOSEN = frozenset(["bundle.labels", "bundle.name", "bundle.provenance"])
+"""Attributes whose value is what the creator of a Bundle says."""
 
 
 def unserved(program: Program) -> str | None:
@@ -42,6 +47,13 @@ def unserved(program: Program) -> str | None:
         if (known := _known(reference)) is not None:
             return f"there is no attribute {reference}{_hint(str(reference), known)}"
     return None
+
+
+def trusts_creator(program: Program) -> str | None:
+    """Return what of a Bundle an expression reads that its creator chooses, where it reads nothing that is attested."""
+    read = {".".join((reference.root, *reference.path[:1])) for reference in program.references}
+    chosen = sorted(read & _CHOSEN)
+    return chosen[0] if chosen and "bundle.attested" not in read and "bundle" not in read else None
 
 
 def _known(reference: Reference) -> list[str] | None:

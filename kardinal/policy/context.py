@@ -17,12 +17,14 @@ from typing import Any
 
 from kardinal.api import Bundle
 from kardinal.api.image import bundle_version
+from kardinal.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.policy.attributes import DAYS
 
 __all__ = ["SOAK", "Context", "Soak", "upstream_soak"]
 
 SOAK = "bundle.upstreamSoakMinutes"
 PREVIOUS = "previousBundle.version"
+ATTESTED = "bundle.attested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Context:
     soak: Soak = Soak(unknown="nothing has been promoted yet")
     previous_version: str | None = None
     """The version that was Verified last in the environment, of another Bundle."""
+    attestation: Attestation = NOT_ATTESTED
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression."""
@@ -69,6 +72,7 @@ class Context:
             "labels": self.bundle.metadata.labels,
             "provenance": spec.provenance.to_json() if spec.provenance else {},
             "intent": spec.intent.to_json(),
+            "attested": self.attestation.scope.to_json() if self.attestation.scope else {},
         }
         if self.soak.since is not None:
             bundle["upstreamSoakMinutes"] = self.soak.minutes(now)
@@ -83,6 +87,8 @@ class Context:
         """Why the attribute at `path` has no value."""
         if path == SOAK and self.soak.since is None:
             return self.soak.unknown
+        if path.startswith(ATTESTED) and self.attestation.scope is None:
+            return f"{path} is not set: {self.attestation.problem}"
         if path == PREVIOUS:
             return f"no other Bundle has been Verified in {self.environment}: {path} is not set"
         return f"{path} is not set"

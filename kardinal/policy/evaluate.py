@@ -15,11 +15,11 @@ from typing import Literal
 
 from kardinal import cel
 from kardinal.objects.text import cut
-from kardinal.policy.attributes import unserved
+from kardinal.policy.attributes import trusts_creator, unserved
 from kardinal.policy.comparisons import Comparison, comparisons
 from kardinal.policy.context import SOAK, Context
 
-__all__ = ["Answer", "evaluate", "fault"]
+__all__ = ["Answer", "evaluate", "fault", "skip_warning"]
 
 REASON_LIMIT = 500
 VALUE_LIMIT = 64
@@ -63,6 +63,20 @@ def fault(expression: str) -> str | None:
     except cel.CompileError as error:
         return f"the expression is not valid CEL: {error}"
     return unserved(program)
+
+
+def skip_warning(expression: str) -> str | None:
+    """Return what is doubtful about an expression that permits skips: it may believe what any creator can say."""
+    try:
+        chosen = trusts_creator(cel.compile(expression))
+    except cel.CompileError:
+        return None
+    if chosen is None:
+        return None
+    return (
+        f"{chosen} says what the creator of a Bundle likes it to say: "
+        "read what its token may skip, as in `environment.name in bundle.attested.maySkip`"
+    )
 
 
 def _error(reason: str) -> Answer:

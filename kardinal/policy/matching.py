@@ -26,6 +26,7 @@ from kardinal.api.names import (
 from kardinal.api.policy_gate import GateScope, PolicyGateSpec
 from kardinal.objects.naming import short_hash
 from kardinal.policy.binding import Binding, Place
+from kardinal.policy.evaluate import skip_warning
 
 __all__ = [
     "GateTemplate",
@@ -120,6 +121,8 @@ def gate_warnings(gate: PolicyGate, *, unknown: Collection[str], policy_namespac
     kind = labels.get(LABEL_TYPE, TYPE_GATE)
     if kind == TYPE_SKIP_PERMISSION and not org:
         warnings.append("only a gate in a policy namespace can permit a skip: this one permits nothing")
+    elif kind == TYPE_SKIP_PERMISSION and (warning := skip_warning(gate.spec.expression)):
+        warnings.append(warning)
     elif kind not in (TYPE_GATE, TYPE_SKIP_PERMISSION):
         warnings.append(f"{LABEL_TYPE} {kind!r} is unknown: the gate counts as {TYPE_GATE}")
     return tuple(warnings)

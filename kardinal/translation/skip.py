@@ -11,6 +11,7 @@ from datetime import datetime
 
 from kardinal.api import Bundle, Pipeline
 from kardinal.api.pipeline import Environment
+from kardinal.policy.attestation import Attestation
 from kardinal.policy.binding import place_of
 from kardinal.policy.context import Context
 from kardinal.policy.evaluate import evaluate
@@ -26,6 +27,7 @@ def check_skips(
     bundle: Bundle,
     gates: Sequence[GateTemplate],
     *,
+    attestation: Attestation,
     now: datetime,
 ) -> None:
     """Raise `SkipDenied` for the first environment that is protected and not permitted to be left out."""
@@ -35,7 +37,9 @@ def check_skips(
         protecting = next((gate for gate in here if not gate.permits_skip), None)
         if protecting is None:
             continue
-        context = Context(bundle=bundle, environment=environment.name, approval=environment.approval)
+        context = Context(
+            bundle=bundle, environment=environment.name, approval=environment.approval, attestation=attestation
+        )
         answers = {gate.name: evaluate(gate.spec.expression, context, now=now) for gate in here if gate.permits_skip}
         if not any(answer.ready for answer in answers.values()):
             refusals = [f"{name}: {answer.reason}" for name, answer in answers.items()]

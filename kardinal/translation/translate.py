@@ -18,6 +18,7 @@ from kardinal.api.names import node_ids
 from kardinal.api.pipeline import Environment
 from kardinal.graph import FINALIZER
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.policy.binding import Place, places_of
 from kardinal.policy.matching import GateTemplate, instance_names
 from kardinal.translation.errors import InvalidSpec, Problem
@@ -37,11 +38,18 @@ def validate(pipeline: Pipeline, *, features: Features) -> tuple[Problem, ...]:
 
 
 def translate(
-    pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], *, features: Features, now: datetime
+    pipeline: Pipeline,
+    bundle: Bundle,
+    gates: Sequence[GateTemplate],
+    *,
+    features: Features,
+    now: datetime,
+    attestation: Attestation = NOT_ATTESTED,
 ) -> JsonObject:
     """Return the Graph of a Bundle. Raises `InvalidSpec` with every problem there is, or `SkipDenied`."""
     route = _checked(pipeline, bundle, gates, features)
-    check_skips(_environments(pipeline, route.skipped), pipeline, bundle, gates, now=now)
+    skipped = _environments(pipeline, route.skipped)
+    check_skips(skipped, pipeline, bundle, gates, attestation=attestation, now=now)
     promotion = _promotion(pipeline, bundle)
     builder = _NodeBuilder(pipeline, promotion, route, Topology({}, []), gates)
     nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(route.upstreams)]
@@ -75,6 +83,7 @@ def extend_graph(
     *,
     features: Features,
     now: datetime,
+    attestation: Attestation = NOT_ATTESTED,
 ) -> list[JsonObject]:
     """Return the nodes of a Graph with those added that today's target needs; raises what `translate` raises."""
     nodes: list[JsonObject] = graph["spec"]["nodes"]
@@ -85,7 +94,8 @@ def extend_graph(
     _checked(pipeline, bundle, gates, features)
     passed = set().union(*map(route.up_to, topology.steps))
     newly_skipped = [name for name in route.skipped if name not in passed]
-    check_skips(_environments(pipeline, newly_skipped), pipeline, bundle, gates, now=now)
+    skipped = _environments(pipeline, newly_skipped)
+    check_skips(skipped, pipeline, bundle, gates, attestation=attestation, now=now)
     return [*nodes, *_NodeBuilder(pipeline, _promotion(pipeline, bundle), route, topology, gates).nodes(missing)]
 
 

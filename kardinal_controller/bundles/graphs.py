@@ -23,6 +23,7 @@ from kardinal.translation.errors import GraphChanged, GraphNameTaken
 from kardinal.translation.recorded import spec_hash
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import extend_graph, translate
+from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches
 
 __all__ = ["GraphKeeper"]
@@ -39,12 +40,14 @@ class GraphKeeper:
         clock: Clock,
         features: Features,
         policy_namespaces: Collection[str],
+        attestations: Attestations,
     ) -> None:
         self._caches = caches
         self._client = client
         self._clock = clock
         self._features = features
         self._policy_namespaces = policy_namespaces
+        self._attestations = attestations
 
     def find(self, bundle: Bundle) -> JsonObject | None:
         """Return the Graph that belongs to a Bundle, as far as the cache knows."""
@@ -54,7 +57,14 @@ class GraphKeeper:
     async def translated(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """Return the Graph of a Bundle as it is to be created; raises what `translate` raises."""
         gates = await self._gates_now(pipeline)
-        return translate(pipeline, bundle, gates, features=self._features, now=self._clock.now())
+        return translate(
+            pipeline,
+            bundle,
+            gates,
+            features=self._features,
+            now=self._clock.now(),
+            attestation=self._attestations.verify(bundle),
+        )
 
     async def create(self, wanted: JsonObject, bundle: Bundle) -> JsonObject:
         """Create the Graph whose hash the Bundle's status has; raises `GraphNameTaken`."""
@@ -107,7 +117,15 @@ class GraphKeeper:
     def _extended(
         self, graph: JsonObject, pipeline: Pipeline, bundle: Bundle, gates: tuple[GateTemplate, ...]
     ) -> list[JsonObject]:
-        return extend_graph(graph, pipeline, bundle, gates, features=self._features, now=self._clock.now())
+        return extend_graph(
+            graph,
+            pipeline,
+            bundle,
+            gates,
+            features=self._features,
+            now=self._clock.now(),
+            attestation=self._attestations.verify(bundle),
+        )
 
     async def _gates_now(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
         """List the gates of a Pipeline from the API server."""

@@ -35,6 +35,7 @@ from kardinal.runtime.predicates import (
 )
 from kardinal.translation.recorded import Untraceable, expected_spec, trace
 from kardinal.translation.topology import GateNode, read_topology
+from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.metrics import ControlPlaneMetrics
 
@@ -79,8 +80,17 @@ class _Promotion:
 class GateReconciler:
     """Evaluates gate instances."""
 
-    def __init__(self, caches: Caches, *, status: StatusWriter, clock: Clock, metrics: ControlPlaneMetrics) -> None:
+    def __init__(
+        self,
+        caches: Caches,
+        *,
+        status: StatusWriter,
+        clock: Clock,
+        metrics: ControlPlaneMetrics,
+        attestations: Attestations,
+    ) -> None:
         self._caches = caches
+        self._attestations = attestations
         self._status = status
         self._clock = clock
         self._metrics = metrics
@@ -188,6 +198,7 @@ class GateReconciler:
             approval=promoted.origin.approval,
             soak=upstream_soak(environment, verified),
             previous_version=self._previous_version(expression, promoted),
+            attestation=self._attestations.verify(promoted.bundle),
         )
 
     def _own_step(self, graph: JsonObject, environment: str) -> JsonObject | None:

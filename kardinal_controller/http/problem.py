@@ -1,4 +1,7 @@
-"""Errors of the HTTP API, as `application/problem+json` (RFC 9457)."""
+"""Errors of the HTTP API, as `application/problem+json` (RFC 9457).
+
+Paths and messages quote what a client sent, so their number and the size of the answer are bounded here, for all.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,19 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-__all__ = ["FieldError", "ProblemError"]
+from kardinal.objects.text import cut
+
+__all__ = ["ERRORS_SHOWN", "FieldError", "ProblemError"]
+
+ERRORS_SHOWN = 50
+"""Errors of fields in one answer."""
+ANSWER_LIMIT = 16 * 1024
+"""Bytes of an answer."""
+
+_DETAIL_LIMIT = 1024
+_PATH_LIMIT = 200
+_MESSAGE_LIMIT = 400
+_COMMA = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +34,9 @@ class FieldError:
 
     path: str
     message: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"field": cut(self.path, _PATH_LIMIT), "message": cut(self.message, _MESSAGE_LIMIT)}
 
 
 @dataclass(eq=False)
@@ -35,13 +53,24 @@ class ProblemError(Exception):
             "type": "about:blank",
             "title": self.status.phrase,
             "status": self.status.value,
-            "detail": self.detail,
+            "detail": cut(self.detail, _DETAIL_LIMIT),
         }
         if self.errors:
-            body["errors"] = [{"field": error.path, "message": error.message} for error in self.errors]
+            body["errors"] = self._shown(ANSWER_LIMIT - len(orjson.dumps({**body, "errors": []})))
         return web.Response(
             status=self.status.value,
             body=orjson.dumps(body),
             content_type="application/problem+json",
             headers=dict(self.headers),
         )
+
+    def _shown(self, room: int) -> list[dict[str, str]]:
+        """Return the first errors, as many as fit into `room` bytes."""
+        shown = []
+        for error in self.errors[:ERRORS_SHOWN]:
+            entry = error.to_json()
+            room -= len(orjson.dumps(entry)) + _COMMA
+            if room < 0:
+                break
+            shown.append(entry)
+        return shown

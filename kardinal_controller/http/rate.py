@@ -1,8 +1,8 @@
-"""The rate limit of posts per Pipeline."""
+"""Rate limits: per Pipeline, and per address of clients that fail to authenticate."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from math import ceil
 
@@ -10,29 +10,44 @@ from kardinal.runtime.clock import Clock
 
 __all__ = ["RateLimit"]
 
+KEYS = 4096
+"""Keys that are remembered; beyond, the one that was admitted least recently is forgotten."""
+
 
 class RateLimit:
-    """At most `limit` admissions per key in any `window` seconds; keys that fall silent are forgotten."""
+    """At most `limit` admissions per key in any `window` seconds.
 
-    def __init__(self, *, limit: int, window: float, clock: Clock) -> None:
+    Time and memory are bounded for any number of keys: each call looks at its own key and at the oldest ones.
+    """
+
+    def __init__(self, *, limit: int, window: float, clock: Clock, keys: int = KEYS) -> None:
         self._limit = limit
         self._window = window
         self._clock = clock
-        self._admitted: dict[Hashable, deque[float]] = {}
+        self._keys = keys
+        self._admitted: OrderedDict[Hashable, deque[float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return the number of keys that are remembered."""
+        return len(self._admitted)
 
     def admit(self, key: Hashable) -> int:
         """0 when admitted, else the whole seconds until the next admission is possible."""
         now = self._clock.monotonic()
         self._forget(now)
         times = self._admitted.setdefault(key, deque())
+        while times and times[0] + self._window <= now:
+            times.popleft()
         if len(times) >= self._limit:
             return ceil(times[0] + self._window - now)
         times.append(now)
+        self._admitted.move_to_end(key)
         return 0
 
     def _forget(self, now: float) -> None:
-        for key, times in list(self._admitted.items()):
-            while times and times[0] + self._window <= now:
-                times.popleft()
-            if not times:
-                del self._admitted[key]
+        """Drop keys that fell silent, oldest first, and the oldest where there are too many."""
+        while self._admitted:
+            oldest = next(iter(self._admitted.values()))
+            if len(self._admitted) < self._keys and oldest[-1] + self._window > now:
+                return
+            self._admitted.popitem(last=False)

@@ -1,12 +1,13 @@
-"""The body of `POST /api/v1/bundles`: from bytes to a Bundle, or to every mistake in it at once (pure)."""
+"""The document of a request: to a Bundle, or to its mistakes, as many at once as an answer has room for (pure)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
+from itertools import islice
 from typing import Annotated, Any, get_args
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -14,12 +15,20 @@ from kardinal.api import Pipeline
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
 from kardinal.api.image import image_problems
+from kardinal.api.names import LABEL_PIPELINE, is_reserved_for_ci
 from kardinal.api.new_bundle import NewBundle
 from kardinal.objects.suggestions import nearest
-from kardinal_controller.http.problem import FieldError, ProblemError
+from kardinal_controller.http.problem import ERRORS_SHOWN, FieldError, ProblemError
 
 __all__ = ["BundleRequest", "check_against", "parse_request"]
 
+SUGGESTIONS = 8
+"""Unknown names of environments for which the nearest known one is looked for."""
+SUGGESTED_LENGTH = 64
+"""Characters of a name for which the nearest known one is looked for."""
+ENTRIES: Mapping[str, int] = {"artifacts.images": 64, "intent.skip": 64, "labels": 32}
+"""Lists and maps of a body, and how many entries they may have."""
+LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
 
@@ -29,13 +38,14 @@ class BundleRequest(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
     pipeline: Name
-    namespace: DnsLabel = "default"
+    namespace: DnsLabel
     type: BundleType = "image"
     artifacts: Artifacts
     provenance: Provenance | None = None
     intent: Intent = Field(default_factory=Intent)
     labels: Annotated[
-        dict[str, Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]], Field(max_length=32)
+        dict[str, Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]],
+        Field(max_length=ENTRIES["labels"]),
     ] = Field(default_factory=dict)
 
     def bundle(self) -> NewBundle:
@@ -52,25 +62,22 @@ class BundleRequest(BaseModel):
         )
 
 
-def parse_request(body: bytes) -> BundleRequest:
-    """Read the body of a request.
+def parse_request(document: dict[str, Any], *, namespace: str) -> BundleRequest:
+    """Read the document of a request for `namespace`.
 
-    Raises `ProblemError` 422 with the path of every wrong field, unknown ones with the nearest known name.
+    Raises `ProblemError` 422 with the paths of the wrong fields, unknown ones with the nearest known name. Lists are
+    measured before they are looked into, and no more errors are looked for than are shown.
     """
+    errors = list(_too_long(document))
+    if not errors:
+        errors = list(islice(_field_errors(document, namespace), ERRORS_SHOWN))
     try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not JSON (line {error.lineno}, column {error.colno})"
-        ) from None
-    if not isinstance(document, dict):
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
-    errors = list(_unknown_fields(document, BundleRequest, ""))
-    try:
-        request = BundleRequest.model_validate(document)
+        request = BundleRequest.model_validate({**document, "namespace": namespace}) if not errors else None
     except ValidationError as error:
-        errors += [FieldError(_path(item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
-    if errors:
+        request = None
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        errors = [FieldError(_path(item["loc"]), item["msg"]) for item in found[:ERRORS_SHOWN]]
+    if request is None:
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not a valid Bundle request", errors)
     return request
 
@@ -78,11 +85,14 @@ def parse_request(body: bytes) -> BundleRequest:
 def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
     """Raise `ProblemError` 422 where the request names what its Pipeline does not have, or no usable image."""
     environments = [environment.name for environment in pipeline.spec.environments]
-    errors: list[FieldError] = []
+    named = [(f"intent.skip[{index}]", name) for index, name in enumerate(request.intent.skip)]
     if request.intent.target:
-        errors += _unknown_environment("intent.target", request.intent.target, environments)
-    for index, name in enumerate(request.intent.skip):
-        errors += _unknown_environment(f"intent.skip[{index}]", name, environments)
+        named.insert(0, ("intent.target", request.intent.target))
+    unknown = [(path, name) for path, name in named if name not in environments][:ERRORS_SHOWN]
+    errors = [
+        FieldError(path, _unknown_environment(name, environments, suggest=index < SUGGESTIONS))
+        for index, (path, name) in enumerate(unknown)
+    ]
     if request.type == "image" and not request.artifacts.images:
         errors.append(FieldError("artifacts.images", "name at least one image"))
     errors += [FieldError(field, message) for field, message in image_problems(request.artifacts)]
@@ -92,9 +102,34 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
         )
 
 
-def _unknown_environment(path: str, name: str, known: Sequence[str]) -> Iterable[FieldError]:
-    if name not in known:
-        yield FieldError(path, f"unknown environment {name!r}{_suggestion(name, known)}; known: {', '.join(known)}")
+def _too_long(document: dict[str, Any]) -> Iterator[FieldError]:
+    """Yield an error for each list or map that has more entries than its field takes."""
+    for path, limit in ENTRIES.items():
+        value: Any = document
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, list | dict) and len(value) > limit:
+            yield FieldError(path, f"has {len(value)} entries, and may have {limit}")
+
+
+def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the names in a document."""
+    if document.get("namespace", namespace) != namespace:
+        yield FieldError("namespace", "is not the namespace that the path of the request names")
+    yield from _unknown_fields(document, BundleRequest, "")
+    labels = document.get("labels")
+    for label in labels if isinstance(labels, dict) else ():
+        if is_reserved_for_ci(label) and (label, labels[label]) != (LABEL_PIPELINE, document.get("pipeline")):
+            yield FieldError(f"labels[{label}]", "labels of this prefix are kardinal's: leave it out")
+        elif not LABEL_KEY.fullmatch(label):
+            yield FieldError(f"labels[{label}]", "is not a label: write [prefix/]name")
+
+
+def _unknown_environment(name: str, known: Sequence[str], *, suggest: bool) -> str:
+    """Return the message about a name; finding the nearest one costs, so it is done for the first ones only."""
+    return f"unknown environment {name!r}" + (
+        f"{_suggestion(name, known)}; known: {', '.join(known)}" if suggest else ""
+    )
 
 
 def _unknown_fields(document: dict[str, Any], model: type[BaseModel], prefix: str) -> Iterable[FieldError]:
@@ -124,7 +159,7 @@ def _models(annotation: Any) -> Iterable[type[BaseModel]]:
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
+    near = nearest(name, known) if len(name) <= SUGGESTED_LENGTH else None
     return f" (did you mean {near!r}?)" if near else ""
 
 

@@ -1,41 +1,39 @@
 """The HTTP server of the control plane.
 
-A request is trusted in this order: its size, the presence of credentials, its shape, the credentials themselves against
-the Secret of the namespace it names, and only then whether the Pipeline exists: who cannot authenticate learns nothing
-about what is there. The server keeps nothing between requests but the admission times of the rate limit; idempotency
-lives in the name and an annotation of the Bundle it created.
+A request is trusted in this order: its size, the presence of credentials, the token and the signature of its raw bytes
+against the Secret of the namespace that it names, its shape, and only then whether the Pipeline exists: who cannot
+authenticate learns nothing about what is there. `/api/v1/namespaces/<ns>/bundles` names the namespace in its path, so
+nothing of the body is read before; of a body for `/api/v1/bundles` only the namespace is.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import orjson
 from aiohttp import web
 
-from kardinal.api import BUNDLE, Pipeline
-from kardinal.api.names import (
-    ANNOTATION_IDEMPOTENCY_BODY,
-    FIELD_MANAGER_CONTROLLER,
-    WEBHOOK_SECRET,
-    bundle_name,
-)
-from kardinal.api.new_bundle import NewBundle
-from kardinal.kube import AlreadyExists, Client, Invalid, KubeError, NotFound, create_first_free
-from kardinal.objects import SECRET, JsonObject
-from kardinal.objects.naming import short_hash
-from kardinal.objects.secrets import SecretValueError, secret_value
+from kardinal.api import Pipeline
+from kardinal.api.signature import SIGNATURE, TIMESTAMP
+from kardinal.kube import Client, Invalid, KubeError
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.http import listen
 from kardinal.runtime.informer import Informer
-from kardinal.runtime.logging import get_logger
+from kardinal.runtime.logging import describe, get_logger
+from kardinal.runtime.recorder import EventRecorder
+from kardinal_controller.attestations import Attestations
+from kardinal_controller.http.authentication import Authenticator, Claim, unauthorized
+from kardinal_controller.http.body import BodyUnreadable, decode, is_namespace, namespace_of
+from kardinal_controller.http.creation import Creator
+from kardinal_controller.http.credentials import Token
+from kardinal_controller.http.delivery import Delivery
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
-from kardinal_controller.http.request import check_against, parse_request
+from kardinal_controller.http.request import BundleRequest, check_against, parse_request
 
 __all__ = ["ApiServer"]
 
@@ -43,27 +41,48 @@ BODY_LIMIT = 1024 * 1024
 """Bytes of a request body that are read; more is answered 413."""
 BODY_DEADLINE = 30.0
 """Seconds a client may take to send its body."""
+LARGE = 64 * 1024
+"""Bytes from which a body is large: it waits for its turn, and is decoded off the event loop."""
+LARGE_AT_ONCE = 4
+"""Large bodies that are held at once, of strangers and of others each."""
 POSTS_PER_MINUTE = 100
 """Bundles a minute per Pipeline; more are answered 429."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _log = get_logger(__name__)
 
 
 class ApiServer:
-    """`POST /api/v1/bundles` on `address` (`host:port`, port 0 takes a free one). A runnable of the manager."""
+    """The webhook on `address` (`host:port`, port 0 takes a free one). A runnable of the manager."""
 
-    def __init__(self, client: Client, pipelines: Informer, *, clock: Clock, address: str) -> None:
-        self._client = client
+    def __init__(
+        self,
+        client: Client,
+        pipelines: Informer,
+        *,
+        clock: Clock,
+        address: str,
+        recorder: EventRecorder,
+        attestations: Attestations,
+    ) -> None:
         self._pipelines = pipelines
-        self._clock = clock
         self._address = address
+        self._authenticator = Authenticator(
+            client, clock=clock, recorder=recorder, knows=lambda namespace: bool(pipelines.list(namespace))
+        )
+        self._creator = Creator(client, clock=clock, recorder=recorder, attestations=attestations)
         self._rate = RateLimit(limit=POSTS_PER_MINUTE, window=60.0, clock=clock)
+        self._strangers = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._others = asyncio.Semaphore(LARGE_AT_ONCE)
         self._runner: web.AppRunner | None = None
         self.url = ""
 
     async def start(self) -> None:
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_problems])
-        app.router.add_post("/api/v1/bundles", self._create_bundle)
+        app.router.add_post("/api/v1/bundles", self._post_naming_namespace)
+        app.router.add_post("/api/v1/namespaces/{namespace}/bundles", self._post_to_namespace)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
         await runner.setup()
         self._runner = runner
@@ -73,123 +92,139 @@ class ApiServer:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        await self._authenticator.stop()
 
-    async def _create_bundle(self, http: web.Request) -> web.Response:
-        body = await _read_body(http)
-        token, signature = _credentials(http)
-        request = parse_request(body)
-        await self._authenticate(request.namespace, token=token, signature=signature, body=body)
-        stored = self._pipelines.get(request.namespace, request.pipeline)
+    async def _post_to_namespace(self, http: web.Request) -> web.Response:
+        """Compare the token before the body is read."""
+        delivery = _delivery(http)
+        namespace = http.match_info["namespace"]
+        if not is_namespace(namespace):
+            raise ProblemError(HTTPStatus.NOT_FOUND, "the path does not name a namespace")
+        claim = await self._authenticator.claim(namespace, delivery, address=http.remote)
+        if claim.token is None:
+            raise self._authenticator.refuse(claim)
+        async with _body(http, self._others) as body:
+            token = self._authenticator.authenticate(claim, body)
+            if name := self._creator.made_by(claim):
+                return _created(name, namespace)
+            document = await _off_loop(body, decode, body)
+            request = await _off_loop(body, parse_request, document, namespace=namespace)
+            return await self._create(request, claim, token, body)
+
+    async def _post_naming_namespace(self, http: web.Request) -> web.Response:
+        """Decode the body for its namespace, authenticate, and only then look at the rest of what was decoded."""
+        delivery = _delivery(http)
+        async with _body(http, self._strangers) as body:
+            try:
+                document = await _off_loop(body, decode, body)
+            except BodyUnreadable as error:
+                raise unauthorized(error.detail) from None
+            namespace = namespace_of(document)
+            claim = await self._authenticator.claim(namespace, delivery, address=http.remote)
+            token = self._authenticator.authenticate(claim, body)
+            if name := self._creator.made_by(claim):
+                return _created(name, namespace)
+            request = await _off_loop(body, parse_request, document, namespace=namespace)
+            return await self._create(request, claim, token, body)
+
+    async def _create(self, request: BundleRequest, claim: Claim, token: Token, body: bytes) -> web.Response:
+        _check_scope(request, token)
+        namespace = request.namespace
+        stored = self._pipelines.get(namespace, request.pipeline)
         if stored is None:
             raise ProblemError(
                 HTTPStatus.NOT_FOUND,
-                f"there is no Pipeline {request.pipeline} in namespace {request.namespace}; "
-                'set "namespace" in the body when it lives elsewhere',
+                f"there is no Pipeline {request.pipeline} in namespace {namespace}; "
+                "post to /api/v1/namespaces/<namespace>/bundles when it lives elsewhere",
             )
         check_against(request, Pipeline.model_validate(stored))
-        if wait := self._rate.admit((request.namespace, request.pipeline)):
+        if wait := self._rate.admit((namespace, request.pipeline)):
             raise ProblemError(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 f"Pipeline {request.pipeline} takes {POSTS_PER_MINUTE} Bundles a minute; try again in {wait} s",
                 headers={"Retry-After": str(wait)},
             )
-        key = http.headers.get("Idempotency-Key", "")
-        bundle = request.bundle()
-        name = await (self._create_once(bundle, key, body) if key else self._create(bundle))
-        return web.Response(
-            status=HTTPStatus.CREATED.value,
-            body=orjson.dumps({"name": name, "namespace": request.namespace}),
-            content_type="application/json",
+        return _created(await self._creator.create(request.bundle(), claim, token, body), namespace)
+
+
+def _created(name: str, namespace: str) -> web.Response:
+    return web.Response(
+        status=HTTPStatus.CREATED.value,
+        body=orjson.dumps({"name": name, "namespace": namespace}),
+        content_type="application/json",
+    )
+
+
+def _check_scope(request: BundleRequest, token: Token) -> None:
+    """Raise `ProblemError` 403 where a token may not post what it posts; whether the Pipeline exists is not told."""
+    if not token.may_post_to(request.pipeline):
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"{token.title} may not post to Pipeline {request.pipeline}")
+    if request.type not in token.types:
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"{token.title} may not post Bundles of type {request.type}")
+
+
+def _delivery(http: web.Request) -> Delivery:
+    delivery = Delivery.read(http.headers)
+    if delivery is None:
+        raise unauthorized(
+            f"send Authorization: Bearer <token>, {TIMESTAMP}: <seconds since 1970> "
+            f"and {SIGNATURE}: sha256=<hex HMAC-SHA256>"
         )
+    return delivery
 
-    async def _authenticate(self, namespace: str, *, token: str, signature: str, body: bytes) -> None:
-        try:
-            secret = await self._client.get(SECRET, WEBHOOK_SECRET, namespace)
-        except NotFound:
-            secret = {}
-        wanted_token, key = _credential(secret, "token"), _credential(secret, "hmacKey")
-        wanted_signature = hmac.new(key, body, hashlib.sha256).hexdigest().encode()
-        token_fits = hmac.compare_digest(token.encode(), wanted_token)
-        signature_fits = hmac.compare_digest(signature.encode(), wanted_signature)
-        if not (wanted_token and key and token_fits and signature_fits):
-            raise _unauthorized(
-                f"the token or the signature does not fit Secret {WEBHOOK_SECRET} (keys token, hmacKey) "
-                f"in namespace {namespace}; sign the raw body with HMAC-SHA256"
-            )
 
-    async def _create(self, bundle: NewBundle) -> str:
-        manifests = bundle.manifests(now=self._clock.now())
-        created = await create_first_free(self._client, BUNDLE, manifests, field_manager=FIELD_MANAGER_CONTROLLER)
-        if created is not None:
-            return str(created["metadata"]["name"])
+@asynccontextmanager
+async def _body(http: web.Request, turns: asyncio.Semaphore) -> AsyncIterator[bytes]:
+    """Read the body; a large one, or one of unknown length, is held for the block while it has one of `turns`."""
+    length = http.content_length
+    if (length or 0) > BODY_LIMIT:
+        raise _too_large()
+    if length is not None and length <= LARGE:
+        yield await _read(http)
+        return
+    try:
+        async with asyncio.timeout(BODY_DEADLINE):
+            await turns.acquire()
+    except TimeoutError:
         raise ProblemError(
-            HTTPStatus.TOO_MANY_REQUESTS,
-            "too many Bundles of this version in one second; try again",
-            headers={"Retry-After": "1"},
-        )
-
-    async def _create_once(self, bundle: NewBundle, key: str, body: bytes) -> str:
-        """Return the name is made of the key alone.
-
-        The same key can never create a second Bundle, whatever it carries.
-        """
-        name = bundle_name(bundle.pipeline, "", short_hash(f"{bundle.pipeline}/{key}"))
-        digest = hashlib.sha256(body).hexdigest()
-        manifest = bundle.manifest(name, annotations={ANNOTATION_IDEMPOTENCY_BODY: digest})
-        try:
-            await self._client.create(BUNDLE, manifest, field_manager=FIELD_MANAGER_CONTROLLER)
-        except AlreadyExists:
-            existing = await self._client.get(BUNDLE, name, bundle.namespace)
-            if existing["metadata"].get("annotations", {}).get(ANNOTATION_IDEMPOTENCY_BODY) != digest:
-                raise ProblemError(
-                    HTTPStatus.CONFLICT,
-                    f"this Idempotency-Key made Bundle {name} from another body; use a new key for a new Bundle",
-                ) from None
-        return name
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            f"too many bodies over {LARGE} bytes at once; try again",
+            headers={"Retry-After": "5"},
+        ) from None
+    try:
+        yield await _read(http)
+    finally:
+        turns.release()
 
 
-async def _read_body(http: web.Request) -> bytes:
-    too_large = ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
-    if (http.content_length or 0) > BODY_LIMIT:
-        raise too_large
+async def _read(http: web.Request) -> bytes:
     try:
         async with asyncio.timeout(BODY_DEADLINE):
             return await http.read()
     except web.HTTPRequestEntityTooLarge:
-        raise too_large from None
+        raise _too_large() from None
     except TimeoutError:
         raise ProblemError(
             HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_DEADLINE:.0f} s"
         ) from None
 
 
-def _credentials(http: web.Request) -> tuple[str, str]:
-    scheme, _, token = http.headers.get("Authorization", "").partition(" ")
-    algorithm, _, signature = http.headers.get("X-Kardinal-Signature-256", "").partition("=")
-    if scheme.lower() != "bearer" or not token or algorithm.lower() != "sha256" or not signature:
-        raise _unauthorized(
-            "send Authorization: Bearer <token> and X-Kardinal-Signature-256: sha256=<hex HMAC-SHA256 of the raw body>"
-        )
-    return token.strip(), signature.strip().lower()
+def _too_large() -> ProblemError:
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
 
 
-def _credential(secret: JsonObject, key: str) -> bytes:
-    """Return a value of the Secret; empty, which authenticates no request, where it cannot be read."""
-    try:
-        return secret_value(secret, key).strip()
-    except SecretValueError:
-        return b""
-
-
-def _unauthorized(detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
+async def _off_loop(body: bytes, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what `work` returns, done in a thread where `body` is large."""
+    return await asyncio.to_thread(work, *args, **kwargs) if len(body) > LARGE else work(*args, **kwargs)
 
 
 @web.middleware
-async def _problems(request: web.Request, handler: Any) -> web.StreamResponse:
+async def _problems(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
     """Turn every answer other than success into a problem document."""
     try:
-        response: web.StreamResponse = await handler(request)
+        return await handler(request)
     except ProblemError as problem:
         return problem.response()
     except web.HTTPException as error:
@@ -201,8 +236,10 @@ async def _problems(request: web.Request, handler: Any) -> web.StreamResponse:
         return ProblemError(
             HTTPStatus.SERVICE_UNAVAILABLE, "the API server did not answer; try again", headers={"Retry-After": "5"}
         ).response()
-    return response
+    except Exception as error:
+        _log.error("bundle request failed by a bug", **describe(error))
+        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "the request failed by a bug; see the log").response()
 
 
-def _allow(error: web.HTTPException) -> dict[str, str]:
+def _allow(error: web.HTTPException) -> dict[str, Any]:
     return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}

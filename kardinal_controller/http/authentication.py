@@ -1,0 +1,190 @@
+"""Authentication of deliveries against the Secrets of their namespaces.
+
+A stranger may cost little: a Secret is read once in `LIFETIME` seconds however many requests name its namespace,
+whether it exists or not. Namespaces without a Pipeline, of which a stranger can think up any number, share a small
+cache and are read at most `GUESSES` times in a minute; beyond, they are taken to hold no Secret. Failed attempts are
+limited per address, which bounds what a guesser learns and logs. A request whose token is right is never limited here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from kardinal.api.names import WEBHOOK_SECRET
+from kardinal.kube import Client, NotFound
+from kardinal.objects import SECRET, JsonObject
+from kardinal.runtime.clock import Clock
+from kardinal.runtime.logging import get_logger
+from kardinal.runtime.recorder import EventRecorder
+from kardinal_controller.http.credentials import NO_CREDENTIALS, Credentials, Token, read_credentials
+from kardinal_controller.http.delivery import TOLERANCE, Delivery
+from kardinal_controller.http.problem import ProblemError
+from kardinal_controller.http.rate import RateLimit
+
+__all__ = ["Authenticator", "Claim", "unauthorized"]
+
+LIFETIME = 5.0
+"""Seconds that a Secret, or that there is none, is remembered."""
+GUESSES = 60
+"""Reads a minute of Secrets in namespaces that have no Pipeline."""
+GUESSED = 256
+"""Namespaces without a Pipeline that are remembered."""
+ATTEMPTS_PER_MINUTE = 30
+"""Failed attempts a minute per address that are answered 401; more are answered 429."""
+IPV6_NETWORK = 64
+"""Bits of an IPv6 address that count as one address: one machine has the rest for itself."""
+
+_DUMMY_KEY = b"\0" * 32
+_DOES_NOT_FIT = (
+    "the token or the signature does not fit Secret {secret} in namespace {namespace}: sign "
+    "v1, X-Kardinal-Timestamp, Idempotency-Key (or nothing) and the raw body, joined by line feeds, with HMAC-SHA256"
+)
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A delivery for a namespace before its signature is checked; `token` is None for a stranger's."""
+
+    namespace: str
+    delivery: Delivery
+    token: Token | None
+    allow_unstamped: bool
+    address: str
+
+
+@dataclass(slots=True)
+class _Entry:
+    credentials: Credentials
+    version: str
+    until: float
+
+
+class Authenticator:
+    """Compares deliveries with Secrets `kardinal-webhook`; `knows` says whether a namespace has a Pipeline."""
+
+    def __init__(self, client: Client, *, clock: Clock, recorder: EventRecorder, knows: Callable[[str], bool]) -> None:
+        self._client = client
+        self._clock = clock
+        self._recorder = recorder
+        self._knows = knows
+        self._known: OrderedDict[str, _Entry] = OrderedDict()
+        self._guessed: OrderedDict[str, _Entry] = OrderedDict()
+        self._guesses = RateLimit(limit=GUESSES, window=60.0, clock=clock)
+        self._failures = RateLimit(limit=ATTEMPTS_PER_MINUTE, window=60.0, clock=clock)
+        self._reading: dict[str, asyncio.Task[_Entry]] = {}
+
+    async def stop(self) -> None:
+        """Give up what is still being read."""
+        reading = list(self._reading.values())
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+
+    async def claim(self, namespace: str, delivery: Delivery, *, address: str | None) -> Claim:
+        """Return the claim of a delivery, its token compared with those of the namespace."""
+        credentials = await self._credentials(namespace)
+        token = credentials.holder(delivery.token, self._clock.now())
+        return Claim(namespace, delivery, token, credentials.allow_unstamped, _network(address))
+
+    def refuse(self, claim: Claim) -> ProblemError:
+        """Return the answer to a claim whose token or signature is wrong: 401, or 429 for too many without a token."""
+        wait = self._failures.admit(claim.address) if claim.token is None else 0
+        if wait:
+            return ProblemError(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"too many failed attempts from this address; try again in {wait} s",
+                headers={"Retry-After": str(wait)},
+            )
+        return unauthorized(_DOES_NOT_FIT.format(secret=WEBHOOK_SECRET, namespace=claim.namespace))
+
+    def authenticate(self, claim: Claim, body: bytes) -> Token:
+        """Return the token of a delivery whose signature covers `body` and is recent; raise `ProblemError` 401, 429."""
+        key = claim.token.hmac_key if claim.token is not None else _DUMMY_KEY
+        if not claim.delivery.is_signed_with(key, body) or claim.token is None:
+            raise self.refuse(claim)
+        if claim.delivery.timestamp is None:
+            if not claim.allow_unstamped:
+                raise unauthorized(
+                    "the signature covers the body alone: send X-Kardinal-Timestamp and sign it too, or set "
+                    f'allowUnstamped: "true" in Secret {WEBHOOK_SECRET} until every client does'
+                )
+        elif not claim.delivery.is_current(self._clock.now()):
+            raise unauthorized(
+                f"X-Kardinal-Timestamp must be in seconds since 1970 and within {TOLERANCE:.0f} s of "
+                f"{int(self._clock.now().timestamp())}: sign the request when it is sent"
+            )
+        return claim.token
+
+    async def _credentials(self, namespace: str) -> Credentials:
+        known = self._knows(namespace)
+        cache = self._known if known else self._guessed
+        entry = cache.get(namespace)
+        if entry is None or entry.until <= self._clock.monotonic():
+            if not known and self._guesses.admit(""):
+                return NO_CREDENTIALS
+            entry = await self._read_once(namespace, entry)
+            cache[namespace] = entry
+            cache.move_to_end(namespace)
+            self._trim()
+        return entry.credentials
+
+    def _trim(self) -> None:
+        while len(self._guessed) > GUESSED:
+            self._guessed.popitem(last=False)
+        # The least recently read: most often of a namespace whose last Pipeline is gone.
+        while self._known and not self._knows(next(iter(self._known))):
+            self._known.popitem(last=False)
+
+    async def _read_once(self, namespace: str, before: _Entry | None) -> _Entry:
+        """Read the Secret, once for all requests that wait for it."""
+        task = self._reading.get(namespace)
+        if task is None:
+            task = asyncio.create_task(self._read(namespace, before))
+            self._reading[namespace] = task
+            task.add_done_callback(lambda _: self._reading.pop(namespace, None))
+        return await asyncio.shield(task)
+
+    async def _read(self, namespace: str, before: _Entry | None) -> _Entry:
+        try:
+            secret = await self._client.get(SECRET, WEBHOOK_SECRET, namespace)
+        except NotFound:
+            return _Entry(NO_CREDENTIALS, "", self._clock.monotonic() + LIFETIME)
+        version = secret["metadata"]["resourceVersion"]
+        until = self._clock.monotonic() + LIFETIME
+        if before is not None and before.version == version:
+            return _Entry(before.credentials, version, until)
+        credentials = await asyncio.to_thread(read_credentials, secret)
+        self._report(secret, credentials)
+        return _Entry(credentials, version, until)
+
+    def _report(self, secret: JsonObject, credentials: Credentials) -> None:
+        """Say where the owner of a Secret looks what of it cannot be used."""
+        if not credentials.faults:
+            return
+        note = "; ".join(credentials.faults)
+        _log.warning("tokens of the webhook are not used", namespace=secret["metadata"]["namespace"], faults=note)
+        self._recorder.event(
+            secret, type="Warning", reason="InvalidTokens", note=f"no token of tokens.yaml is accepted: {note}"
+        )
+
+
+def unauthorized(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _network(address: str | None) -> str:
+    """Return the address that failed attempts are counted for."""
+    try:
+        parsed = ipaddress.ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return address or ""
+    if parsed.version == 4:
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK), strict=False))

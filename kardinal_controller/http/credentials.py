@@ -1,0 +1,195 @@
+"""The tokens of one namespace, as Secret `kardinal-webhook` holds them (pure).
+
+Keys of the Secret: `tokens.yaml`, a list of tokens with a scope each; `token` and `hmacKey`, one token without a name
+for every Pipeline and type; `allowUnstamped: "true"`, for clients that do not sign a time yet. A `tokens.yaml` that has
+a fault gives no token at all, because half a list is what nobody wrote. Faults name positions and never values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+import yaml
+from pydantic import ConfigDict, Field, ValidationError
+
+from kardinal.api.base import DnsLabel, Model, Time
+from kardinal.api.bundle import BundleType
+from kardinal.objects import JsonObject
+from kardinal.objects.secrets import SecretValueError, secret_value
+
+__all__ = ["NO_CREDENTIALS", "Credentials", "Token", "read_credentials"]
+
+FILE = "tokens.yaml"
+FILE_LIMIT = 64 * 1024
+"""Bytes of tokens.yaml."""
+TOKENS = 64
+DEPTH = 8
+"""Levels of nesting in tokens.yaml; a list of tokens has three."""
+FAULTS_SHOWN = 5
+
+Glob = Annotated[str, Field(min_length=1, max_length=253)]
+Globs = Annotated[tuple[Glob, ...], Field(max_length=64)]
+
+
+class _Entry(Model):
+    """An entry of tokens.yaml."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: DnsLabel
+    hash: Annotated[str, Field(pattern=r"^(sha256:)?[0-9a-fA-F]{64}$")]
+    hmac_key: Annotated[str, Field(min_length=1, max_length=1024)]
+    pipelines: Globs = ("*",)
+    types: Annotated[tuple[BundleType, ...], Field(max_length=8)] = ("image", "config", "mixed")
+    may_skip: Globs = ()
+    expires: Time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token and its scope; the one without a name is that of the keys `token` and `hmacKey`."""
+
+    name: str
+    digest: bytes = field(repr=False)
+    hmac_key: bytes = field(repr=False)
+    pipelines: tuple[str, ...] = ("*",)
+    types: tuple[BundleType, ...] = ("image", "config", "mixed")
+    may_skip: tuple[str, ...] = ()
+    expires: datetime | None = None
+
+    @property
+    def title(self) -> str:
+        """The token in a message."""
+        return f"token {self.name}" if self.name else "the token"
+
+    def may_post_to(self, pipeline: str) -> bool:
+        return any(fnmatchcase(pipeline, glob) for glob in self.pipelines)
+
+    def skippable(self, environments: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of `environments` that a Bundle posted with this token may leave out."""
+        return tuple(sorted({name for name in environments for glob in self.may_skip if fnmatchcase(name, glob)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a Secret holds; `faults` say what of it cannot be used."""
+
+    tokens: tuple[Token, ...] = ()
+    allow_unstamped: bool = False
+    faults: tuple[str, ...] = ()
+
+    def holder(self, presented: bytes, now: datetime) -> Token | None:
+        """Return the token that was presented, if it has not expired. The time it takes tells nothing of the tokens."""
+        digest = hashlib.sha256(presented).digest()
+        found = None
+        for token in self.tokens:
+            if hmac.compare_digest(token.digest, digest):
+                found = token
+        return found if found is not None and (found.expires is None or now < found.expires) else None
+
+
+NO_CREDENTIALS = Credentials()
+"""What a namespace without the Secret has."""
+
+
+def read_credentials(secret: JsonObject) -> Credentials:
+    """Return what a Secret `kardinal-webhook` holds."""
+    token, hmac_key = _value(secret, "token"), _value(secret, "hmacKey")
+    tokens: list[Token] = []
+    if token and hmac_key:
+        tokens.append(Token("", hashlib.sha256(token).digest(), hmac_key))
+    listed, faults = _listed(_value(secret, FILE))
+    return Credentials((*tokens, *listed), _value(secret, "allowUnstamped") == b"true", faults)
+
+
+def _value(secret: JsonObject, key: str) -> bytes:
+    """Return a value of the Secret; empty, which authenticates no request, where it cannot be read."""
+    try:
+        return secret_value(secret, key).strip()
+    except SecretValueError:
+        return b""
+
+
+def _listed(text: bytes) -> tuple[tuple[Token, ...], tuple[str, ...]]:
+    """Return the tokens of tokens.yaml, or what is wrong with it."""
+    if not text:
+        return (), ()
+    try:
+        document = _load(text)
+    except _Fault as fault:
+        return (), (str(fault),)
+    if not isinstance(document, list) or len(document) > TOKENS:
+        return (), (f"{FILE}: must be a list of at most {TOKENS} tokens",)
+    entries: list[_Entry] = []
+    faults: list[str] = []
+    for index, item in enumerate(document):
+        try:
+            entries.append(_Entry.model_validate(item))
+        except ValidationError as error:
+            faults += _faults(error, f"{FILE}[{index}]")
+    faults += _doubles(entries)
+    return (() if faults else tuple(map(_token, entries))), tuple(faults[:FAULTS_SHOWN])
+
+
+def _token(entry: _Entry) -> Token:
+    return Token(
+        name=entry.name,
+        digest=bytes.fromhex(entry.hash.removeprefix("sha256:")),
+        hmac_key=entry.hmac_key.encode(),
+        pipelines=entry.pipelines,
+        types=entry.types,
+        may_skip=entry.may_skip,
+        expires=entry.expires,
+    )
+
+
+class _Fault(Exception):
+    """tokens.yaml cannot be read as YAML of a bounded size."""
+
+
+def _load(text: bytes) -> Any:
+    """Return the document. Scalars stay text: a hash of digits alone is no number, and no constructor runs."""
+    if len(text) > FILE_LIMIT:
+        raise _Fault(f"{FILE}: is larger than {FILE_LIMIT} bytes")
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise _Fault(f"{FILE}: aliases are not read{_line(event.start_mark)}")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH:
+                raise _Fault(f"{FILE}: is nested too deeply{_line(event.start_mark)}")
+        return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 - builds lists, maps and text alone
+    except yaml.MarkedYAMLError as error:
+        raise _Fault(f"{FILE}: is not YAML{_line(error.problem_mark)}") from None
+    except (yaml.YAMLError, ValueError):
+        raise _Fault(f"{FILE}: is not YAML") from None
+
+
+def _line(mark: Any) -> str:
+    return f"; line {mark.line + 1}" if mark is not None else ""
+
+
+def _faults(error: ValidationError, where: str) -> Iterator[str]:
+    """Yield what is wrong with one entry; an unknown field may be a value in the wrong place, so it is not named."""
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        if item["type"] == "extra_forbidden":
+            known = ", ".join(field.alias or name for name, field in _Entry.model_fields.items())
+            yield f"{where}: has an unknown field; known: {known}"
+        else:
+            path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
+            yield f"{where}{path}: {item['msg']}"
+
+
+def _doubles(entries: list[_Entry]) -> Iterator[str]:
+    tokens = [_token(entry) for entry in entries]
+    if len({token.name for token in tokens}) < len(tokens):
+        yield f"{FILE}: two tokens have the same name"
+    if len({token.digest for token in tokens}) < len(tokens):
+        yield f"{FILE}: two tokens have the same hash"
