@@ -16,7 +16,7 @@ from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.process import address_option, git_cache_option, logging_options, run
-from kardinal_controller.program import Controller, ControllerOptions
+from kardinal_controller.program import SYSTEM_NAMESPACE, Controller, ControllerOptions
 
 __all__ = ["main"]
 
@@ -59,7 +59,7 @@ def main(
         api_address=api_bind_address,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,
-        system_namespace=namespace_of_pod() or ControllerOptions.system_namespace,
+        system_namespace=namespace_of_pod() or SYSTEM_NAMESPACE,
         git_cache_dir=git_cache_dir,
     )
     try:

@@ -28,9 +28,12 @@ from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.pipelines import HistoryReconciler, ValidationReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 
-__all__ = ["Controller", "ControllerOptions"]
+__all__ = ["SYSTEM_NAMESPACE", "Controller", "ControllerOptions"]
 
 NAME = "kardinal-controller"
+
+SYSTEM_NAMESPACE = "kardinal-system"
+"""Where `deploy/` puts the programs."""
 
 GRAPH_KINDS = (BUNDLE, PROMOTION_STEP, POLICY_GATE)
 """The kinds that the nodes of a Graph may have."""
@@ -46,7 +49,7 @@ class ControllerOptions:
     api_address: str = "127.0.0.1:0"
     metrics_address: str | None = None
     probe_address: str | None = None
-    system_namespace: str = "kardinal-system"
+    system_namespace: str = SYSTEM_NAMESPACE
     """The namespace of the controller itself."""
     git_cache_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "kardinal")
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import difflib
 import getpass
-import hashlib
-import hmac
 import secrets
 import shutil
 import signal
@@ -27,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, PromotionStep
+from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import console, state_text
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
@@ -126,15 +125,20 @@ async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
             },
         }
     )
+    stamp, delivery = str(int(_CLOCK.now().timestamp())), "ci-run-1042"
+    text = signed_text(body, timestamp=stamp.encode(), key=delivery.encode())
     headers = {
         "Authorization": f"Bearer {token}",
-        "X-Kardinal-Signature-256": f"sha256={hmac.new(key.encode(), body, hashlib.sha256).hexdigest()}",
-        "Idempotency-Key": "ci-run-1042",
+        TIMESTAMP: stamp,
+        IDEMPOTENCY_KEY: delivery,
+        SIGNATURE: f"sha256={signature(key.encode(), text)}",
     }
     timeout = aiohttp.ClientTimeout(total=POST_DEADLINE)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,
-        session.post(f"{stack.endpoints.api}/api/v1/bundles", data=body, headers=headers) as response,
+        session.post(
+            f"{stack.endpoints.api}/api/v1/namespaces/{NAMESPACE}/bundles", data=body, headers=headers
+        ) as response,
     ):
         answer = orjson.loads(await response.read())
         if response.status != 201:

@@ -115,8 +115,8 @@ class _Delivered:
         self._sweep_at = 0.0
 
     def name(self, namespace: str, signature: bytes) -> str | None:
-        _, name = self._names.get(namespace, {}).get(signature, (0.0, None))
-        return name
+        found = self._names.get(namespace, OrderedDict()).get(signature)
+        return found[1] if found is not None else None
 
     def add(self, namespace: str, signature: bytes, name: str, *, signed_at: int | None) -> None:
         now = self._clock.now().timestamp()

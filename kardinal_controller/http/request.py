@@ -71,13 +71,12 @@ def parse_request(document: dict[str, Any], *, namespace: str) -> BundleRequest:
     errors = list(_too_long(document))
     if not errors:
         errors = list(islice(_field_errors(document, namespace), ERRORS_SHOWN))
-    try:
-        request = BundleRequest.model_validate({**document, "namespace": namespace}) if not errors else None
-    except ValidationError as error:
-        request = None
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        errors = [FieldError(_path(item["loc"]), item["msg"]) for item in found[:ERRORS_SHOWN]]
-    if request is None:
+        try:
+            request = BundleRequest.model_validate({**document, "namespace": namespace})
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            errors += [FieldError(_path(item["loc"]), item["msg"]) for item in found[:ERRORS_SHOWN]]
+    if errors:
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body is not a valid Bundle request", errors)
     return request
 
@@ -118,8 +117,8 @@ def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldErr
         yield FieldError("namespace", "is not the namespace that the path of the request names")
     yield from _unknown_fields(document, BundleRequest, "")
     labels = document.get("labels")
-    for label in labels if isinstance(labels, dict) else ():
-        if is_reserved_for_ci(label) and (label, labels[label]) != (LABEL_PIPELINE, document.get("pipeline")):
+    for label, value in labels.items() if isinstance(labels, dict) else ():
+        if is_reserved_for_ci(label) and (label, value) != (LABEL_PIPELINE, document.get("pipeline")):
             yield FieldError(f"labels[{label}]", "labels of this prefix are kardinal's: leave it out")
         elif not LABEL_KEY.fullmatch(label):
             yield FieldError(f"labels[{label}]", "is not a label: write [prefix/]name")
@@ -127,9 +126,8 @@ def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldErr
 
 def _unknown_environment(name: str, known: Sequence[str], *, suggest: bool) -> str:
     """Return the message about a name; finding the nearest one costs, so it is done for the first ones only."""
-    return f"unknown environment {name!r}" + (
-        f"{_suggestion(name, known)}; known: {', '.join(known)}" if suggest else ""
-    )
+    hint = f"{_suggestion(name, known)}; known: {', '.join(known)}" if suggest else ""
+    return f"unknown environment {name!r}{hint}"
 
 
 def _unknown_fields(document: dict[str, Any], model: type[BaseModel], prefix: str) -> Iterable[FieldError]:

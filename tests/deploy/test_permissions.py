@@ -7,8 +7,6 @@ of deploy/, in both directions.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +26,7 @@ from tests.support.permissions import ROLES, Permission, granted_to, needed_by, 
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.reviewer import merge_pull_request, open_pull_requests
+from tests.support.webhook import sign, webhook_secret
 from tests.support.world import World
 
 SELDOM = {
@@ -129,7 +128,7 @@ async def walk(world: World, repository: GitRepository) -> None:
             historyLimit=1,
         ),
     )
-    first = await post_bundle(controller, "1.1.0")
+    first = await post_bundle(world, controller, "1.1.0")
     await review(world, repository, first)
     await world.apply(bundle("second", tag="1.2.0"))
     await waits_for_merge(world, "second")
@@ -176,24 +175,11 @@ def unavailable(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "kardinal.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def webhook_secret() -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "kardinal-webhook", "namespace": TEAM},
-        "stringData": {"token": "token", "hmacKey": "key"},
-    }
-
-
-async def post_bundle(controller: Controller, tag: str) -> str:
+async def post_bundle(world: World, controller: Controller, tag: str) -> str:
     """Return what CI does after a build; returns the Bundle's name."""
     images = [{"name": "app", "reference": f"{IMAGE}:{tag}"}]
     body = orjson.dumps({"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": images}})
-    headers = {
-        "Authorization": "Bearer token",
-        "X-Kardinal-Signature-256": "sha256=" + hmac.new(b"key", body, hashlib.sha256).hexdigest(),
-        "Idempotency-Key": "build-1",
-    }
+    headers = sign(body, clock=world.clock, idempotency_key="build-1")
     async with aiohttp.ClientSession() as session:
         for status in (201, 201):  # CI retries.
             async with session.post(f"{controller.api_url}/api/v1/bundles", data=body, headers=headers) as answer:

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from kardinal.api import BUNDLE
-from tests.http.conftest import Api
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, POLICIES, PROD, TEAM, of_run
+from tests.support.webhook import Ci
 from tests.support.world import World
 
 BODY: dict[str, Any] = {
@@ -23,7 +23,7 @@ BODY: dict[str, Any] = {
 }
 
 
-async def test_a_signed_post_creates_a_bundle(api: Api, world: World) -> None:
+async def test_a_signed_post_creates_a_bundle(api: Ci, world: World) -> None:
     answer = await api.post(BODY)
     assert answer.status == 201
     assert answer.body["namespace"] == TEAM
@@ -35,9 +35,26 @@ async def test_a_signed_post_creates_a_bundle(api: Api, world: World) -> None:
     assert bundle["metadata"]["name"].startswith("my-app-1-2-3-")
 
 
-async def test_two_posts_in_one_second_create_two_bundles(api: Api) -> None:
-    names = {(await api.post(BODY)).body["name"] for _ in range(3)}
+async def test_each_signature_makes_a_bundle_of_its_own(api: Ci) -> None:
+    names = {(await api.post(BODY, age=age)).body["name"] for age in range(3)}
     assert len(names) == 3
+
+
+async def test_the_path_may_name_the_namespace(api: Ci, world: World) -> None:
+    nameless = {name: value for name, value in BODY.items() if name != "namespace"}
+    path = f"/api/v1/namespaces/{TEAM}/bundles"
+    answer = await api.post(nameless, path=path)
+    assert (answer.status, answer.body["namespace"]) == (201, TEAM)
+    assert (await api.post(BODY, path=path)).status == 201
+    assert (await api.post(BODY, path=path, token="wrong")).status == 401
+    assert (await api.post(nameless, path="/api/v1/namespaces/..%2Fsecrets/bundles")).status == 404
+
+
+async def test_a_body_that_contradicts_the_path_is_422(api: Ci, world: World) -> None:
+    answer = await api.post({**BODY, "namespace": POLICIES}, path=f"/api/v1/namespaces/{TEAM}/bundles")
+    assert answer.status == 422
+    assert [error["field"] for error in answer.body["errors"]] == ["namespace"]
+    assert await world.objects(BUNDLE) == []
 
 
 @pytest.mark.parametrize(
@@ -46,7 +63,7 @@ async def test_two_posts_in_one_second_create_two_bundles(api: Api) -> None:
     ids=["no token", "no signature", "wrong token", "wrong signature", "empty token"],
 )
 async def test_who_cannot_prove_who_they_are_gets_401_and_nothing_is_written(
-    api: Api, world: World, credentials: dict[str, Any]
+    api: Ci, world: World, credentials: dict[str, Any]
 ) -> None:
     answer = await api.post(BODY, **credentials)
     assert answer.status == 401
@@ -55,7 +72,7 @@ async def test_who_cannot_prove_who_they_are_gets_401_and_nothing_is_written(
     assert await world.objects(BUNDLE) == []
 
 
-async def test_a_namespace_without_a_secret_accepts_no_request(api: Api) -> None:
+async def test_a_namespace_without_a_secret_accepts_no_request(api: Ci) -> None:
     answer = await api.post({**BODY, "namespace": POLICIES}, token="", key="")
     assert answer.status == 401
     answer = await api.post({**BODY, "namespace": POLICIES})
@@ -63,7 +80,7 @@ async def test_a_namespace_without_a_secret_accepts_no_request(api: Api) -> None
     assert "kardinal-webhook" in answer.body["detail"]
 
 
-async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(api: Api) -> None:
+async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(api: Ci) -> None:
     unknown = {**BODY, "pipeline": "my-other-app"}
     assert (await api.post(unknown, token="wrong")).status == 401
     answer = await api.post(unknown)
@@ -86,7 +103,7 @@ async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(ap
     ],
 )
 async def test_every_mistake_in_the_body_is_named_by_its_path(
-    api: Api, world: World, change: dict[str, Any], field: str, message: str
+    api: Ci, world: World, change: dict[str, Any], field: str, message: str
 ) -> None:
     answer = await api.post(BODY | change)
     assert answer.status == 422
@@ -96,11 +113,11 @@ async def test_every_mistake_in_the_body_is_named_by_its_path(
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b"\xff"])
-async def test_a_body_that_is_no_json_object_is_422(api: Api, body: bytes) -> None:
+async def test_a_body_that_is_no_json_object_is_422(api: Ci, body: bytes) -> None:
     assert (await api.post(body)).status == 422
 
 
-async def test_a_body_over_one_mebibyte_is_413(api: Api) -> None:
+async def test_a_body_over_one_mebibyte_is_413(api: Ci) -> None:
     padded = io.BytesIO(orjson.dumps({**BODY, "padding": "x" * 1024 * 1024}))
     headers = {"Authorization": "Bearer t", "X-Kardinal-Signature-256": "sha256=00"}
     async with api.session.post(f"{api.url}/api/v1/bundles", data=padded, headers=headers) as response:
@@ -110,33 +127,33 @@ async def test_a_body_over_one_mebibyte_is_413(api: Api) -> None:
 
 @pytest.mark.virtual_time("a minute later")
 async def test_the_hundred_and_first_bundle_in_a_minute_is_429_and_later_ones_are_welcome(
-    api: Api, clock: VirtualClock
+    api: Ci, clock: VirtualClock
 ) -> None:
     for index in range(100):
-        assert (await api.post(BODY, **{"Idempotency-Key": str(index % 3)})).status == 201
-    answer = await api.post(BODY)
+        assert (await api.post(BODY, age=index)).status == 201
+    answer = await api.post(BODY, age=100)
     assert answer.status == 429
     assert 0 < int(answer.headers["Retry-After"]) <= 60
     await clock.advance(60)
     assert (await api.post(BODY)).status == 201
 
 
-async def test_an_idempotency_key_makes_one_bundle_however_often_it_is_sent(api: Api, world: World) -> None:
-    first = await api.post(BODY, **{"Idempotency-Key": "run-7"})
-    again = await api.post(BODY, **{"Idempotency-Key": "run-7"})
+async def test_an_idempotency_key_makes_one_bundle_however_often_it_is_sent(api: Ci, world: World) -> None:
+    first = await api.post(BODY, idempotency_key="run-7")
+    again = await api.post(BODY, idempotency_key="run-7")
     assert (first.status, first.body) == (again.status, again.body)
     assert len(await world.objects(BUNDLE)) == 1
 
 
-async def test_an_idempotency_key_with_another_body_is_409(api: Api, world: World) -> None:
-    await api.post(BODY, **{"Idempotency-Key": "run-7"})
+async def test_an_idempotency_key_with_another_body_is_409(api: Ci, world: World) -> None:
+    await api.post(BODY, idempotency_key="run-7")
     other = {**BODY, "artifacts": {"images": [{"reference": "ghcr.io/acme/my-app:9.9.9"}]}}
-    answer = await api.post(other, **{"Idempotency-Key": "run-7"})
+    answer = await api.post(other, idempotency_key="run-7")
     assert answer.status == 409
     assert len(await world.objects(BUNDLE)) == 1
 
 
-async def test_other_methods_and_paths_are_problems_too(api: Api) -> None:
+async def test_other_methods_and_paths_are_problems_too(api: Ci) -> None:
     async with api.session.get(f"{api.url}/api/v1/bundles") as response:
         assert response.status == 405
         assert response.headers["Allow"] == "POST"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -18,6 +16,7 @@ from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.reviewer import merge_pull_request
+from tests.support.webhook import sign, webhook_secret
 from tests.support.world import World
 
 Reached = Callable[..., Awaitable[dict[str, Any]]]
@@ -55,12 +54,9 @@ async def _scrape(controller: Controller) -> dict[str, float]:
     return sums
 
 
-async def _post(controller: Controller, body: dict[str, Any]) -> str:
+async def _post(world: World, controller: Controller, body: dict[str, Any]) -> str:
     raw = orjson.dumps(body)
-    headers = {
-        "Authorization": "Bearer token",
-        "X-Kardinal-Signature-256": "sha256=" + hmac.new(b"key", raw, hashlib.sha256).hexdigest(),
-    }
+    headers = sign(raw, clock=world.clock)
     timeout = aiohttp.ClientTimeout(total=10)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,
@@ -73,13 +69,7 @@ async def _post(controller: Controller, body: dict[str, Any]) -> str:
 async def test_each_of_the_eleven_metrics_is_moved(
     world: World, repository: GitRepository, running: Controller, phase: Reached, state: Reached
 ) -> None:
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "kardinal-webhook", "namespace": TEAM},
-        "stringData": {"token": "token", "hmacKey": "key"},
-    }
-    await world.client.create(SECRET, secret)
+    await world.client.create(SECRET, webhook_secret())
     await world.apply(
         pipeline(
             repository,
@@ -90,7 +80,9 @@ async def test_each_of_the_eleven_metrics_is_moved(
     await world.settle()
     before = await _scrape(running)
     name = await _post(
-        running, {"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": [{"reference": f"{IMAGE}:1.1.0"}]}}
+        world,
+        running,
+        {"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": [{"reference": f"{IMAGE}:1.1.0"}]}},
     )
     await world.wait_for(POLICY_GATE, f"{name}-{PROD}-soak", lambda obj: obj.get("status", {}).get("ready") is False)
     step = await state(name, PROD, "WaitingForMerge")
