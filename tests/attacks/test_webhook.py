@@ -335,3 +335,37 @@ async def apply_example(world: World) -> None:
         gate("hotfix", spec["expression"], applies_to=STAGING, namespace=POLICIES, labels=labels),
     )
     await world.settle()
+
+
+async def test_a_recorded_request_does_not_use_up_the_rate_of_its_pipeline(ci: Ci) -> None:
+    recorded = ci.signed(body_of())
+    for _ in range(110):
+        assert (await ci.send(recorded)).status == 201
+    assert (await ci.post(body_of(), age=1)).status == 201
+
+
+async def test_bodies_that_never_end_keep_no_one_else_waiting(ci: Ci) -> None:
+    host, _, port = ci.url.removeprefix("http://").rpartition(":")
+    head = b"\r\n".join(
+        [
+            b"POST /api/v1/bundles HTTP/1.1",
+            b"Host: kardinal",
+            b"Authorization: Bearer wrong",
+            b"X-Kardinal-Signature-256: sha256=00",
+            b"Content-Length: 1000000",
+            b"",
+            b'{"padding": "',
+        ]
+    )
+    connections = [await asyncio.open_connection(host, int(port)) for _ in range(12)]
+    for _, writer in connections:
+        writer.write(head)
+        await writer.drain()
+    large = {**body_of(), "provenance": {"author": "x" * 100}, "artifacts": body_of()["artifacts"]}
+    padded = orjson.dumps(large, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n" + b" " * 8192)
+    assert len(padded) > 64 * 1024
+    assert (await ci.post(body_of())).status == 201
+    assert (await ci.post(padded, path=f"/api/v1/namespaces/{TEAM}/bundles")).status == 201
+    for _, writer in connections:
+        writer.close()
+        await writer.wait_closed()

@@ -1,0 +1,32 @@
+"""Rate limits hold for any number of keys in bounded time and memory."""
+
+from __future__ import annotations
+
+from kardinal_controller.http.rate import RateLimit
+from tests.support.clock import VirtualClock
+
+
+async def test_no_more_than_the_limit_in_any_window(clock: VirtualClock) -> None:
+    limit = RateLimit(limit=2, window=10, clock=clock)
+    assert [limit.admit("a") for _ in range(3)] == [0, 0, 10]
+    await clock.advance(9)
+    assert (limit.admit("a"), limit.admit("b")) == (1, 0)
+    await clock.advance(1)
+    assert limit.admit("a") == 0
+
+
+async def test_keys_that_fell_silent_are_forgotten(clock: VirtualClock) -> None:
+    limit = RateLimit(limit=2, window=10, clock=clock)
+    for key in range(100):
+        limit.admit(key)
+    await clock.advance(10)
+    limit.admit("last")
+    assert len(limit) == 1
+
+
+def test_a_hundred_thousand_keys_take_the_room_of_few(clock: VirtualClock) -> None:
+    limit = RateLimit(limit=2, window=10, clock=clock, keys=64)
+    for key in range(100_000):
+        assert limit.admit(key) == 0
+    assert len(limit) == 64
+    assert [limit.admit(99_999), limit.admit(99_999)] == [0, 10]
