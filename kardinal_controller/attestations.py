@@ -12,11 +12,11 @@ import secrets
 from datetime import datetime
 
 from kardinal.api import Bundle
-from kardinal.api.names import ATTESTATION_SECRET, FIELD_MANAGER_CONTROLLER
+from kardinal.api.names import ANNOTATION_ATTESTATION, ATTESTATION_SECRET, FIELD_MANAGER_CONTROLLER
 from kardinal.kube import AlreadyExists, Backoff, Client, Forbidden, KubeError, NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.secrets import SecretValueError, secret_value
-from kardinal.policy.attestation import Attestation, Attestor, Scope
+from kardinal.policy.attestation import NOT_ATTESTED, Attestation, Attestor, Scope
 from kardinal.runtime.errors import RuntimeFailure
 
 __all__ = ["Attestations"]
@@ -61,8 +61,9 @@ class Attestations:
         return self._loaded().attest(bundle, scope, now=now)
 
     def verify(self, bundle: Bundle) -> Attestation:
-        """Return what is attested of a Bundle."""
-        return self._loaded().verify(bundle)
+        """Return what is attested of a Bundle; of one without an attestation, that needs no key."""
+        attested = ANNOTATION_ATTESTATION in bundle.metadata.annotations
+        return self._loaded().verify(bundle) if attested else NOT_ATTESTED
 
     def _loaded(self) -> Attestor:
         if self._attestor is None:

@@ -8,9 +8,11 @@ from kardinal.api import Bundle, Pipeline
 from kardinal.objects import JsonObject
 from kardinal.runtime import Manager
 from kardinal.translation.repository import Features
+from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import GraphKeeper
 from kardinal_controller.caches import Caches
 from tests.bundles.reading import node_of
+from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.world import World
@@ -25,6 +27,7 @@ def keeper(world: World) -> GraphKeeper:
         clock=world.clock,
         features=Features(allow_local_repositories=True),
         policy_namespaces=(POLICIES,),
+        attestations=Attestations(world.client, namespace=SYSTEM_NAMESPACE),
     )
 
 
