@@ -33,7 +33,7 @@ __all__ = ["SYSTEM_NAMESPACE", "Controller", "ControllerOptions"]
 NAME = "kardinal-controller"
 
 SYSTEM_NAMESPACE = "kardinal-system"
-"""Where `deploy/` puts the programs."""
+"""The namespace of the programs in `deploy/`."""
 
 GRAPH_KINDS = (BUNDLE, PROMOTION_STEP, POLICY_GATE)
 """The kinds that the nodes of a Graph may have."""

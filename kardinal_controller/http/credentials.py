@@ -2,7 +2,7 @@
 
 Keys of the Secret: `tokens.yaml`, a list of tokens with a scope each; `token` and `hmacKey`, one token without a name
 for every Pipeline and type; `allowUnstamped: "true"`, for clients that do not sign a time yet. A `tokens.yaml` that has
-a fault gives no token at all, because half a list is what nobody wrote. Faults name positions and never values.
+a fault gives no token at all, because its author did not mean half a list. Faults name positions and never values.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a Secret holds; `faults` say what of it cannot be used."""
+    """The contents of a Secret; `faults` say which part of it cannot be used."""
 
     tokens: tuple[Token, ...] = ()
     allow_unstamped: bool = False
@@ -95,7 +95,7 @@ class Credentials:
 
 
 NO_CREDENTIALS = Credentials()
-"""What a namespace without the Secret has."""
+"""The credentials of a namespace without the Secret."""
 
 
 def read_credentials(secret: JsonObject) -> Credentials:
