@@ -45,9 +45,9 @@ class Attestations:
                     f"Secret {self._namespace}/{ATTESTATION_SECRET} cannot be read or created: {error}. "
                     "Create the namespace and apply deploy/controller-rbac.yaml"
                 ) from error
-            except KubeError:
+            except KubeError as error:
                 if failures == TRIES - 1:
-                    raise
+                    raise RuntimeFailure(f"Secret {self._namespace}/{ATTESTATION_SECRET}: {error}") from error
                 # The network's time, not that of promotions.
                 await asyncio.sleep(RETRY.delay(failures))
             else:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from kardinal.api.names import WEBHOOK_SECRET
-from kardinal.kube import Client, NotFound
+from kardinal.kube import Client, Forbidden, KubeError, NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
@@ -30,6 +30,8 @@ __all__ = ["Authenticator", "Claim", "unauthorized"]
 
 LIFETIME = 5.0
 """Seconds that a Secret, or that there is none, is remembered."""
+PAUSE = 1.0
+"""Seconds that a Secret is not read again after the API server has failed to answer."""
 GUESSES = 60
 """Reads a minute of Secrets in namespaces that have no Pipeline."""
 GUESSED = 256
@@ -64,6 +66,7 @@ class _Entry:
     credentials: Credentials
     version: str
     until: float
+    failure: KubeError | None = None
 
 
 class Authenticator:
@@ -133,6 +136,8 @@ class Authenticator:
             cache[namespace] = entry
             cache.move_to_end(namespace)
             self._trim()
+        if entry.failure is not None:
+            raise entry.failure
         return entry.credentials
 
     def _trim(self) -> None:
@@ -156,6 +161,11 @@ class Authenticator:
             secret = await self._client.get(SECRET, WEBHOOK_SECRET, namespace)
         except NotFound:
             return _Entry(NO_CREDENTIALS, "", self._clock.monotonic() + LIFETIME)
+        except Forbidden as error:
+            self._report_forbidden(namespace, error)
+            return _Entry(NO_CREDENTIALS, "", self._clock.monotonic() + LIFETIME)
+        except KubeError as error:
+            return _Entry(NO_CREDENTIALS, "", self._clock.monotonic() + PAUSE, error)
         version = secret["metadata"]["resourceVersion"]
         until = self._clock.monotonic() + LIFETIME
         if before is not None and before.version == version:
@@ -173,6 +183,15 @@ class Authenticator:
         self._recorder.event(
             secret, type="Warning", reason="InvalidTokens", note=f"no token of tokens.yaml is accepted: {note}"
         )
+
+    def _report_forbidden(self, namespace: str, error: Forbidden) -> None:
+        if self._knows(namespace):
+            _log.warning(
+                "the Secret of the webhook may not be read: give the controller `get` on it",
+                namespace=namespace,
+                secret=WEBHOOK_SECRET,
+                error=str(error),
+            )
 
 
 def unauthorized(detail: str) -> ProblemError:

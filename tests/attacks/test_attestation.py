@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -11,9 +12,12 @@ import orjson
 import pytest
 import yaml
 
-from kardinal.api import BUNDLE, POLICY_GATE
+from kardinal.api import BUNDLE, POLICY_GATE, Bundle
 from kardinal.api.names import ANNOTATION_ATTESTATION
 from kardinal.objects import SECRET, JsonObject
+from kardinal.policy.attestation import Scope
+from kardinal.runtime.errors import RuntimeFailure
+from kardinal_controller.attestations import Attestations
 from kardinal_controller.program import Controller
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
@@ -137,6 +141,21 @@ async def test_an_attestation_does_not_survive_a_change_of_what_it_covers(
     assert await phase_of(world, name) == "SkipDenied"
 
 
+async def test_a_permission_by_token_is_not_for_a_skip_that_is_added_later(world: World, hotfix: Ci) -> None:
+    await world.apply(
+        gate("guard", "true", applies_to=PROD, namespace=POLICIES),
+        gate("token", 'bundle.attested.token == "hotfix"', applies_to=PROD, namespace=POLICIES, labels=PERMISSION),
+    )
+    await world.settle()
+    name = (await hotfix.post(body_of())).body["name"]
+    made = await world.get(BUNDLE, name)
+    await remove(world, name)
+    await world.apply({**copy_of(made, name), "spec": {**made["spec"], "intent": {"skip": [PROD]}}})
+    assert await phase_of(world, name) == "SkipDenied"
+    permitted = await hotfix.post(body_of(intent={"skip": [PROD]}))
+    assert await phase_of(world, permitted.body["name"]) == "Promoting"
+
+
 async def test_an_attestation_is_for_the_pipeline_that_it_was_posted_to(world: World, hotfix: Ci) -> None:
     await world.apply(pipeline(f"{REPOSITORY}2", name="other", provider="git"))
     name = await posted(hotfix)
@@ -199,6 +218,22 @@ async def test_the_key_is_made_once_and_shared(world: World, controller: Control
     again = await start_controller(world, standalone=False)
     assert await world.get(SECRET, "kardinal-attestation", SYSTEM_NAMESPACE) == first
     await world.stop(again)
+
+
+async def test_replicas_that_start_at_once_share_one_key(world: World) -> None:
+    bundle_ = Bundle.model_validate(bundle("shared") | {"metadata": {"name": "shared", "namespace": TEAM}})
+    client = await world.connect("controller")
+    replicas = [Attestations(client, namespace=SYSTEM_NAMESPACE) for _ in range(4)]
+    await asyncio.gather(*(replica.start() for replica in replicas))
+    scope = Scope("hotfix", ())
+    assert len({replica.attest(bundle_, scope, now=world.clock.now()) for replica in replicas}) == 1
+
+
+async def test_a_key_that_is_too_short_is_refused_with_the_remedy(world: World) -> None:
+    weak = {"metadata": {"name": "kardinal-attestation", "namespace": SYSTEM_NAMESPACE}, "data": {"key": "aGk="}}
+    await world.client.create(SECRET, {"apiVersion": "v1", "kind": "Secret", **weak})
+    with pytest.raises(RuntimeFailure, match="delete the Secret"):
+        await Attestations(world.client, namespace=SYSTEM_NAMESPACE).start()
 
 
 async def test_a_template_that_believes_a_label_is_warned_about(world: World, controller: Controller) -> None:
