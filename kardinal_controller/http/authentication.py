@@ -26,7 +26,7 @@ from kardinal_controller.http.delivery import TOLERANCE, Delivery
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
 
-__all__ = ["Authenticator", "Claim", "unauthorized"]
+__all__ = ["Authenticator", "Claim", "network_of", "unauthorized"]
 
 LIFETIME = 5.0
 """Seconds that a Secret, or that there is none, is remembered."""
@@ -94,7 +94,7 @@ class Authenticator:
         """Return the claim of a delivery, its token compared with those of the namespace."""
         credentials = await self._credentials(namespace)
         token = credentials.holder(delivery.token, self._clock.now())
-        return Claim(namespace, delivery, token, credentials.allow_unstamped, _network(address))
+        return Claim(namespace, delivery, token, credentials.allow_unstamped, network_of(address))
 
     def refuse(self, claim: Claim) -> ProblemError:
         """Return the answer to a claim whose token or signature is wrong: 401, or 429 for too many without a token."""
@@ -198,7 +198,7 @@ def unauthorized(detail: str) -> ProblemError:
     return ProblemError(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
 
 
-def _network(address: str | None) -> str:
+def network_of(address: str | None) -> str:
     """Return the address that failed attempts are counted for."""
     try:
         parsed = ipaddress.ip_address((address or "").partition("%")[0])

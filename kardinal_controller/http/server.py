@@ -44,7 +44,7 @@ BODY_DEADLINE = 30.0
 LARGE = 64 * 1024
 """Bytes from which a body is large: it waits for its turn, and is decoded off the event loop."""
 LARGE_AT_ONCE = 4
-"""Large bodies that are held at once, of strangers and of others each."""
+"""Large bodies that are held at once: of all whose token is not known before, and of the tokens of each namespace."""
 POSTS_PER_MINUTE = 100
 """Bundles a minute per Pipeline; more are answered 429."""
 
@@ -75,7 +75,7 @@ class ApiServer:
         self._creator = Creator(client, clock=clock, recorder=recorder, attestations=attestations)
         self._rate = RateLimit(limit=POSTS_PER_MINUTE, window=60.0, clock=clock)
         self._strangers = asyncio.Semaphore(LARGE_AT_ONCE)
-        self._others = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._turns: dict[str, asyncio.Semaphore] = {}
         self._runner: web.AppRunner | None = None
         self.url = ""
 
@@ -103,7 +103,8 @@ class ApiServer:
         claim = await self._authenticator.claim(namespace, delivery, address=http.remote)
         if claim.token is None:
             raise self._authenticator.refuse(claim)
-        async with _body(http, self._others) as body:
+        turns = self._turns.setdefault(namespace, asyncio.Semaphore(LARGE_AT_ONCE))
+        async with _body(http, turns) as body:
             token = self._authenticator.authenticate(claim, body)
             if name := self._creator.made_by(claim):
                 return _created(name, namespace)

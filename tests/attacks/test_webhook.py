@@ -19,12 +19,15 @@ from kardinal.api import BUNDLE
 from kardinal.kube import Invalid
 from kardinal.objects import SECRET
 from kardinal_controller.program import Controller
+from tests.http.conftest import start_api
+from tests.support.identities import ACCOUNTS, RESOURCES
 from tests.support.names import POLICIES, STAGING, TEAM, of_run
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.programs import start_controller
 from tests.support.webhook import Ci, body_of, webhook_secret
 from tests.support.world import World
 
+CLUSTER_ROLE_BINDING = RESOURCES["ClusterRoleBinding"]
 ANSWER_LIMIT = 16 * 1024
 EXAMPLE_GATES = list(yaml.safe_load_all((Path(__file__).parents[2] / "examples" / "gates.yaml").read_text()))
 REPOSITORY = "https://git.example.com/acme/gitops.git"
@@ -369,3 +372,16 @@ async def test_bodies_that_never_end_keep_no_one_else_waiting(ci: Ci) -> None:
     for _, writer in connections:
         writer.close()
         await writer.wait_closed()
+
+
+async def test_a_secret_that_may_not_be_read_costs_no_request_for_each_stranger(world: World) -> None:
+    program = await start_api(world)
+    for binding in await world.objects(CLUSTER_ROLE_BINDING):
+        if binding["roleRef"]["name"] == f"{ACCOUNTS['controller']}-secrets":
+            await world.delete(CLUSTER_ROLE_BINDING, binding["metadata"]["name"])
+    async with aiohttp.ClientSession() as session:
+        ci = Ci(program.api.url, session, world.clock)
+        before = secret_reads(world)
+        for _ in range(20):
+            assert (await ci.post(body_of(), token="wrong")).status == 401
+        assert secret_reads(world) - before <= 5

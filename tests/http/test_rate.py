@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kardinal_controller.http.authentication import network_of
 from kardinal_controller.http.rate import RateLimit
 from tests.support.clock import VirtualClock
 
@@ -30,3 +33,18 @@ def test_a_hundred_thousand_keys_take_the_room_of_few(clock: VirtualClock) -> No
         assert limit.admit(key) == 0
     assert len(limit) == 64
     assert [limit.admit(99_999), limit.admit(99_999)] == [0, 10]
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("no address", "no address"),
+        (None, ""),
+    ],
+)
+def test_a_machine_counts_once_however_many_addresses_it_has(address: str | None, network: str) -> None:
+    assert network_of(address) == network
