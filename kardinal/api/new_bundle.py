@@ -1,7 +1,8 @@
 """The manifest of a new Bundle, for everything that creates one: the webhook and the CLI.
 
-A Bundle is named `<pipeline>-<version>-<second>`. Where that name is taken, the seconds after it are tried in turn, so
-that two Bundles of one version and one second both get a name that sorts by time.
+The CLI names a Bundle `<pipeline>-<version>-<second>`. Where that name is taken, the seconds after it are tried in
+turn, so that two Bundles of one version and one second both get a name that sorts by time. The webhook has names of its
+own, made of what it was sent, so that one delivery makes one Bundle.
 """
 
 from __future__ import annotations

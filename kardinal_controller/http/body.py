@@ -19,7 +19,7 @@ __all__ = ["DEFAULT_NAMESPACE", "BodyUnreadable", "decode", "is_namespace", "nam
 
 DEFAULT_NAMESPACE = "default"
 """The namespace of a request that names none."""
-CONTAINERS = 20_000
+CONTAINERS = 5_000
 """Opening brackets in a body; one of 64 images has less than a hundred."""
 
 _NAMESPACE = re.compile(DNS_LABEL_PATTERN)

@@ -283,7 +283,7 @@ async def test_a_flood_of_unfit_names_costs_little_and_is_answered_shortly(ci: C
     "fields",
     [
         {"labels": {f"key-{index}": "not a label!" for index in range(20_000)}},
-        {"artifacts": {"images": [{"refrence": "x"}] * 15_000}},
+        {"artifacts": {"images": [{"refrence": "x"}] * 4_000}},
         {"intent": {"skip": ["NOT A NAME"] * 60_000}},
         {"x" * 900_000: "x"},
         {f"field-{index}-\u0001": None for index in range(30_000)},

@@ -160,3 +160,11 @@ async def test_other_methods_and_paths_are_problems_too(api: Ci) -> None:
         assert response.content_type == "application/problem+json"
     async with api.session.get(f"{api.url}/nothing") as response:
         assert response.status == 404
+
+
+async def test_a_body_of_many_lists_is_refused_before_it_is_decoded(api: Ci) -> None:
+    body = {**BODY, "padding": [[]] * 6_000}
+    answer = await api.post(body, path=f"/api/v1/namespaces/{TEAM}/bundles")
+    assert answer.status == 422
+    assert "5000 lists and objects" in answer.body["detail"]
+    assert (await api.post(body)).status == 401
