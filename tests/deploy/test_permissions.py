@@ -180,7 +180,7 @@ async def post_bundle(world: World, controller: Controller, tag: str) -> str:
     images = [{"name": "app", "reference": f"{IMAGE}:{tag}"}]
     body = orjson.dumps({"namespace": TEAM, "pipeline": "my-app", "artifacts": {"images": images}})
     async with aiohttp.ClientSession() as session:
-        for age in (0, 1):  # CI retries, and signs again.
+        for age in (0, 60):  # CI retries, and signs again.
             headers = sign(body, clock=world.clock, idempotency_key="build-1", age=age)
             async with session.post(f"{controller.api_url}/api/v1/bundles", data=body, headers=headers) as answer:
                 assert answer.status == 201, await answer.text()

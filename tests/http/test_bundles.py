@@ -36,7 +36,7 @@ async def test_a_signed_post_creates_a_bundle(api: Ci, world: World) -> None:
 
 
 async def test_each_signature_makes_a_bundle_of_its_own(api: Ci) -> None:
-    names = {(await api.post(BODY, age=age)).body["name"] for age in range(3)}
+    names = {(await api.post(BODY, age=age)).body["name"] for age in (0, 60, 120)}
     assert len(names) == 3
 
 
