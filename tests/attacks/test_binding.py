@@ -334,6 +334,8 @@ async def test_a_pipeline_without_environments_does_not_keep_org_gates_from_bein
     world: World, plane: Controller
 ) -> None:
     await world.apply(pipeline(REPOSITORY, environments=[]))
+    # The Pipeline is validated first: its status must not be written between the reading and the writing here.
+    await world.settle()
     empty = await world.get(PIPELINE, "my-app")
     await world.client.replace(PIPELINE, empty | {"spec": {"git": {"url": REPOSITORY, "provider": "local"}}})
     await world.apply(gate("guard", "false", applies_to=None, namespace=POLICIES))
