@@ -12,7 +12,7 @@ import orjson
 import yaml
 
 from kardinal.objects import ResourceType
-from tests.support.exchange import exchange
+from tests.support.exchange import RefusedRequest, exchange
 
 __all__ = ["Administrator"]
 
@@ -49,6 +49,14 @@ class Administrator:
     def post(self, path: str, body: JsonObject) -> JsonObject:
         return self._ask("POST", path, body)
 
+    def refusal(self, path: str, body: JsonObject, *, user: str) -> str:
+        """Post as somebody else; returns why it was refused, or nothing."""
+        try:
+            self._ask("POST", path, body, user=user)
+        except RefusedRequest as refused:
+            return str(refused)
+        return ""
+
     def delete(self, path: str) -> None:
         self._ask("DELETE", path, None)
 
@@ -56,9 +64,17 @@ class Administrator:
         self._connection.close()
 
     def _ask(
-        self, method: str, path: str, body: JsonObject | None, *, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None,
+        *,
+        content_type: str = "application/json",
+        user: str | None = None,
     ) -> JsonObject:
         headers = {"User-Agent": "settle", "Content-Type": content_type, "Accept": "application/json"}
+        if user is not None:
+            headers["Impersonate-User"] = user
         data = None if body is None else orjson.dumps(body)
         content = exchange(self._connection, method, path, data, headers)
         found: JsonObject = orjson.loads(content)

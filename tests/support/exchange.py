@@ -11,10 +11,14 @@ import time
 from collections.abc import Mapping
 from http import HTTPStatus
 
-__all__ = ["exchange"]
+__all__ = ["RefusedRequest", "exchange"]
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
+
+
+class RefusedRequest(RuntimeError):
+    """An answer that is no success; the text holds it."""
 
 
 def exchange(
@@ -36,7 +40,7 @@ def exchange(
         # What a server says of a kind whose definition has just changed, until it has read its objects anew.
         time.sleep(_PAUSE_SECONDS)
     if status >= 300:
-        raise RuntimeError(f"{method} {path}: {status} {content.decode()}")
+        raise RefusedRequest(f"{method} {path}: {status} {content.decode()}")
     return content
 
 

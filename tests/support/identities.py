@@ -10,7 +10,7 @@ import yaml
 
 from kardinal.objects import NAMESPACE, SERVICE_ACCOUNT, ResourceType
 
-__all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "admission", "documents_of", "rights", "shipped_rights"]
+__all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "TEST_EXECUTOR", "admission", "documents_of", "rights", "shipped_rights"]
 
 JsonObject = dict[str, Any]
 
@@ -21,6 +21,9 @@ ACCOUNTS = {name: f"kardinal-{name}" for name in ("controller", "agent", "simula
 
 _INSTALLED = ("controller-rbac.yaml", "secrets/every-namespace.yaml", "00-namespaces.yaml", "controller.yaml")
 _INSTALLED_OF_AGENT = ("agent/agent.yaml", "agent/control-plane.yaml", "agent/secrets/every-namespace.yaml")
+
+TEST_EXECUTOR = "test-executor"
+"""The ClusterRole that an agent has in tests only."""
 
 _RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
@@ -72,14 +75,14 @@ def rights() -> tuple[JsonObject, ...]:
         *shipped_rights(),
         # In a world the control plane is also the cluster of the agent.
         _bound("agent", to="kardinal-agent-control-plane"),
-        # Shards are named after environments, which are those of the run.
+        # Most tests of the agent give it no shard: it stands in for the one in the controller then.
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
-            "metadata": {"name": "test-shards"},
-            "rules": [{"apiGroups": ["kardinal.io"], "resources": ["shards"], "verbs": ["serve"]}],
+            "metadata": {"name": TEST_EXECUTOR},
+            "rules": [{"apiGroups": ["kardinal.io"], "resources": ["promotionsteps"], "verbs": ["execute"]}],
         },
-        _bound("agent", to="test-shards"),
+        _bound("agent", to=TEST_EXECUTOR),
         {
             "apiVersion": "v1",
             "kind": "ServiceAccount",

@@ -25,6 +25,7 @@ from kardinal.kube.selectors import matches
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
+from tests.support.admission import enforce
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
 from tests.support.names import POLICIES, TEAM
 from tests.support.objects import namespace
@@ -69,6 +70,7 @@ class RealServer:
         self._store = Etcd(kubeconfig.with_name("store-url").read_text())
         for document in (*rights(), namespace(TEAM), namespace(POLICIES)):
             self._administrator.apply(RESOURCES[document["kind"]], document)
+        enforce(self._administrator)
         for identity in ACCOUNTS:
             self.kubeconfig_for(identity).write_text(self._kubeconfig_of(identity))
         self._start = {one.path: one for one in self._store.below("", values=True)}

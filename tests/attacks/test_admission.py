@@ -1,0 +1,443 @@
+"""On a real API server, the policies of deploy/admission/ keep for the controller what only the controller may write.
+
+The tenant has every verb on every kind of kardinal in its namespace, more than any shipped role gives; the agent serves
+one shard. Each attack names the policy that must refuse it, so that none passes for another reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, names
+from kardinal.graph.identity import APPLY_ORDER, GRAPH_LABEL
+from kardinal.kube import PatchType
+from kardinal.objects import GRAPH, GRAPH_REVISION, METRIC_CHECK, SUBSCRIPTION, ResourceType
+from tests.support.names import TEAM
+from tests.support.objects import API_VERSION, bundle, gate, pipeline
+from tests.support.people import Answer, People, Person, people_of
+from tests.support.real import RealServer
+from tests.support.world import World
+
+JsonObject = dict[str, Any]
+
+STEPS = "kardinal-promotion-steps"
+GATES = "kardinal-gate-instances"
+GRAPHS = "kardinal-bundle-graphs"
+MARKS = "kardinal-internal-marks"
+STATUSES = "kardinal-statuses"
+
+OURS = {
+    resource.kind: resource
+    for resource in (
+        PIPELINE,
+        BUNDLE,
+        PROMOTION_STEP,
+        POLICY_GATE,
+        METRIC_CHECK,
+        SUBSCRIPTION,
+        GRAPH,
+        GRAPH_REVISION,
+    )
+}
+NODE_LABEL = f"prod.release.{TEAM}.internal.kro.run/type"
+CONDITION = {"status": "True", "reason": "Said", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+
+def step(name: str, *, shard: str | None = None, label: str | None = None) -> JsonObject:
+    labels = {names.LABEL_BUNDLE: "release", GRAPH_LABEL: "0123456789ab"}
+    found = label or shard
+    spec = {
+        "pipeline": "my-app",
+        "environment": "prod",
+        "bundleRef": "release",
+        "path": "environments/prod",
+        "git": {"url": "https://git.example.com/acme/gitops.git", "provider": "git"},
+        "steps": [{"uses": "git-clone"}],
+        "health": {"type": "resource", "resource": {"name": "my-app", "namespace": "prod"}, "timeout": "10m"},
+        "requiredGates": ["release-prod-soak"],
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PromotionStep",
+        "metadata": {
+            "name": name,
+            "namespace": TEAM,
+            "labels": labels | ({names.LABEL_SHARD: found} if found else {}),
+        },
+        "spec": spec | ({"shard": shard} if shard else {}),
+    }
+
+
+def graph(name: str, *owners: JsonObject) -> JsonObject:
+    metadata = {"name": name, "namespace": TEAM, **({"ownerReferences": list(owners)} if owners else {})}
+    return {"apiVersion": GRAPH.api_version, "kind": "Graph", "metadata": metadata, "spec": {"nodes": []}}
+
+
+def owned_by(owner: JsonObject) -> JsonObject:
+    metadata = owner["metadata"]
+    reference = {"apiVersion": API_VERSION, "kind": "Bundle", "name": metadata["name"], "uid": metadata["uid"]}
+    return reference | {"controller": True, "blockOwnerDeletion": True}
+
+
+def of_kind(resource: ResourceType, name: str, spec: JsonObject) -> JsonObject:
+    metadata = {"name": name, "namespace": TEAM}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
+
+
+def instance(name: str) -> JsonObject:
+    labels = {names.LABEL_BUNDLE: "release", names.LABEL_GATE: "soak", names.LABEL_ENVIRONMENT: "prod"}
+    return gate(name, "bundle.upstreamSoakMinutes >= 30", labels=labels)
+
+
+CHECK = {"provider": {"address": "https://prometheus.example.com"}, "query": "up", "successCondition": "> 0"}
+SOURCE = {"type": "image", "image": {"repository": "ghcr.io/acme/my-app"}}
+REVISION = {"generation": 1, "hash": "0123456789ab", "dialectVersion": "1"}
+
+
+@dataclass
+class Installation:
+    """What the controller has made in the team's namespace, and who is there."""
+
+    world: World
+    people: People
+    tenant: Person
+    release: JsonObject
+
+    async def stored(self, resource: ResourceType, name: str) -> JsonObject:
+        return await self.world.get(resource, name)
+
+
+@pytest.fixture
+async def installed(world: World, real_server: RealServer | None) -> AsyncIterator[Installation]:
+    if real_server is None:
+        pytest.skip("a local plane keeps admission policies and does not ask them")
+    (release, *_) = await world.apply(
+        bundle("release"),
+        pipeline("https://git.example.com/acme/gitops.git", provider="git"),
+        step("release-prod"),
+        step("release-a", shard="a"),
+        step("release-b", shard="b"),
+        step("release-mixed", shard="a", label="b"),
+        gate("template", "false"),
+        instance("release-prod-soak"),
+        graph("by-hand"),
+        of_kind(METRIC_CHECK, "check", CHECK),
+        of_kind(SUBSCRIPTION, "subscription", {"pipeline": "my-app", "source": SOURCE}),
+        of_kind(GRAPH_REVISION, "revision", REVISION),
+    )
+    await world.apply(graph("release", owned_by(release)))
+    async with people_of(world) as people:
+        every = {"apiGroups": ["kardinal.io", "experimental.kro.run"], "resources": ["*"], "verbs": ["*"]}
+        await people.role("test-tenant", every)
+        tenant = await people.bind("tenant", "test-tenant")
+        await people.until_allowed("tenant", ("execute", "promotionsteps.kardinal.io"))
+        yield Installation(world, people, tenant, release)
+
+
+def assert_refused(answer: Answer, policy: str) -> None:
+    assert answer.status == 403, answer
+    assert f"ValidatingAdmissionPolicy '{policy}'" in answer.message
+    # Whom to ask, and what to do instead.
+    assert "(verb execute on promotionsteps.kardinal.io" in answer.message
+    assert "; " in answer.message
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change that the tenant tries, and the policy that refuses it."""
+
+    resource: ResourceType
+    name: str
+    body: Any
+    policy: str
+    kind: PatchType = PatchType.MERGE
+    subresource: str | None = None
+
+
+def labels_of(resource: ResourceType, name: str, labels: JsonObject, policy: str) -> Patch:
+    return Patch(resource, name, {"metadata": {"labels": labels}}, policy)
+
+
+def annotations_of(resource: ResourceType, name: str, annotations: JsonObject, policy: str) -> Patch:
+    return Patch(resource, name, {"metadata": {"annotations": annotations}}, policy)
+
+
+SPEC_OF_STEP = "/spec/requiredGates"
+PATCHES = {
+    "a step without its gates": Patch(PROMOTION_STEP, "release-prod", {"spec": {"requiredGates": []}}, STEPS),
+    "a step without its gates, by JSON patch": Patch(
+        PROMOTION_STEP, "release-prod", [{"op": "remove", "path": SPEC_OF_STEP}], STEPS, PatchType.JSON
+    ),
+    "a step of another shard": labels_of(PROMOTION_STEP, "release-b", {names.LABEL_SHARD: "a"}, STEPS),
+    "a step of no shard": labels_of(PROMOTION_STEP, "release-b", {names.LABEL_SHARD: None}, STEPS),
+    "a step of another Bundle": labels_of(PROMOTION_STEP, "release-prod", {names.LABEL_BUNDLE: "other"}, STEPS),
+    "a step with the label of a gate": labels_of(PROMOTION_STEP, "release-prod", {names.LABEL_GATE: "x"}, STEPS),
+    "an instance that is open": Patch(POLICY_GATE, "release-prod-soak", {"spec": {"expression": "true"}}, GATES),
+    "an instance that is a template": labels_of(POLICY_GATE, "release-prod-soak", {names.LABEL_BUNDLE: None}, GATES),
+    "an instance that is an open template": Patch(
+        POLICY_GATE,
+        "release-prod-soak",
+        {"metadata": {"labels": {names.LABEL_BUNDLE: None}}, "spec": {"expression": "true"}},
+        GATES,
+    ),
+    "a template that is an instance": labels_of(POLICY_GATE, "template", {names.LABEL_BUNDLE: "release"}, GATES),
+    "a template with the label of an instance": labels_of(POLICY_GATE, "template", {names.LABEL_GATE: "soak"}, GATES),
+    "a Graph without its gates": Patch(GRAPH, "release", {"spec": {"nodes": [{"id": "prod"}]}}, GRAPHS),
+    "a Graph that is disowned and changed": Patch(
+        GRAPH, "release", {"metadata": {"ownerReferences": []}, "spec": {"nodes": [{"id": "prod"}]}}, GRAPHS
+    ),
+    "a step of another Graph": labels_of(PROMOTION_STEP, "release-prod", {GRAPH_LABEL: "ba9876543210"}, MARKS),
+    "a step of no Graph": labels_of(PROMOTION_STEP, "release-prod", {GRAPH_LABEL: None}, MARKS),
+    "a template that a Graph made": labels_of(POLICY_GATE, "template", {GRAPH_LABEL: "0123456789ab"}, MARKS),
+    "a Bundle that is a node": labels_of(BUNDLE, "release", {NODE_LABEL: "node"}, MARKS),
+    "a Pipeline with an order of deletion": annotations_of(PIPELINE, "my-app", {APPLY_ORDER: "999999"}, MARKS),
+    "a Graph with an order of deletion": annotations_of(GRAPH, "by-hand", {APPLY_ORDER: "9" * 5000}, MARKS),
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
+async def test_a_tenant_does_not_change_what_the_controller_made(installed: Installation, patch: Patch) -> None:
+    before = await installed.stored(patch.resource, patch.name)
+
+    answer = await installed.tenant.patch(patch.resource, patch.name, patch.body, kind=patch.kind)
+
+    assert_refused(answer, patch.policy)
+    assert await installed.stored(patch.resource, patch.name) == before
+
+
+@pytest.mark.parametrize("way", ["apply", "replace"])
+@pytest.mark.parametrize(
+    ("resource", "name", "field", "value", "policy"),
+    [
+        (PROMOTION_STEP, "release-prod", "requiredGates", [], STEPS),
+        (POLICY_GATE, "release-prod-soak", "expression", "true", GATES),
+        (GRAPH, "release", "nodes", [{"id": "prod"}], GRAPHS),
+    ],
+    ids=["step", "instance", "Graph"],
+)
+async def test_no_verb_of_an_update_passes(
+    installed: Installation, way: str, resource: ResourceType, name: str, field: str, value: Any, policy: str
+) -> None:
+    before = await installed.stored(resource, name)
+    changed = deepcopy(before)
+    changed["spec"][field] = value
+    changed["metadata"].pop("managedFields")
+
+    answer = await (installed.tenant.apply if way == "apply" else installed.tenant.replace)(resource, changed)
+
+    assert_refused(answer, policy)
+    assert await installed.stored(resource, name) == before
+
+
+def without_name(obj: JsonObject) -> JsonObject:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "name"}
+    return {**obj, "metadata": {**metadata, "generateName": "release-"}}
+
+
+def plain(obj: JsonObject) -> JsonObject:
+    """Return the object without any label."""
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "labels"}}
+
+
+def marked(obj: JsonObject, **metadata: JsonObject) -> JsonObject:
+    return {**obj, "metadata": {**obj["metadata"], **metadata}}
+
+
+CREATIONS = {
+    "a step": (PROMOTION_STEP, step("forged"), STEPS),
+    "a step without labels": (PROMOTION_STEP, plain(step("forged")), STEPS),
+    "a step with a generated name": (PROMOTION_STEP, without_name(plain(step(""))), STEPS),
+    "an instance": (POLICY_GATE, instance("forged"), GATES),
+    "an instance with a generated name": (POLICY_GATE, without_name(instance("")), GATES),
+    "a gate with the label of a shard": (POLICY_GATE, gate("forged", "true", labels={names.LABEL_SHARD: "a"}), GATES),
+    "a Bundle with a mark": (BUNDLE, marked(bundle("forged"), labels={GRAPH_LABEL: "0123456789ab"}), MARKS),
+    "a Graph with the mark of a node": (GRAPH, marked(graph("forged"), labels={NODE_LABEL: "node"}), MARKS),
+    "a gate with an order of deletion": (
+        POLICY_GATE,
+        marked(gate("forged", "true"), annotations={APPLY_ORDER: "9" * 5000}),
+        MARKS,
+    ),
+    "a revision of a Graph": (
+        GRAPH_REVISION,
+        marked(of_kind(GRAPH_REVISION, "forged", REVISION), labels={"internal.kro.run/graph-name": "release"}),
+        MARKS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("resource", "obj", "policy"), CREATIONS.values(), ids=CREATIONS)
+async def test_a_tenant_does_not_create_what_the_controller_makes(
+    installed: Installation, resource: ResourceType, obj: JsonObject, policy: str
+) -> None:
+    before = {found["metadata"]["name"] for found in await installed.world.objects(resource)}
+
+    answers = [await installed.tenant.create(resource, obj)]
+    if "name" in obj["metadata"]:
+        answers.append(await installed.tenant.apply(resource, obj))
+
+    for answer in answers:
+        assert_refused(answer, policy)
+    assert {found["metadata"]["name"] for found in await installed.world.objects(resource)} == before
+
+
+async def test_a_tenant_does_not_create_a_graph_for_a_bundle(installed: Installation) -> None:
+    forged = graph("forged", owned_by(installed.release))
+
+    assert_refused(await installed.tenant.create(GRAPH, forged), GRAPHS)
+    assert_refused(await installed.tenant.apply(GRAPH, forged), GRAPHS)
+    assert await installed.world.find(GRAPH, "forged") is None
+
+
+async def test_a_tenant_does_not_give_its_graph_to_a_bundle(installed: Installation) -> None:
+    owners = {"metadata": {"ownerReferences": [owned_by(installed.release)]}}
+
+    assert_refused(await installed.tenant.patch(GRAPH, "by-hand", owners), GRAPHS)
+    assert "ownerReferences" not in (await installed.stored(GRAPH, "by-hand"))["metadata"]
+
+
+async def test_a_tenant_does_not_change_a_graph_between_two_owners(installed: Installation) -> None:
+    disowned = await installed.tenant.patch(GRAPH, "release", {"metadata": {"ownerReferences": []}})
+    changed = await installed.tenant.patch(GRAPH, "release", {"spec": {"nodes": [{"id": "prod"}]}})
+    assert (disowned.status, changed.status) == (200, 200), "a Graph that no Bundle owns is nothing to the controller"
+
+    owners = {"metadata": {"ownerReferences": [owned_by(installed.release)]}}
+    assert_refused(await installed.tenant.patch(GRAPH, "release", owners), GRAPHS)
+
+
+NAMED = {
+    "Pipeline": "my-app",
+    "Bundle": "release",
+    "PromotionStep": "release-a",
+    "PolicyGate": "release-prod-soak",
+    "MetricCheck": "check",
+    "Subscription": "subscription",
+    "Graph": "release",
+    "GraphRevision": "revision",
+}
+
+
+@pytest.mark.parametrize("way", ["patch", "apply", "replace"])
+@pytest.mark.parametrize("kind", OURS)
+async def test_a_tenant_does_not_write_a_status(installed: Installation, kind: str, way: str) -> None:
+    resource, name = OURS[kind], NAMED[kind]
+    before = await installed.stored(resource, name)
+    said = {"observedGeneration": 99, "conditions": [{**CONDITION, "type": "Ready"}]}
+    if way == "patch":
+        answer = await installed.tenant.patch(resource, name, {"status": said}, subresource="status")
+    elif way == "apply":
+        obj = {"apiVersion": resource.api_version, "kind": kind, "metadata": {"name": name, "namespace": TEAM}}
+        answer = await installed.tenant.apply(resource, {**obj, "status": said}, subresource="status")
+    else:
+        answer = await installed.tenant.replace(resource, {**before, "status": said}, subresource="status")
+
+    assert_refused(answer, STATUSES)
+    assert await installed.stored(resource, name) == before
+
+
+async def test_a_status_that_an_object_brings_along_is_dropped(installed: Installation) -> None:
+    verified = {"phase": "Verified", "environments": {"prod": {"state": "Verified"}}}
+    created = await installed.tenant.create(BUNDLE, {**bundle("born-verified"), "status": verified})
+    applied = await installed.tenant.apply(POLICY_GATE, {**gate("born-open", "false"), "status": {"ready": True}})
+    patched = await installed.tenant.patch(BUNDLE, "release", {"status": verified})
+
+    assert (created.status, applied.status, patched.status) == (201, 201, 200)
+    for resource, name in ((BUNDLE, "born-verified"), (POLICY_GATE, "born-open"), (BUNDLE, "release")):
+        assert "status" not in await installed.stored(resource, name)
+
+
+@pytest.fixture
+async def agent(installed: Installation) -> Person:
+    """Return the agent of shard a, which may even change steps as far as RBAC is concerned."""
+    shard = {"apiGroups": ["kardinal.io"], "resources": ["shards"], "resourceNames": ["a"], "verbs": ["serve"]}
+    steps = {"apiGroups": ["kardinal.io"], "resources": ["promotionsteps", "pipelines/status"], "verbs": ["patch"]}
+    await installed.people.role("test-shard-a", shard, steps)
+    await installed.people.bind("agent", "kardinal-agent-control-plane", namespace=None)
+    found = await installed.people.bind("agent", "test-shard-a", namespace=None)
+    await installed.people.until_allowed(
+        "agent", ("serve", "shards.kardinal.io", "a"), ("patch", "promotionsteps.kardinal.io/status")
+    )
+    return found
+
+
+VERIFIED = {"status": {"state": "Verified"}}
+
+
+async def test_an_agent_writes_the_status_of_its_shard(installed: Installation, agent: Person) -> None:
+    labels = {"metadata": {"labels": {names.LABEL_SHARD: "b"}}}
+    answer = await agent.patch(PROMOTION_STEP, "release-a", VERIFIED | labels, subresource="status")
+
+    assert answer.status == 200, answer
+    stored = await installed.stored(PROMOTION_STEP, "release-a")
+    assert stored["status"]["state"] == "Verified"
+    assert stored["metadata"]["labels"][names.LABEL_SHARD] == "a", "a write to the status moves no label"
+
+
+@pytest.mark.parametrize("name", ["release-b", "release-prod", "release-mixed"])
+async def test_an_agent_writes_no_status_of_another_shard(installed: Installation, agent: Person, name: str) -> None:
+    assert_refused(await agent.patch(PROMOTION_STEP, name, VERIFIED, subresource="status"), STATUSES)
+    assert "status" not in await installed.stored(PROMOTION_STEP, name)
+
+
+@pytest.mark.parametrize("name", ["release-b", "release-prod", "release-mixed"])
+async def test_an_agent_does_not_move_a_step_into_its_shard(installed: Installation, agent: Person, name: str) -> None:
+    before = await installed.stored(PROMOTION_STEP, name)
+    moved = {"metadata": {"labels": {names.LABEL_SHARD: "a"}}, "spec": {"shard": "a"}}
+
+    assert_refused(await agent.patch(PROMOTION_STEP, name, moved), STEPS)
+    assert await installed.stored(PROMOTION_STEP, name) == before
+
+
+async def test_a_tenant_serves_no_shard_by_a_role_of_its_namespace(installed: Installation) -> None:
+    await installed.people.until_allowed("tenant", ("serve", "shards.kardinal.io", "a"))
+
+    answer = await installed.tenant.patch(PROMOTION_STEP, "release-a", VERIFIED, subresource="status")
+    assert_refused(answer, STATUSES)
+
+
+@pytest.fixture
+async def reporter(installed: Installation) -> Person:
+    statuses = {"apiGroups": ["kardinal.io"], "resources": ["pipelines/status"], "verbs": ["patch"]}
+    report = {"apiGroups": ["kardinal.io"], "resources": ["pipelines"], "verbs": ["report"]}
+    await installed.people.role("test-reporter", statuses, report)
+    found = await installed.people.bind("reporter", "test-reporter", namespace=None)
+    await installed.people.until_allowed(
+        "reporter", ("report", "pipelines.kardinal.io"), ("patch", "pipelines.kardinal.io/status")
+    )
+    status = {"observedGeneration": 1, "conditions": [{**CONDITION, "type": "Ready"}]}
+    await installed.world.client.patch(PIPELINE, "my-app", TEAM, {"status": status}, subresource="status")
+    return found
+
+
+async def test_a_reporter_sets_conditions_of_the_repository(installed: Installation, reporter: Person) -> None:
+    ready = {**CONDITION, "type": "Ready"}
+    for reported in (["RepositoryReady"], ["RepositoryReady", "RepositoryReady-a"], []):
+        conditions = [ready, *({**CONDITION, "type": one} for one in reported)]
+        body = {"status": {"conditions": conditions}}
+        answer = await reporter.patch(PIPELINE, "my-app", body, subresource="status")
+        assert answer.status == 200, answer
+        found = (await installed.stored(PIPELINE, "my-app"))["status"]["conditions"]
+        assert [one["type"] for one in found] == ["Ready", *reported]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"conditions": [{**CONDITION, "type": "Ready", "status": "False"}]},
+        {"conditions": [{**CONDITION, "type": "RepositoryReady"}]},
+        {"conditions": None},
+        {"observedGeneration": 99},
+        {"observedGeneration": None},
+    ],
+    ids=["changed Ready", "dropped Ready", "dropped all", "changed generation", "dropped generation"],
+)
+async def test_a_reporter_writes_nothing_else(installed: Installation, reporter: Person, status: JsonObject) -> None:
+    before = await installed.stored(PIPELINE, "my-app")
+
+    answer = await reporter.patch(PIPELINE, "my-app", {"status": status}, subresource="status")
+    assert_refused(answer, STATUSES)
+    assert await installed.stored(PIPELINE, "my-app") == before
