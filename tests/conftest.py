@@ -21,6 +21,7 @@ pytest_plugins = [
     "tests.support.smart_server",
     "tests.support.selection",  # after the plugin it imports
     "tests.support.world",
+    "tests.support.promoted",  # after the plugin it imports
     "tests.local.contract.report",
 ]
 

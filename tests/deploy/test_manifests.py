@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support.identities import documents_of
+from tests.support.names import TEAM
 from tests.support.server import ApiServer
 from tests.support.strict import apply_strictly
 
 JsonObject = dict[str, Any]
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-MANIFESTS: list[JsonObject] = [
-    obj
-    for directory in (DEPLOY, DEPLOY / "agent")
-    for path in sorted(directory.glob("*.yaml"))
-    for obj in yaml.load_all(path.read_bytes(), yaml.CSafeLoader)
-]
+FOLDERS = [".", "admission", "agent"]
+NAMESPACED = ["secrets/namespace.yaml", "agent/secrets/namespace.yaml"]
+CLUSTER_WIDE = ["secrets/every-namespace.yaml", "agent/secrets/every-namespace.yaml"]
+MANIFESTS: list[JsonObject] = [doc for folder in FOLDERS for doc in documents_of(f"{folder}/*.yaml")]
 """In the order in which `kubectl apply -f` takes them."""
 
 PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in MANIFESTS if obj["kind"] == "Deployment"}
@@ -27,6 +24,63 @@ PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in MANIFESTS if
 
 async def test_every_manifest_is_applied_without_an_unknown_field(api_server: ApiServer) -> None:
     await apply_strictly(api_server.kubeconfig, MANIFESTS)
+
+
+@pytest.mark.parametrize("path", [*NAMESPACED, *CLUSTER_WIDE])
+async def test_secrets_are_opened_in_one_namespace_or_in_all(api_server: ApiServer, path: str) -> None:
+    documents = list(documents_of(path))
+    # As `kubectl apply -n` does.
+    where = {"namespace": TEAM} if path in NAMESPACED else {}
+    placed = [{**document, "metadata": {**document["metadata"], **where}} for document in documents]
+
+    await apply_strictly(api_server.kubeconfig, placed)
+    assert {document["kind"] for document in documents} == (
+        {"Role", "RoleBinding"} if path in NAMESPACED else {"ClusterRole", "ClusterRoleBinding"}
+    )
+
+
+def test_no_default_manifest_opens_secrets_of_teams() -> None:
+    """Every right to Secrets is in `secrets/`, but for the controller's own key in its own namespace."""
+    opened = [
+        (doc["kind"], doc["metadata"].get("namespace"), rule["verbs"], rule.get("resourceNames"))
+        for doc in MANIFESTS
+        for rule in doc.get("rules", ())
+        if "secrets" in rule["resources"] or "*" in rule["resources"]
+    ]
+    assert opened == [
+        ("Role", "kardinal-system", ["create"], None),
+        ("Role", "kardinal-system", ["get"], ["kardinal-attestation"]),
+    ]
+
+
+def test_no_manifest_grants_a_wildcard_but_policies_look_at_everything() -> None:
+    """A new kind is covered by the policies of both groups, and by no role before somebody decides it."""
+    files = [doc for path in [*NAMESPACED, *CLUSTER_WIDE] for doc in documents_of(path)]
+    granted = [rule for doc in [*MANIFESTS, *files] for rule in doc.get("rules", ())]
+    assert [rule for rule in granted if "*" in str(rule)] == []
+    looked_at = {
+        (doc["metadata"]["name"], tuple(rule["apiGroups"]), tuple(rule["resources"]))
+        for doc in MANIFESTS
+        if doc["kind"] == "ValidatingAdmissionPolicy"
+        for rule in doc["spec"]["matchConstraints"]["resourceRules"]
+    }
+    both = ("kardinal.io", "experimental.kro.run")
+    assert {("kardinal-statuses", both, ("*/status",)), ("kardinal-internal-marks", both, ("*",))} <= looked_at
+
+
+def test_every_policy_is_bound_to_deny_and_fails_closed() -> None:
+    policies = {doc["metadata"]["name"]: doc for doc in MANIFESTS if doc["kind"] == "ValidatingAdmissionPolicy"}
+    bound = {
+        doc["spec"]["policyName"]: doc["spec"]["validationActions"]
+        for doc in MANIFESTS
+        if doc["kind"] == "ValidatingAdmissionPolicyBinding"
+    }
+    assert bound == {name: ["Deny"] for name in policies}
+    for policy in policies.values():
+        [rule] = policy["spec"]["matchConstraints"]["resourceRules"]
+        assert policy["spec"]["failurePolicy"] == "Fail"
+        assert set(rule["operations"]) <= {"CREATE", "UPDATE"}, "deletion is never looked at"
+        assert all(one["message"] and one["reason"] == "Forbidden" for one in policy["spec"]["validations"])
 
 
 @pytest.mark.parametrize("program", PODS)

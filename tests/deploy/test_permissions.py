@@ -19,9 +19,10 @@ from kardinal.objects import GRAPH
 from kardinal_controller.program import Controller
 from kardinal_local.plane import LoggedRequest
 from kardinal_local.rights import OWN_RIGHTS, RIGHTS
-from tests.support.identities import SYSTEM_NAMESPACE, shipped_rights
+from tests.support.identities import RESOURCES, SYSTEM_NAMESPACE, TEST_EXECUTOR, documents_of, shipped_rights
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.people import People, people_of
 from tests.support.permissions import ROLES, Permission, granted_to, needed_by, virtual
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import IMAGE, GitRepository
@@ -44,6 +45,8 @@ SELDOM = {
 }
 """Rights that the walk does not need; `list` is how every informer begins on an older server."""
 
+SHARD = ("ClusterRole", "kardinal-shard-prod")
+
 ONCE = {
     "controller": {
         Permission("secrets", "create", SYSTEM_NAMESPACE): "the first controller of a cluster makes the key",
@@ -65,7 +68,33 @@ METRIC_CHECK = {
 
 
 @pytest.fixture
-async def used(world: World, repository: GitRepository) -> dict[str, set[Permission]]:
+async def as_shipped(world: World) -> None:
+    """Leave the programs what deploy/ gives them where it is strictest, which the worlds of other tests do not.
+
+    Secrets by the Role of one namespace, and an agent that may write the statuses of its shard alone.
+    """
+    for name in ("kardinal-controller-secrets", "kardinal-agent-secrets", f"test-kardinal-agent-{TEST_EXECUTOR}"):
+        await world.client.delete(RESOURCES["ClusterRoleBinding"], name)
+    for role in (*documents_of("secrets/namespace.yaml"), *documents_of("agent/secrets/namespace.yaml")):
+        metadata = {**role["metadata"], "namespace": TEAM}
+        await world.client.apply(RESOURCES[role["kind"]], {**role, "metadata": metadata}, field_manager="test")
+    [shard] = [role for role in shipped_rights() if (role["kind"], role["metadata"]["name"]) == SHARD]
+    rules = [{**rule, "resourceNames": [PROD]} for rule in shard["rules"]]
+    await world.client.apply(RESOURCES["ClusterRole"], {**shard, "rules": rules}, field_manager="test", force=True)
+    async with people_of(world) as people:
+        await people.bind(world.user("agent"), shard["metadata"]["name"], namespace=None)
+        await people.until_allowed(world.user("agent"), ("serve", "shards.kardinal.io", PROD), namespace="")
+        await people.until_allowed(world.user("controller"), ("get", "secrets", "kardinal-webhook"))
+        for asked in (("agent", "execute", "promotionsteps.kardinal.io"), ("controller", "get", "secrets")):
+            await world.until(lambda asked=asked: _refused(people, world.user(asked[0]), *asked[1:]))
+
+
+async def _refused(people: People, user: str, verb: str, resource: str) -> bool:
+    return not await people.allowed(user, verb, resource, namespace=SYSTEM_NAMESPACE, name="another")
+
+
+@pytest.fixture
+async def used(world: World, repository: GitRepository, as_shipped: None) -> dict[str, set[Permission]]:
     """Return what each program asked of the API server during the walk."""
     asked: dict[str, set[Permission]] = {identity: set() for identity in ROLES}
     users = {world.user(identity): identity for identity in ROLES}

@@ -10,7 +10,16 @@ import yaml
 
 from kardinal.objects import NAMESPACE, SERVICE_ACCOUNT, ResourceType
 
-__all__ = ["ACCOUNTS", "RESOURCES", "SYSTEM_NAMESPACE", "TEST_EXECUTOR", "admission", "documents_of", "rights", "shipped_rights"]
+__all__ = [
+    "ACCOUNTS",
+    "RESOURCES",
+    "SYSTEM_NAMESPACE",
+    "TEST_EXECUTOR",
+    "admission",
+    "documents_of",
+    "rights",
+    "shipped_rights",
+]
 
 JsonObject = dict[str, Any]
 

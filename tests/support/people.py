@@ -5,16 +5,19 @@ Answers are returned as they are, refusals included, because who is refused what
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import orjson
+import yaml
 
 from kardinal.kube import PatchType, load_connection
-from kardinal.objects import ResourceType
+from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from tests.support.identities import RESOURCES
 from tests.support.names import TEAM
 from tests.support.world import World
@@ -86,7 +89,7 @@ class Person:
         self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
     ) -> Answer:
         headers = {"Impersonate-User": self.name, "Content-Type": content_type}
-        data = None if body is None else orjson.dumps(body)
+        data = None if body is None else io.BytesIO(orjson.dumps(body))
         async with self._session.request(method, path, data=data, headers=headers, **self._options) as answer:
             return Answer(answer.status, await answer.json(content_type=None))
 
@@ -109,7 +112,7 @@ class People:
         binding = {
             "apiVersion": f"{_RBAC}/v1",
             "kind": kind,
-            "metadata": {"name": f"{name}-{role}", **where},
+            "metadata": {"name": f"{name.rpartition(':')[2]}-{role}", **where},
             "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
             "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": name}],
         }
@@ -141,6 +144,23 @@ class People:
         async with self._session.post(_REVIEWS, json=review, **self._options) as answer:
             found: bool = (await answer.json())["status"]["allowed"]
         return found
+
+    async def kubeconfig_of_account(self, name: str, directory: Path, *, namespace: str = TEAM) -> Path:
+        """Make a ServiceAccount; returns a kubeconfig with a token of it, for a command that takes one."""
+        metadata = {"name": name, "namespace": namespace}
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+        await self._world.client.apply(SERVICE_ACCOUNT, account, field_manager="test", force=True)
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        path = SERVICE_ACCOUNT.path(namespace=namespace, name=name, subresource="token")
+        async with self._session.post(path, json=request, **self._options) as answer:
+            token = (await answer.json())["status"]["token"]
+        document = yaml.safe_load(self._world.server.kubeconfig.read_text())
+        document["users"] = [{"name": name, "user": {"token": token}}]
+        for context in document["contexts"]:
+            context["context"] |= {"user": name, "namespace": namespace}
+        path_of_file = directory / f"kubeconfig.{name}"
+        path_of_file.write_text(yaml.safe_dump(document))
+        return path_of_file
 
     async def until_allowed(self, user: str, *asked: Sequence[str], namespace: str = TEAM) -> None:
         """Wait until RBAC, which follows its objects a moment later, allows each (verb, resource) or (…, name)."""

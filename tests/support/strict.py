@@ -11,21 +11,15 @@ import yaml
 
 from kardinal.kube import load_connection
 from kardinal.objects import ResourceType
+from tests.support.identities import RESOURCES
 from tests.support.world import KINDS
 
 __all__ = ["apply_strictly"]
 
 JsonObject = dict[str, Any]
 
-RBAC = "rbac.authorization.k8s.io"
-SERVED = KINDS | {
-    (resource.api_version, resource.kind): resource
-    for resource in (
-        ResourceType("", "v1", "Service", "services"),
-        ResourceType(RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
-        ResourceType(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
-    )
-}
+SERVICE = ResourceType("", "v1", "Service", "services")
+SERVED = KINDS | {(resource.api_version, resource.kind): resource for resource in (SERVICE, *RESOURCES.values())}
 
 
 async def apply_strictly(kubeconfig: Path, objects: Iterable[JsonObject]) -> None:
