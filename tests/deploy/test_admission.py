@@ -5,6 +5,7 @@ Garbage collection, the deletion of namespaces and what users do to objects that
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ async def test_what_a_bundle_owns_goes_with_it(installed: Installation, propagat
 
     assert answer.status == 200, answer
     for resource, name in ((BUNDLE, "release"), *MADE.values()):
-        await installed.world.until(lambda of=resource, called=name: _is_gone(installed.world, of, called))
+        await installed.world.until(partial(_is_gone, installed.world, resource, name))
 
 
 async def test_the_garbage_collector_needs_no_verb_of_ours(installed: Installation) -> None:

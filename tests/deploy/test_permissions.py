@@ -8,6 +8,7 @@ of deploy/, in both directions.
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -85,8 +86,8 @@ async def as_shipped(world: World) -> None:
         await people.bind(world.user("agent"), shard["metadata"]["name"], namespace=None)
         await people.until_allowed(world.user("agent"), ("serve", "shards.kardinal.io", PROD), namespace="")
         await people.until_allowed(world.user("controller"), ("get", "secrets", "kardinal-webhook"))
-        for asked in (("agent", "execute", "promotionsteps.kardinal.io"), ("controller", "get", "secrets")):
-            await world.until(lambda asked=asked: _refused(people, world.user(asked[0]), *asked[1:]))
+        await world.until(partial(_refused, people, world.user("agent"), "execute", "promotionsteps.kardinal.io"))
+        await world.until(partial(_refused, people, world.user("controller"), "get", "secrets"))
 
 
 async def _refused(people: People, user: str, verb: str, resource: str) -> bool:
