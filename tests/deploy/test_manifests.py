@@ -54,7 +54,7 @@ def test_no_default_manifest_opens_secrets_of_teams() -> None:
 
 
 def test_no_manifest_grants_a_wildcard_but_policies_look_at_everything() -> None:
-    """A new kind is covered by the policies of both groups, and by no role before somebody decides it."""
+    """A new kind is covered by the policies of both groups, and by no role before that is decided."""
     files = [doc for path in [*NAMESPACED, *CLUSTER_WIDE] for doc in documents_of(path)]
     granted = [rule for doc in [*MANIFESTS, *files] for rule in doc.get("rules", ())]
     assert [rule for rule in granted if "*" in str(rule)] == []

@@ -50,7 +50,7 @@ class Administrator:
         return self._ask("POST", path, body)
 
     def refusal(self, path: str, body: JsonObject, *, user: str) -> str:
-        """Post as somebody else; returns why it was refused, or nothing."""
+        """Post as another user; returns why it was refused, or nothing."""
         try:
             self._ask("POST", path, body, user=user)
         except RefusedRequest as refused:
