@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.identities import documents_of
 from tests.support.names import TEAM
@@ -13,6 +15,7 @@ from tests.support.strict import apply_strictly
 
 JsonObject = dict[str, Any]
 
+ROOT = Path(__file__).parents[2]
 FOLDERS = [".", "admission", "agent"]
 NAMESPACED = ["secrets/namespace.yaml", "agent/secrets/namespace.yaml"]
 CLUSTER_WIDE = ["secrets/every-namespace.yaml", "agent/secrets/every-namespace.yaml"]
@@ -66,6 +69,12 @@ def test_no_manifest_grants_a_wildcard_but_policies_look_at_everything() -> None
     }
     both = ("kardinal.io", "experimental.kro.run")
     assert {("kardinal-statuses", both, ("*/status",)), ("kardinal-internal-marks", both, ("*",))} <= looked_at
+
+
+def test_a_kind_has_no_subresource_that_no_policy_looks_at() -> None:
+    for path in sorted((ROOT / "crds").glob("*.yaml")):
+        for version in yaml.load(path.read_bytes(), yaml.CSafeLoader)["spec"]["versions"]:
+            assert version["subresources"] == {"status": {}}, path.name
 
 
 def test_every_policy_is_bound_to_deny_and_fails_closed() -> None:
