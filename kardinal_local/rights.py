@@ -56,7 +56,6 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("list watch", "kardinal.io", "promotionsteps policygates bundles"),
         _rule("list watch", "experimental.kro.run", "graphs"),
         _rule("patch", "kardinal.io", "promotionsteps/status"),
-        _rule("list watch", "experimental.kro.run", "graphs"),
         _EVENTS,
     ),
 }
