@@ -68,8 +68,12 @@ PATCHES = {
     "a step of another shard": labels_of(PROMOTION_STEP, "release-b", {names.LABEL_SHARD: "a"}, STEPS),
     "a step of no shard": labels_of(PROMOTION_STEP, "release-b", {names.LABEL_SHARD: None}, STEPS),
     "a step of another Bundle": labels_of(PROMOTION_STEP, "release-prod", {names.LABEL_BUNDLE: "other"}, STEPS),
+    "a step of another environment": labels_of(PROMOTION_STEP, "release-prod", {names.LABEL_ENVIRONMENT: "dev"}, STEPS),
     "a step with the label of a gate": labels_of(PROMOTION_STEP, "release-prod", {names.LABEL_GATE: "x"}, STEPS),
     "an instance that is open": Patch(POLICY_GATE, "release-prod-soak", {"spec": {"expression": "true"}}, GATES),
+    "an instance of another environment": labels_of(
+        POLICY_GATE, "release-prod-soak", {names.LABEL_ENVIRONMENT: "dev"}, GATES
+    ),
     "an instance that is a template": labels_of(POLICY_GATE, "release-prod-soak", {names.LABEL_BUNDLE: None}, GATES),
     "an instance that is an open template": Patch(
         POLICY_GATE,
