@@ -92,6 +92,7 @@ PATCHES = {
     "a template that a Graph made": labels_of(POLICY_GATE, "template", {GRAPH_LABEL: "0123456789ab"}, MARKS),
     "a Bundle that is a node": labels_of(BUNDLE, "release", {NODE_LABEL: "node"}, MARKS),
     "a Pipeline with an order of deletion": annotations_of(PIPELINE, "my-app", {APPLY_ORDER: "999999"}, MARKS),
+    "a Graph without an order of deletion": annotations_of(GRAPH, "release", {APPLY_ORDER: None}, MARKS),
     "a Graph with an order of deletion": annotations_of(GRAPH, "by-hand", {APPLY_ORDER: "9" * 5000}, MARKS),
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, names
-from kardinal.graph.identity import GRAPH_LABEL
+from kardinal.graph.identity import APPLY_ORDER, GRAPH_LABEL
 from kardinal.objects import GRAPH, GRAPH_REVISION, METRIC_CHECK, SUBSCRIPTION, ResourceType
 from tests.support.names import TEAM
 from tests.support.objects import API_VERSION, bundle, gate, pipeline
@@ -127,7 +127,9 @@ async def installed(enforced: None, world: World) -> AsyncIterator[Installation]
         of_kind(SUBSCRIPTION, "subscription", {"pipeline": "my-app", "source": _SOURCE}),
         of_kind(GRAPH_REVISION, "revision", REVISION),
     )
-    await world.apply(graph("release", owned_by(release)))
+    owned = graph("release", owned_by(release))
+    owned["metadata"]["annotations"] = {APPLY_ORDER: "1"}
+    await world.apply(owned)
     async with people_of(world) as people:
         every = {"apiGroups": ["kardinal.io", "experimental.kro.run"], "resources": ["*"], "verbs": ["*"]}
         await people.role("test-tenant", every)
