@@ -122,10 +122,13 @@ def node_of(obj: JsonObject, identity: GraphIdentity) -> str | None:
 def is_owned_by(obj: Mapping[str, Any], uid: str) -> bool:
     """Return whether the Graph with this uid owns an object, and nothing else controls it."""
     references = obj["metadata"].get("ownerReferences") or ()
-    mine = [
-        reference for reference in references if reference.get("uid") == uid and reference.get("kind") == GRAPH.kind
-    ]
+    mine = [reference for reference in references if _names_graph(reference, uid)]
     return bool(mine) and not any(reference.get("controller") for reference in references if reference not in mine)
+
+
+def _names_graph(reference: Mapping[str, Any], uid: str) -> bool:
+    group = str(reference.get("apiVersion", "")).rpartition("/")[0]
+    return reference.get("uid") == uid and reference.get("kind") == GRAPH.kind and group == GRAPH.group
 
 
 def claims(specs: Iterable[Mapping[str, Any]], key: ObjectKey) -> bool:
