@@ -11,6 +11,7 @@ share subtrees with their arguments; none leaves an inner node without members b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -161,14 +162,15 @@ def ordered(fields: FieldSet) -> FieldSet:
     return {step: ordered(fields[step]) if fields[step] else {} for step in sorted(fields, key=_rank)}
 
 
-def paths(fields: FieldSet, prefix: str = "") -> list[str]:
+def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     """Every member as conflicts name it, `.spec.containers[name="app"].image`: those of one level, then deeper."""
     steps = [step for step in sorted(fields, key=_rank) if step != "."]
-    found = [prefix + shown_step(step) for step in steps if is_member(fields[step])]
+    for step in steps:
+        if is_member(fields[step]):
+            yield prefix + shown_step(step)
     for step in steps:
         if fields[step]:
-            found += paths(fields[step], prefix + shown_step(step))
-    return found
+            yield from paths(fields[step], prefix + shown_step(step))
 
 
 @lru_cache(maxsize=4096)

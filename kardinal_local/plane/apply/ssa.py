@@ -41,6 +41,9 @@ _UNTRACKED: Final = (
     "selfLink",
     "uid",
 )
+_TOLD: Final = 1024 * 1024
+"""Characters of the paths of all conflicts that are told: every one of them repeats the keys it leads through."""
+
 _NOBODYS: Final[FieldSet] = {
     "f:apiVersion": {},
     "f:kind": {},
@@ -168,11 +171,14 @@ def _settled(claims: list[Claim], by: Writer, declared: Type) -> list[Claim]:
 
 
 def _refuse_conflicts(others: list[Claim], taken: FieldSet, allowed: FieldSet) -> None:
-    causes = [
-        Cause("FieldManagerConflict", path, f"conflict with {claim.shown}")
-        for claim in others
-        for path in paths(difference(intersection(claim.fields, taken), allowed))
-    ]
+    causes = []
+    length = 0
+    for claim in others:
+        for path in paths(difference(intersection(claim.fields, taken), allowed)):
+            causes.append(Cause("FieldManagerConflict", path, f"conflict with {claim.shown}"))
+            length += len(path)
+            if length > _TOLD:
+                raise ApplyConflict(causes)
     if causes:
         raise ApplyConflict(causes)
 

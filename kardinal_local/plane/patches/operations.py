@@ -6,7 +6,8 @@ the server: `replace` and `copy` of a field that is not there work on null, an i
 takes null and absent for the same.
 
 The traps are in the codes: a patch that cannot be read is 400, and one that does not apply - a test that fails, a
-path that is not there, an unknown operation - is 422, never 409, with words that say nothing.
+path that is not there, an unknown operation - is 422, never 409, with words that say nothing. The same goes for a patch
+that copies more than `MAX_COPIED_BYTES` in all: forty copies of a document into itself would fill any memory.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from kardinal_local.plane.patches.generic import unreadable
 __all__ = ["json_patch"]
 
 MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+"""What all copies of one patch may add to the document, counted as JSON: the real server's JSONPatchMaxCopyBytes."""
+
 _STRINGS: Final = ("op", "path", "from")
 
 
@@ -35,8 +39,13 @@ def json_patch(obj: JsonObject, operations: Any) -> Any:
     """Apply the operations in order, all or none; what comes out need not be an object."""
     _require_readable(operations)
     result: Any = copy.deepcopy(obj)
+    copied = 0
     try:
         for operation in operations or ():
+            if operation.get("op") == "copy":
+                copied += _copied_bytes(result, operation)
+                if copied > MAX_COPIED_BYTES:
+                    raise _Inapplicable
             result = _apply(result, operation)
     except (_Inapplicable, LookupError, ValueError):
         message = "the server rejected our request due to an error in our request"
@@ -102,6 +111,12 @@ def _move(document: Any, path: str, operation: JsonObject) -> None:
 
 def _copy(document: Any, path: str, operation: JsonObject) -> None:
     _put(*_find(document, path), copy.deepcopy(_get(document, _source(operation))))
+
+
+def _copied_bytes(document: Any, operation: JsonObject) -> int:
+    """How much one copy adds; nothing where there is nothing to copy."""
+    value = _get(document, _source(operation))
+    return 0 if value is None else len(orjson.dumps(value))
 
 
 def _test(document: Any, path: str, operation: JsonObject) -> None:

@@ -1,4 +1,4 @@
-"""Order the elements of a merged list, and match them with one another.
+"""Order the elements of a merged list, and match them with one another, in a time that grows with their number.
 
 Scalars are known by themselves, objects by the value of their merge key; equal is what is of one type and of one value.
 A client wants its own elements in its order. Those that only the server has keep the order that they had there, and
@@ -7,12 +7,26 @@ come before the first of the client's that they stood before.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Hashable
 from typing import Any, Final
+
+import orjson
 
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.errors import PatchError
 
-__all__ = ["element_type", "failure", "find", "go_name", "go_text", "merge_key_of", "ordered", "require_key"]
+__all__ = [
+    "element_type",
+    "failure",
+    "go_name",
+    "go_text",
+    "identity",
+    "merge_key_of",
+    "ordered",
+    "places",
+    "require_key",
+]
 
 _GO_TYPES: Final = {
     dict: "map[string]interface {}",
@@ -58,34 +72,37 @@ def require_key(items: list[Any], key: str) -> None:
             raise failure(f"map: {go_text(item)} does not contain declared merge key: {key}")
 
 
-def find(items: list[Any], wanted: Any, key: str) -> int:
-    """The place of an element, counted from one; zero when it is not there."""
-    for place, item in enumerate(items, 1):
-        if _same(_identity(item, key), _identity(wanted, key)):
-            return place
-    return 0
+def places(items: list[Any], key: str) -> dict[Hashable, int]:
+    """The first place of every element, by its identity."""
+    found: dict[Hashable, int] = {}
+    for place, item in enumerate(items):
+        found.setdefault(identity(item, key), place)
+    return found
+
+
+def identity(item: Any, key: str) -> Hashable:
+    """What an element is known by: its type and value, or those of its merge key."""
+    value = item.get(key) if key and item.__class__ is dict else item
+    if value.__class__ in (dict, list):
+        return value.__class__, orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return value.__class__, value
 
 
 def ordered(merged: list[Any], *, server: list[Any], wanted: list[Any], key: str) -> list[Any]:
     """The elements of `merged` in the wanted order, and those only the server knows at their old relative place."""
     require_key([*merged, *wanted, *server], key)
-    mine = sorted((item for item in merged if find(wanted, item, key)), key=lambda item: find(wanted, item, key))
-    others = sorted((item for item in merged if not find(wanted, item, key)), key=lambda item: find(server, item, key))
+    in_order, before = places(wanted, key), places(server, key)
+    named = [(identity(item, key), item) for item in merged]
+    mine = sorted((pair for pair in named if pair[0] in in_order), key=lambda pair: in_order[pair[0]])
+    rest = (pair for pair in named if pair[0] not in in_order)
+    others = deque(sorted(rest, key=lambda pair: before.get(pair[0], -1)))
     result: list[Any] = []
-    for item in mine:
-        place = find(server, item, key)
-        while others and 0 < find(server, others[0], key) < place:
-            result.append(others.pop(0))
+    for name, item in mine:
+        place = before.get(name, -1)
+        while others and -1 < before.get(others[0][0], -1) < place:
+            result.append(others.popleft()[1])
         result.append(item)
-    return result + others
-
-
-def _identity(item: Any, key: str) -> Any:
-    return item.get(key) if key and item.__class__ is dict else item
-
-
-def _same(left: Any, right: Any) -> bool:
-    return left.__class__ is right.__class__ and bool(left == right)
+    return result + [item for _, item in others]
 
 
 def go_name(value: Any) -> str:

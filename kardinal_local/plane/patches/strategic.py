@@ -16,6 +16,7 @@ what it stands in.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Final
 
 from kardinal_local.plane.builtin import with_metadata
@@ -24,11 +25,12 @@ from kardinal_local.plane.errors import PatchError
 from kardinal_local.plane.patches.order import (
     element_type,
     failure,
-    find,
     go_name,
     go_text,
+    identity,
     merge_key_of,
     ordered,
+    places,
     require_key,
 )
 
@@ -121,19 +123,21 @@ def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, dele
     key = merge_key_of(schema)
     if element_type(target, patch) is not dict:
         if deletes:
-            return [item for item in target if not find(patch, item, "")]
-        merged: list[Any] = []
-        merged += (item for item in [*target, *patch] if not find(merged, item, ""))
-        return ordered(merged, server=target, wanted=patch, key="")
+            gone = places(patch, "")
+            return [item for item in target if identity(item, "") not in gone]
+        union: dict[Hashable, Any] = {}
+        for item in (*target, *patch):
+            union.setdefault(identity(item, ""), item)
+        return ordered(list(union.values()), server=target, wanted=patch, key="")
     if not key:
         raise failure("cannot merge lists without merge key for struct")
     target, patch = _without_special(target, patch, key)
-    merged = list(target)
+    merged, known = list(target), places(target, key)
     for item in patch:
         require_key([item], key)
-        place = find(merged, item, key)
-        if place:
-            merged[place - 1] = _merge_object(merged[place - 1], item, schema.get("items", {}))
+        place = known.setdefault(identity(item, key), len(merged))
+        if place < len(merged):
+            merged[place] = _merge_object(merged[place], item, schema.get("items", {}))
         else:
             merged.append(item)
     return ordered(merged, server=target, wanted=patch, key=key)
@@ -141,7 +145,7 @@ def _merge_list(target: list[Any], patch: list[Any], schema: JsonObject, *, dele
 
 def _without_special(target: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
     """Both lists after those elements of the patch that say what to do and not what to be."""
-    rest, replaced = [], False
+    rest, gone, replaced = [], set(), False
     for item in patch:
         if _PATCH not in item:
             rest.append(item)
@@ -149,14 +153,14 @@ def _without_special(target: list[Any], patch: list[Any], key: str) -> tuple[lis
         match item[_PATCH]:
             case "delete":
                 require_key([item], key)
-                target = [one for one in target if not find([item], one, key)]
+                gone.add(identity(item, key))
             case "replace":
                 replaced = True
             case "merge":
                 raise failure("merging lists cannot yet be specified in the patch")
             case directive:
                 raise failure(f"unknown patch type: {directive} in map: {go_text(item)}")
-    return ([] if replaced else target), rest
+    return ([] if replaced else [one for one in target if identity(one, key) not in gone]), rest
 
 
 def _merge_ordered(merged: JsonObject, rest: JsonObject, directive: str, schema: JsonObject) -> None:
@@ -191,7 +195,7 @@ def _check_order(patch: list[Any], wanted: list[Any], key: str) -> None:
             continue
         for place in places:
             require_key([item, place], key)
-            if find([place], item, key):
+            if identity(place, key) == identity(item, key):
                 break
         else:
             raise failure(

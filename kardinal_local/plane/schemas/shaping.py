@@ -9,15 +9,21 @@ as absent; a default fills what is absent, and is then filled itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+import orjson
 
 from kardinal_local.plane.documents import JsonObject
 from kardinal_local.plane.metadata import METADATA_FIELDS
 from kardinal_local.plane.schemas.causes import Path
 from kardinal_local.plane.schemas.keywords import EMBEDDED, IDENTITY, PRESERVE
+from kardinal_local.plane.statuses import too_large
 
 __all__ = ["Report", "Shape", "compile_shape", "with_whole_numbers"]
+
+DEFAULTS_LIMIT: Final = 3 * 1024 * 1024
+"""Bytes, as JSON, of all defaults that one object gets; as much as a body may have."""
 
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 _SCALARS: Final = _PLAIN | {float}
@@ -33,6 +39,16 @@ class Report:
     keeps_nulls: bool = False
     unknown: list[Path] = field(default_factory=list)
     doubles: bool = False
+    defaulted: int = 0
+
+    def fill(self, size: int) -> None:
+        """Count a default of `size` bytes; refused when all of them are more than a body may have.
+
+        A default may hold lists whose items have defaults of their own, so that a small definition describes any size.
+        """
+        self.defaulted += size
+        if self.defaulted > DEFAULTS_LIMIT:
+            raise too_large(DEFAULTS_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,7 @@ class Shape:
     nullable: bool = False
     default: Any = None
     defaults: tuple[tuple[str, Shape], ...] = ()
+    default_size: int = 0
 
     def shaped(self, value: Any, path: Path, report: Report) -> Any:
         """The value without what the schema does not know, and with its defaults."""
@@ -73,6 +90,7 @@ class Shape:
                 result[key] = item if item.__class__ in _PLAIN else shape.shaped(item, (path, key), report)
         for key, shape in self.defaults:
             if key not in result:
+                report.fill(shape.default_size)
                 result[key] = shape.shaped(shape.default, (path, key), report)
         return result
 
@@ -84,6 +102,7 @@ class Shape:
         if shape is None:
             return _NOTHING.shaped(item, path, report)
         if item is None and not shape.nullable:
+            report.fill(shape.default_size)
             return shape.shaped(shape.default, path, report)
         if self.preserve and not shape.preserve:
             return _lenient(shape).shaped(item, path, report)
@@ -96,9 +115,7 @@ _NOTHING: Final = Shape()
 
 def _lenient(shape: Shape) -> Shape:
     """The items of a list that preserves what it does not know do so as well."""
-    return Shape(
-        shape.fields, shape.additional, shape.items, shape.kept, True, shape.nullable, shape.default, shape.defaults
-    )
+    return replace(shape, preserve=True)
 
 
 def _has_doubles(value: Any) -> bool:
@@ -140,6 +157,7 @@ def compile_shape(schema: JsonObject, *, root: bool = False) -> Shape:
         preserve=bool(schema.get(PRESERVE)),
         nullable=bool(schema.get("nullable")),
         default=schema.get("default"),
+        default_size=len(orjson.dumps(schema.get("default"))),
         defaults=tuple((name, shape) for name, shape in fields.items() if shape.default is not None),
     )
 

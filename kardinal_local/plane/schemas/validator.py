@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from kardinal_local.plane.documents import JsonObject
-from kardinal_local.plane.errors import Cause
+from kardinal_local.plane.errors import Cause, StatusError
 from kardinal_local.plane.schemas.causes import NOWHERE, blocks_rules, invalid
 from kardinal_local.plane.schemas.rules import Rules, compile_rules
 from kardinal_local.plane.schemas.scale import Scaled, scale_causes
@@ -49,8 +49,11 @@ class Validator:
     scale: Scaled | None = None
 
     def filled(self, document: JsonObject) -> JsonObject:
-        """A stored document as it is read: with the defaults its schema has gained since."""
-        return self.structural.shaped(document).object
+        """A stored document as it is read: with the defaults its schema has gained since, unless they are too much."""
+        try:
+            return self.structural.shaped(document).object
+        except StatusError:
+            return document
 
     def read(self, document: JsonObject, decode: Callable[[Any], JsonObject]) -> JsonObject:
         """The document with the metadata of embedded objects decoded; Unreadable when it is none."""

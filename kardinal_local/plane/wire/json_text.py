@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from json.decoder import JSONDecodeError
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
@@ -24,6 +24,8 @@ from kardinal_local.plane.errors import LocalPlaneError
 __all__ = ["MalformedJson", "NumberOutOfRange", "decode_json", "decode_merged", "duplicate_fields"]
 
 DUPLICATES_TOLD = 100
+DUPLICATES_LENGTH = 256 * 1024
+"""Characters of all paths that are told: each may be as long as the body."""
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _INTEGERS = range(-(2**63), 2**63)
 _ESCAPES = re.compile(
@@ -49,6 +51,10 @@ class _Pairs(list[tuple[str, Any]]):
     """An object with every key it was written with."""
 
 
+_CONTAINERS = (_Pairs, list)
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
+
+
 def decode_json(body: bytes) -> Any:
     try:
         document = orjson.loads(body)
@@ -68,15 +74,22 @@ def duplicate_fields(body: bytes, document: Any) -> tuple[str, ...]:
     if len(orjson.dumps(document)) == len(body):
         return ()
     found: dict[str, None] = {}
-    for path in _duplicates(json.loads(_repaired(body), object_pairs_hook=_Pairs, parse_int=str), ""):
-        found[path] = None
-        if len(found) == DUPLICATES_TOLD:
+    length = 0
+    for path in _duplicates(json.loads(_repaired(body), object_pairs_hook=_Pairs, parse_int=str), None):
+        text = _written(path)
+        found[text] = None
+        length += len(text)
+        if len(found) == DUPLICATES_TOLD or length > DUPLICATES_LENGTH:
             break
     return tuple(found)
 
 
-def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _merged(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return _merge_into({}, pairs)
+
+
+def _merge_into(found: dict[str, Any], pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Add the pairs to an object that is being read; what it holds already is not copied for each of them."""
     for key, value in pairs:
         if key not in found:
             found[key] = value
@@ -88,24 +101,34 @@ def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _over(old: Any, new: Any) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
-        return _merged([*old.items(), *new.items()])
+        return _merge_into(old, new.items())
     if isinstance(old, list) and isinstance(new, list):
         return [*map(_over, old, new), *new[len(old) :]]
     return new
 
 
-def _duplicates(value: Any, path: str) -> Iterator[str]:
+def _duplicates(value: Any, path: _Path) -> Iterator[_Path]:
     if isinstance(value, _Pairs):
         seen = set()
         for key, item in value:
-            inner = f"{path}.{key}" if path else key
             if key in seen:
-                yield inner
+                yield path, key
             seen.add(key)
-            yield from _duplicates(item, inner)
+            if item.__class__ in _CONTAINERS:
+                yield from _duplicates(item, (path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _duplicates(item, f"{path}[{index}]")
+            if item.__class__ in _CONTAINERS:
+                yield from _duplicates(item, (path, index))
+
+
+def _written(path: _Path) -> str:
+    """A path as text, which is made only of those that are told."""
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def _decode_leniently(body: bytes) -> Any:

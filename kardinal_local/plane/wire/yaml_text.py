@@ -1,8 +1,11 @@
 """Decode YAML as the real server does: version 1.1, of which only the first document counts.
 
-Two things differ from what PyYAML would do by itself. The words `y` and `n` are booleans, and a date is a string. And
-aliases are counted before they are followed: a few hundred bytes of them describe gigabytes of document, which costs
-nothing while parts are shared and everything as soon as they are written out.
+Three things differ from what PyYAML would do by itself: the words `y` and `n` are booleans, a date is a string, and so
+is `22:22`, which PyYAML takes for an integer to the base of sixty.
+
+A small text can describe a large document. Aliases are counted before they are followed, with the length of what they
+stand for: shared parts cost nothing until they are written out. The depth is known from the events of the parser, which
+need no stack; the composer of libyaml calls itself, and ends the process when it does so too often.
 
 A key that stands twice in a mapping is reported with its line, as the real server does.
 """
@@ -20,11 +23,21 @@ from kardinal_local.plane.errors import MalformedYaml
 __all__ = ["decode_yaml", "encode_yaml"]
 
 NODES_LIMIT = 400_000
+TEXT_LIMIT = 3 * 1024 * 1024
+"""Characters of all scalars, once aliases are followed; as much as a body in JSON may have."""
+DEPTH_LIMIT = 250
+"""Levels that are read; an object of more than some two hundred is refused in any case."""
 _BOOLEAN = "tag:yaml.org,2002:bool"
 
 
 class _Loader(yaml.CSafeLoader):
     """The resolvers of Go's YAML 1.1."""
+
+    def whole(self, node: yaml.ScalarNode) -> Any:
+        return node.value if ":" in node.value else self.construct_yaml_int(node)
+
+    def fraction(self, node: yaml.ScalarNode) -> Any:
+        return node.value if ":" in node.value else self.construct_yaml_float(node)
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -40,19 +53,22 @@ _Loader.yaml_implicit_resolvers = {
 }
 for _resolver in (_Loader, _Dumper):
     _resolver.add_implicit_resolver(_BOOLEAN, re.compile("[yYnN]$"), list("yYnN"))
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.whole)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.fraction)
 _Loader.bool_values = {**yaml.CSafeLoader.bool_values, "y": True, "n": False}
 
 
 def decode_yaml(body: bytes) -> tuple[Any, str]:
     """The first document, and what is to be said of its duplicate keys."""
     try:
+        _check_size(body)
         loader = _Loader(body)
         try:
             loader.check_node()
             node = loader.get_node()
             if node is None:
                 return None, ""
-            _count(node, {})
+            _measure(node, {})
             told = "".join(f"\n  {line}" for line in _duplicates(node, set()))
             document = loader.construct_document(node)
         finally:
@@ -73,20 +89,39 @@ def _place(error: yaml.MarkedYAMLError) -> str:
     return f"line {line}: " if line else ""
 
 
-def _count(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many nodes the document has once its aliases are followed."""
+def _check_size(body: bytes) -> None:
+    """Refuse a first document that is nested too deeply, or has too many nodes before any alias is followed."""
+    depth = 0
+    for number, event in enumerate(yaml.parse(body, Loader=_Loader)):
+        if number > 2 * NODES_LIMIT:
+            raise MalformedYaml("yaml: document contains excessive aliasing")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEPTH_LIMIT:
+                # In the words of the real server, which reads more levels.
+                raise MalformedYaml("yaml: exceeded max depth of 10000")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.DocumentEndEvent):
+            return
+
+
+def _measure(node: yaml.Node, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """The nodes and the characters that the document has once its aliases are followed."""
     if id(node) in known:
         return known[id(node)]
-    children: list[yaml.Node] = []
-    if isinstance(node, yaml.SequenceNode):
-        children = node.value
-    elif isinstance(node, yaml.MappingNode):
-        children = [part for pair in node.value for part in pair]
-    known[id(node)] = NODES_LIMIT  # a node within itself has no end
-    known[id(node)] = total = 1 + sum(_count(child, known) for child in children)
-    if total > NODES_LIMIT:
+    if isinstance(node, yaml.ScalarNode):
+        return 1, len(node.value)
+    known[id(node)] = NODES_LIMIT, 0  # a node within itself has no end
+    nodes, text = 1, 0
+    for part in node.value:
+        for child in part if isinstance(node, yaml.MappingNode) else (part,):
+            more, longer = _measure(child, known)
+            nodes, text = nodes + more, text + longer
+    if nodes > NODES_LIMIT or text > TEXT_LIMIT:
         raise MalformedYaml("yaml: document contains excessive aliasing")
-    return total
+    known[id(node)] = nodes, text
+    return nodes, text
 
 
 def _duplicates(node: yaml.Node, seen: set[int]) -> Iterator[str]:

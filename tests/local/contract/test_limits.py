@@ -100,6 +100,20 @@ async def test_aliases_that_multiply_are_refused(api: Api) -> None:
     assert (refused.status, refused.body["reason"]) == (400, "BadRequest")
 
 
+@covers("limits", "create", "refusal")
+async def test_yaml_that_is_nested_too_deeply_is_refused(api: Api) -> None:
+    for body in (b"[" * 20_000, b"{a: " * 20_000, b"- " * 20_000):
+        refused = await api("POST", api.path("configmaps"), body, content_type="application/yaml")
+        assert (refused.status, refused.body["reason"]) == (400, "BadRequest")
+
+
+@covers("limits", "create", "success")
+async def test_yaml_has_no_numbers_to_the_base_of_sixty(api: Api) -> None:
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {ports: 22:22, time: 1:30:00.5}\n"
+    created = await api("POST", api.path("configmaps"), body, content_type="application/yaml")
+    assert (created.status, created.body["data"]) == (201, {"ports": "22:22", "time": "1:30:00.5"})
+
+
 @covers("limits", "create", "success")
 async def test_what_is_no_character_is_replaced(api: Api) -> None:
     await api.define(api.widgets(schema=anything()))

@@ -47,6 +47,18 @@ async def test_a_json_patch_applies_all_its_operations(api: Api, operations: lis
 
 
 @covers("patch", "patch", "refusal")
+async def test_a_json_patch_copies_three_mebibytes_at_most(api: Api) -> None:
+    path = api.path("configmaps")
+    await api.silent.post(path, config_map("a", key="x" * (1024 * 1024 - 1024)))
+    again = [{"op": "copy", "from": "/data/key", "path": "/data/b"}, {"op": "remove", "path": "/data/b"}]
+    assert (await api.silent.json(f"{path}/a", again * 3)).status == 200
+    assert (await api.json(f"{path}/a", again * 4)).status == 422
+    await api.silent.post(path, config_map("b", key="1"))
+    doubled = [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(40)]
+    assert (await api.json(f"{path}/b", doubled)).status == 422
+
+
+@covers("patch", "patch", "refusal")
 @pytest.mark.parametrize(
     "operations",
     [

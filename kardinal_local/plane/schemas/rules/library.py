@@ -143,6 +143,8 @@ def _decoded(data: bytes) -> str:
         raise Fault("conversion", "invalid UTF-8 in bytes, cannot convert to string") from None
 
 
+_MOST_DIGITS: Final = 1000
+"""Digits after the point of a formatted number; a rule may ask for a gigabyte of them."""
 _DIRECTIVE: Final = re.compile(r"%(%|(?:\.(\d+))?([sdfeboxX])|.?)", re.DOTALL)
 
 
@@ -158,7 +160,10 @@ def _format(pattern: str, arguments: list[Any]) -> str:
         if not rest:
             index = len(arguments)
             raise Fault("conversion", f"index {index} out of range")
-        return _clause(rest.pop(0), match[3], int(match[2] or 6))
+        digits = match[2] or "6"
+        if len(digits) > 4 or int(digits) > _MOST_DIGITS:
+            raise Fault("conversion", f"could not parse formatting clause: precision is more than {_MOST_DIGITS}")
+        return _clause(rest.pop(0), match[3], int(digits))
 
     return _DIRECTIVE.sub(written, pattern)
 
