@@ -20,7 +20,7 @@ import click
 
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
-from kardinal.runtime.process import address_option, git_cache_option, logging_options, run
+from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.program import Agent, AgentOptions
 
@@ -47,6 +47,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 )
 @click.option("--namespace", "-n", help="Serve the PromotionSteps of one namespace only.")
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
+@health_options
 @address_option("--metrics-bind-address", default=":8085", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
 @git_cache_option
@@ -58,6 +59,8 @@ def main(
     kubeconfig: Path | None,
     namespace: str | None,
     allow_local_repositories: bool,
+    health_namespaces: tuple[str, ...],
+    quote_namespaces: tuple[str, ...],
     metrics_bind_address: str,
     health_probe_bind_address: str,
     git_cache_dir: Path,
@@ -68,6 +71,8 @@ def main(
         shard=shard,
         namespace=namespace,
         allow_local_repositories=allow_local_repositories,
+        health_namespaces=health_namespaces,
+        quote_namespaces=quote_namespaces,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,
     )

@@ -18,14 +18,14 @@ from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
-from kardinal.objects import DEPLOYMENT, GRAPH
+from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
-from kardinal_agent.health import ResourceHealth
+from kardinal_agent.health import HealthNamespaces, ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.remotes import Remotes
 
@@ -47,13 +47,18 @@ GIT_THREADS = 4
 class AgentOptions:
     """How an agent is set up.
 
-    Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces.
+    Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
+    are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
+    objects say is repeated from `quote_namespaces` to every Pipeline.
     """
 
     git_cache_dir: Path
     shard: str | None = None
     namespace: str | None = None
     allow_local_repositories: bool = False
+    health_namespaces: tuple[str, ...] = ()
+    quote_namespaces: tuple[str, ...] = ()
+    policy_namespaces: tuple[str, ...] = ()
     metrics_address: str | None = None
     probe_address: str | None = None
 
@@ -94,13 +99,21 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
     graphs = manager.informer(GRAPH, namespace=options.namespace)
     # Of every namespace: the templates of gates live in those of the policies.
     gates = manager.informer(POLICY_GATE)
-    deployments = own.informer(DEPLOYMENT)
+    deployments, namespaces = own.informer(DEPLOYMENT), own.informer(NAMESPACE)
     channel = Channel()
     merges = MergeWatches(channel)
     tools = Tools(
         shard=options.shard,
         gates=Gates(gates),
-        health=ResourceHealth(deployments),
+        health=ResourceHealth(
+            deployments,
+            HealthNamespaces(
+                namespaces,
+                allowed=options.health_namespaces,
+                policies=options.policy_namespaces,
+                quoted=options.quote_namespaces,
+            ),
+        ),
         remotes=Remotes(repositories, secrets=own.client, clock=clock, on_request=metrics.scm_request),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
@@ -117,7 +130,15 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
             ownership=Ownership(graphs, bundles),
             refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock),
         ),
-        sources(steps=steps, graphs=graphs, bundles=bundles, gates=gates, deployments=deployments, merges=channel),
+        sources(
+            steps=steps,
+            graphs=graphs,
+            bundles=bundles,
+            gates=gates,
+            deployments=deployments,
+            namespaces=namespaces,
+            merges=channel,
+        ),
         concurrency=CONCURRENCY,
     )
     parts = Parts(runner, repositories, merges)

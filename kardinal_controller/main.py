@@ -15,7 +15,7 @@ from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.errors import RuntimeFailure
-from kardinal.runtime.process import address_option, git_cache_option, logging_options, run
+from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
 from kardinal_controller.program import SYSTEM_NAMESPACE, Controller, ControllerOptions
 
 __all__ = ["main"]
@@ -35,6 +35,7 @@ __all__ = ["main"]
 )
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
+@health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
 @address_option("--metrics-bind-address", default=":8080", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8081", help="/healthz and /readyz")
@@ -46,6 +47,8 @@ def main(
     policy_namespaces: str,
     allow_local_repositories: bool,
     standalone: bool,
+    health_namespaces: tuple[str, ...],
+    quote_namespaces: tuple[str, ...],
     api_bind_address: str,
     metrics_bind_address: str,
     health_probe_bind_address: str,
@@ -56,6 +59,8 @@ def main(
         policy_namespaces=tuple(name.strip() for name in policy_namespaces.split(",") if name.strip()),
         allow_local_repositories=allow_local_repositories,
         standalone=standalone,
+        health_namespaces=health_namespaces,
+        quote_namespaces=quote_namespaces,
         api_address=api_bind_address,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,

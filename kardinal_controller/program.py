@@ -46,6 +46,8 @@ class ControllerOptions:
     policy_namespaces: tuple[str, ...] = ("platform-policies",)
     allow_local_repositories: bool = False
     standalone: bool = True
+    health_namespaces: tuple[str, ...] = ()
+    quote_namespaces: tuple[str, ...] = ()
     api_address: str = "127.0.0.1:0"
     metrics_address: str | None = None
     probe_address: str | None = None
@@ -176,6 +178,10 @@ class Controller:
         return install(
             self.manager,
             AgentOptions(
-                git_cache_dir=options.git_cache_dir, allow_local_repositories=options.allow_local_repositories
+                git_cache_dir=options.git_cache_dir,
+                allow_local_repositories=options.allow_local_repositories,
+                health_namespaces=options.health_namespaces,
+                quote_namespaces=options.quote_namespaces,
+                policy_namespaces=options.policy_namespaces,
             ),
         )

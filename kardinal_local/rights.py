@@ -30,6 +30,7 @@ def _rule(verbs: str, group: str, resources: str) -> JsonObject:
 _EVENTS = _rule("get create patch", "events.k8s.io", "events")
 _SECRETS = (_rule("get", "", "secrets"),)
 _DEPLOYMENTS = _rule("list watch", "apps", "deployments")
+_NAMESPACES = _rule("list watch", "", "namespaces")
 
 RIGHTS: dict[str, tuple[JsonObject, ...]] = {
     "kardinal-controller": (
@@ -47,10 +48,11 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("list watch create delete", "experimental.kro.run", "graphrevisions"),
         _EVENTS,
         _DEPLOYMENTS,
+        _NAMESPACES,
         _rule("execute", "kardinal.io", "promotionsteps"),
     ),
     "kardinal-controller-secrets": _SECRETS,
-    "kardinal-agent": (_DEPLOYMENTS,),
+    "kardinal-agent": (_DEPLOYMENTS, _NAMESPACES),
     "kardinal-agent-secrets": _SECRETS,
     "kardinal-agent-control-plane": (
         _rule("list watch", "kardinal.io", "promotionsteps policygates bundles"),

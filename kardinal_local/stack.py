@@ -129,6 +129,7 @@ async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory:
     options = ControllerOptions(
         policy_namespaces=(POLICY_NAMESPACE,),
         allow_local_repositories=True,
+        quote_namespaces=("*",),
         git_cache_dir=directory / "git",
         api_address="127.0.0.1:0",
         metrics_address="127.0.0.1:0",

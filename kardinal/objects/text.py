@@ -1,10 +1,20 @@
-"""Cutting text to the length that a field, a table or an Event allows."""
+"""Cutting text to the length that a field, a table or an Event allows, and to the characters that can be shown."""
 
 from __future__ import annotations
 
-__all__ = ["cut"]
+import unicodedata
+
+__all__ = ["cut", "printable"]
+
+_NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of characters that control a terminal, the direction of text or the end of a line."""
 
 
 def cut(text: str, limit: int) -> str:
     """Return `text`, at most `limit` characters of it; an ellipsis says where something is missing."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Return `text` without control and format characters."""
+    return "".join(character for character in text if unicodedata.category(character) not in _NOT_SHOWN)

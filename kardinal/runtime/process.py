@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from pathlib import Path
@@ -19,9 +20,11 @@ try:
 except ImportError:
     new_event_loop = asyncio.new_event_loop
 
-__all__ = ["address_option", "git_cache_option", "logging_options", "run"]
+__all__ = ["address_option", "git_cache_option", "health_options", "logging_options", "run"]
 
 Result = TypeVar("Result")
+
+_PATTERN = re.compile(r"[a-z0-9*-]{1,63}")
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -49,6 +52,30 @@ git_cache_option = click.option(
     default=Path("/var/cache/kardinal"),
     help="Mirrors of repositories; may be emptied while nothing runs.",
 )
+
+
+def _patterns(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    patterns = tuple(pattern.strip() for pattern in value.split(",") if pattern.strip())
+    for pattern in patterns:
+        if not _PATTERN.fullmatch(pattern):
+            raise click.BadParameter(f"{pattern!r} is no name of a namespace, in which * stands for any characters")
+    return patterns
+
+
+def health_options(function: Callable[..., None]) -> Callable[..., None]:
+    """--health-namespaces and --quote-namespaces, each as a tuple of patterns."""
+    namespaces = partial(click.option, metavar="PATTERN,…", default="", show_default=False, callback=_patterns)
+    quote = namespaces(
+        "--quote-namespaces",
+        help="Namespaces whose workloads are quoted to every Pipeline: images, messages, numbers. Default: none; "
+        "others are quoted to those that their annotation kardinal.io/pipelines-from names.",
+    )
+    health = namespaces(
+        "--health-namespaces",
+        help="Namespaces whose workloads may prove an environment. "
+        "Default: all but kube-*, kardinal-system and those of policies.",
+    )
+    return health(quote(function))
 
 
 def logging_options(function: Callable[..., None]) -> Callable[..., None]:

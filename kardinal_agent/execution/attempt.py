@@ -85,7 +85,7 @@ class Attempt:
         self._bundle = owned.bundle
         self._gates = tools.gates.of(owned)
         self._superseded = self._bundle.status.phase == "Superseded"
-        self._refusal = refusal(self._step, self._bundle)
+        self._refusal = refusal(self._step, self._bundle, tools.health)
         self._sequence = planned(self._step.spec.steps) if self._refusal is None else ()
         self._draft = StatusDraft(
             raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock

@@ -1,8 +1,8 @@
 """The PromotionStep controller: which events concern which promotions, and one attempt per event.
 
 A promotion is run when its PromotionStep changes, when its Graph or the phase of its Bundle does, at every change of a
-gate that can hold it or of the template of one, of the Deployment that it is judged by, and of its repository. Nothing
-is polled, and its own status writes cause no run: what a run has written it knows.
+gate that can hold it or of the template of one, of the Deployment that it is judged by, of who may read about that, and
+of its repository. Nothing is polled, and its own status writes cause no run: what a run has written it knows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kardinal.api import names
 from kardinal.api.promotion_step import ENDED_STATES, PromotionStepSpec
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
-from kardinal.runtime.predicates import labels_changed, metadata_changed, status_changed
+from kardinal.runtime.predicates import changed, labels_changed, metadata_changed, status_changed
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt, Tools
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
-from kardinal_agent.health import deployment_key
+from kardinal_agent.health import deployment_key, pipelines_from
 
 __all__ = ["PromotionReconciler", "sources"]
 
@@ -29,6 +29,7 @@ _BY_GATE = "gate"
 _BY_GRAPH = "graph"
 _BY_TEMPLATE = "template"
 _BY_DEPLOYMENT = "deployment"
+_BY_HEALTH_NAMESPACE = "health namespace"
 
 
 class PromotionReconciler:
@@ -60,13 +61,21 @@ class PromotionReconciler:
 
 
 def sources(
-    *, steps: Informer, graphs: Informer, bundles: Informer, gates: Informer, deployments: Informer, merges: Channel
+    *,
+    steps: Informer,
+    graphs: Informer,
+    bundles: Informer,
+    gates: Informer,
+    deployments: Informer,
+    namespaces: Informer,
+    merges: Channel,
 ) -> Sequence[Source]:
     """Return everything that can move a promotion."""
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
-    steps.index(_BY_DEPLOYMENT, _deployment_of)
+    steps.index(_BY_DEPLOYMENT, lambda step: map(str, _deployment_of(step)))
+    steps.index(_BY_HEALTH_NAMESPACE, lambda step: (key.namespace for key in _deployment_of(step)))
     gates.index(_BY_TEMPLATE, _template_of)
 
     def steps_behind(template: JsonObject) -> Iterable[Key]:
@@ -81,6 +90,7 @@ def sources(
         Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
         Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
         Watch(deployments, map=_steps_by(steps, _BY_DEPLOYMENT)),
+        Watch(namespaces, map=_steps_proven_in(steps), when=changed(pipelines_from)),
         merges,
     )
 
@@ -90,6 +100,11 @@ _answer_changed = status_changed("ready", "observedGeneration", "templateUID", "
 
 def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:
     return lambda obj: [key_of(step) for step in steps.by_index(index, str(key_of(obj)))]
+
+
+def _steps_proven_in(steps: Informer) -> Callable[[JsonObject], Iterable[Key]]:
+    """Map a Namespace to the promotions that are judged by a Deployment in it."""
+    return lambda obj: [key_of(step) for step in steps.by_index(_BY_HEALTH_NAMESPACE, obj["metadata"]["name"])]
 
 
 def _is_under_way(step: JsonObject) -> bool:
@@ -116,7 +131,7 @@ def _gates_of(step: JsonObject) -> Iterable[str]:
     return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), freeze)}
 
 
-def _deployment_of(step: JsonObject) -> Iterable[str]:
+def _deployment_of(step: JsonObject) -> Iterable[Key]:
     if _state(step) != "HealthChecking":
         # No Deployment is looked at in any other state.
         return
@@ -125,7 +140,7 @@ def _deployment_of(step: JsonObject) -> Iterable[str]:
     except ValidationError:
         return
     if key is not None:
-        yield str(key)
+        yield key
 
 
 def _state(step: JsonObject) -> Any:

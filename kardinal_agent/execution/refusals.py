@@ -15,13 +15,14 @@ from kardinal.api.pipeline import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
 from kardinal.steps.sequence import sequence_problems
+from kardinal_agent.health import HealthAdapter
 
 __all__ = ["refusal"]
 
 
-def refusal(step: PromotionStep, bundle: Bundle) -> str | None:
+def refusal(step: PromotionStep, bundle: Bundle, health: HealthAdapter) -> str | None:
     """Return the first thing that is wrong, with its field; None when the PromotionStep can be executed."""
-    return next(iter(_refusals(step.spec, bundle)), None)
+    return next(iter(_refusals(step.spec, bundle)), None) or health.refusal(step)
 
 
 def _refusals(spec: PromotionStepSpec, bundle: Bundle) -> Iterable[str]:

@@ -1,6 +1,7 @@
 """How an environment proves what it runs, one module per adapter."""
 
+from kardinal_agent.health.namespaces import HealthNamespaces, pipelines_from
 from kardinal_agent.health.resource import ResourceHealth, deployment_key
 from kardinal_agent.health.verdict import HealthAdapter, Verdict
 
-__all__ = ["HealthAdapter", "ResourceHealth", "Verdict", "deployment_key"]
+__all__ = ["HealthAdapter", "HealthNamespaces", "ResourceHealth", "Verdict", "deployment_key", "pipelines_from"]

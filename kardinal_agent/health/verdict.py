@@ -27,4 +27,8 @@ class Verdict:
 class HealthAdapter(Protocol):
     """One way to ask; it answers from what it watches, at once and without a request."""
 
+    def refusal(self, step: PromotionStep) -> str | None:
+        """Return why the proof that a PromotionStep asks for is not to be had, with its field; None when it is."""
+        ...
+
     def check(self, step: PromotionStep, images: Sequence[ImageReference]) -> Verdict: ...

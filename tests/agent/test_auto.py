@@ -94,7 +94,7 @@ async def test_nothing_to_change_is_success_without_a_commit(world: World, repos
 
 
 async def test_healthy_on_the_old_version_does_not_verify(world: World, repository: GitRepository) -> None:
-    await start_agent(world)
+    await start_agent(world, quote_namespaces=("*",))
     await deploy(world, image=f"{IMAGE}:1.0.0")
     await create(world, promotion_step(repository))
     status = await reached(world, "HealthChecking")
@@ -106,13 +106,13 @@ async def test_healthy_on_the_old_version_does_not_verify(world: World, reposito
 async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_does_not_move(
     world: World, repository: GitRepository
 ) -> None:
-    agent = await start_agent(world)
+    agent = await start_agent(world, quote_namespaces=("*",))
     await deploy(world, available=False)
     await create(world, promotion_step(repository, health={"timeout": "4s"}))
     deadline = (await reached(world, "HealthChecking"))["healthDeadline"]
     await world.live(timedelta(seconds=2))
     await world.stop(agent)
-    await start_agent(world)
+    await start_agent(world, quote_namespaces=("*",))
     status = await reached(world, "Failed", within=timedelta(seconds=2))
     assert status["healthDeadline"] == deadline
     assert world.clock.now() >= datetime.fromisoformat(deadline)
@@ -128,7 +128,7 @@ async def test_what_never_becomes_healthy_fails_at_its_deadline_which_a_restart_
 async def test_the_progress_of_a_rollout_is_written_at_most_every_ten_seconds(
     world: World, repository: GitRepository
 ) -> None:
-    await start_agent(world)
+    await start_agent(world, quote_namespaces=("*",))
     await create(world, promotion_step(repository))
     await reached(world, "HealthChecking")
     before = world.audit.count(verbs=WRITES, user=world.user("agent"))

@@ -34,9 +34,9 @@ def deployment(**spec: Any) -> JsonObject:
     }
 
 
-def verdict(found: JsonObject | None, *images: str) -> tuple[bool, str]:
+def verdict(found: JsonObject | None, *images: str, quote: bool = True) -> tuple[bool, str]:
     references = [ImageReference.parse(image) for image in images or (NEW,)]
-    answer = evaluate(found, references, name="prod/app")
+    answer = evaluate(found, references, name="prod/app", quote=quote)
     return answer.healthy, answer.message
 
 
@@ -92,6 +92,35 @@ def test_whatever_is_missing_is_named(unhealthy: Callable[[JsonObject], None], w
     healthy, message = verdict(found)
     assert not healthy
     assert words in message
+
+
+@pytest.mark.parametrize(
+    ("unhealthy", "words"),
+    [
+        (change(*IMAGE, to="ghcr.io/o/app:1.0.0"), "it does not run the promoted image yet"),
+        (change("spec", "template", "spec", "containers", to=None), "it does not run the promoted image yet"),
+        (change("metadata", "generation", to=5), "its latest generation is not observed yet"),
+        (change("status", "updatedReplicas", to=1), "not all of its replicas are updated"),
+        (change("status", "replicas", to=4), "replicas of the version before still run"),
+        (change("status", "availableReplicas", to=2), "not all of its replicas are available"),
+        (
+            change("status", "conditions", 0, to={"type": "Available", "status": "False", "message": "secret"}),
+            "it is not Available",
+        ),
+        (
+            change("status", "conditions", 1, to={"type": "Progressing", "reason": "ProgressDeadlineExceeded"}),
+            "its rollout exceeded its progress deadline",
+        ),
+    ],
+)
+def test_without_quotes_the_words_are_fixed(unhealthy: Callable[[JsonObject], None], words: str) -> None:
+    found = copy.deepcopy(deployment())
+    unhealthy(found)
+    assert verdict(found, quote=False) == (False, f"waits for Deployment prod/app: {words}")
+
+
+def test_health_needs_no_quotes() -> None:
+    assert verdict(deployment(), quote=False) == verdict(deployment())
 
 
 def test_a_missing_deployment_is_waited_for() -> None:

@@ -1,6 +1,6 @@
 """Small requests that describe large work: what one of them may cost the API server of the local plane.
 
-Each is sent by somebody who may write objects of one namespace. A body has three mebibytes at most; what is made of it
+Each is one request of a user who may write the object. A body has three mebibytes at most; what is made of it
 has a bound of its own. Costs are CPU time of this process, in which the plane runs, with room for slow machines.
 """
 

@@ -40,7 +40,7 @@ JsonObject = dict[str, Any]
 _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 """The place of custom resources; they alone are stored as JSON."""
 
-_BUILT_IN = ("configmaps/", "secrets/", *WORKLOADS)
+_BUILT_IN = ("configmaps/", "namespaces/", "secrets/", *WORKLOADS)
 """The places of the built-in kinds that programs watch, and that rollouts are read off."""
 
 _LOOKED_AT = (*_CUSTOM, *_BUILT_IN)
@@ -156,7 +156,7 @@ class RealServer:
         for resource in _watched():
             prefix = _prefix(resource)
             cached = {
-                f"{prefix}{metadata['namespace']}/{metadata['name']}": metadata["resourceVersion"]
+                prefix + "/".join(_key_of(resource, metadata)): metadata["resourceVersion"]
                 for metadata in (obj["metadata"] for obj in self._administrator.cached(resource))
             }
             if cached != {path: revision for path, revision in stored.items() if path.startswith(prefix)}:
@@ -216,6 +216,10 @@ def _prefix(resource: ResourceType, namespace: str | None = None) -> str:
 def _key(path: str, resource: ResourceType) -> tuple[str, str]:
     *_, namespace, name = path.split("/")
     return (namespace if resource.namespaced else "", name)
+
+
+def _key_of(resource: ResourceType, metadata: JsonObject) -> tuple[str, ...]:
+    return (metadata["namespace"], metadata["name"]) if resource.namespaced else (metadata["name"],)
 
 
 def _orphans(documents: Collection[JsonObject]) -> Iterator[str]:
