@@ -7,6 +7,8 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from kardinal.runtime import BoundedLabels
+
 __all__ = ["AgentMetrics", "Figure"]
 
 _GIT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -16,7 +18,7 @@ _LEAD_SECONDS = (1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One more of a counter, or a duration of `seconds`."""
+    """One more of a counter, or a duration of `seconds`; the first label is the environment."""
 
     name: Literal["opened", "merged", "failed", "health", "lead_time"]
     labels: tuple[str, ...]
@@ -27,6 +29,7 @@ class AgentMetrics:
     """One set per manager, registered with its own registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._environments = BoundedLabels()
         self._counters = {
             "opened": Counter(
                 "kardinal_promotions_opened", "Pull requests opened", ["environment", "approval"], registry=registry
@@ -63,12 +66,14 @@ class AgentMetrics:
             "kardinal_scm_api_requests", "Requests about pull requests", ["endpoint", "status"], registry=registry
         )
 
-    def promotion(self, figure: Figure) -> None:
-        """Add one figure of a promotion."""
+    def promotion(self, figure: Figure, *, namespace: str) -> None:
+        """Add one figure of a promotion in `namespace`."""
+        environment, *others = figure.labels
+        labels = (*self._environments.admit(environment, namespace=namespace), *others)
         if figure.seconds is None:
-            self._counters[figure.name].labels(*figure.labels).inc()
+            self._counters[figure.name].labels(*labels).inc()
         else:
-            self._durations[figure.name].labels(*figure.labels).observe(figure.seconds)
+            self._durations[figure.name].labels(*labels).observe(figure.seconds)
 
     def git_operation(self, operation: str, seconds: float, result: str) -> None:
         """Add what `Repositories` tells after each operation."""

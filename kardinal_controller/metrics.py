@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter
 
+from kardinal.runtime import BoundedLabels
+
 __all__ = ["ControlPlaneMetrics"]
 
 
@@ -11,7 +13,9 @@ class ControlPlaneMetrics:
     """Counts for one manager, in its own registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.bundles_created = Counter(
+        self._created = BoundedLabels()
+        self._gates = BoundedLabels()
+        self._bundles_created = Counter(
             "kardinal_bundles_created", "Bundles created", ["pipeline", "source"], registry=registry
         )
         self.rollbacks = Counter(
@@ -20,8 +24,16 @@ class ControlPlaneMetrics:
         self.gates_evaluated = Counter(
             "kardinal_policy_gates_evaluated", "PolicyGate evaluations", ["result"], registry=registry
         )
-        self.gates_blocked = Counter(
+        self._gates_blocked = Counter(
             "kardinal_policy_gates_blocked", "Promotions blocked by a gate", ["gate"], registry=registry
         )
         for result in ("pass", "fail", "error"):
             self.gates_evaluated.labels(result)
+
+    def bundle_created(self, pipeline: str, source: str, *, namespace: str) -> None:
+        """Count a Bundle of `namespace`."""
+        self._bundles_created.labels(*self._created.admit(pipeline, source, namespace=namespace)).inc()
+
+    def gate_blocked(self, gate: str, *, namespace: str) -> None:
+        """Count a promotion in `namespace` that a gate holds."""
+        self._gates_blocked.labels(*self._gates.admit(gate, namespace=namespace)).inc()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kardinal.runtime.controller import Controller, Reconciler, Result
     from kardinal.runtime.errors import GraceExceeded, RuntimeFailure, SyncTimeout, TerminalError, UndeclaredInformer
     from kardinal.runtime.informer import Change, Event, Informer
+    from kardinal.runtime.labels import BoundedLabels
     from kardinal.runtime.manager import Manager, Runnable
     from kardinal.runtime.recorder import EventRecorder, ResourceRef
     from kardinal.runtime.retry import Backoff
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backoff",
+    "BoundedLabels",
     "Change",
     "Channel",
     "Clock",
@@ -54,6 +56,7 @@ _MODULES = {
     "controller": "Controller Reconciler Result",
     "errors": "GraceExceeded RuntimeFailure SyncTimeout TerminalError UndeclaredInformer",
     "informer": "Change Event Informer",
+    "labels": "BoundedLabels",
     "manager": "Manager Runnable",
     "recorder": "EventRecorder ResourceRef",
     "retry": "Backoff",

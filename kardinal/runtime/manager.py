@@ -157,7 +157,7 @@ class Manager:
     ) -> Controller:
         """Declare a controller; its sources are attached at once, its workers start with the manager."""
         self._only_before_start()
-        queue = PriorityQueue(clock=self.clock)
+        queue = PriorityQueue(clock=self.clock, workers=concurrency)
         metrics = self._figures.controller(name, queue, concurrency=concurrency)
         controller = Controller(
             name,

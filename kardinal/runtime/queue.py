@@ -1,12 +1,18 @@
-"""The work queue: each key at most once, never to two workers, urgent ones first, none for ever last.
+"""The work queue: each key at most once, never to two workers, namespaces in turn, urgent keys first.
 
 One entry per key holds everything known about its next run. Adding a key again merges: the higher priority and the
 earlier time win, so an event takes the place of a pending delay. A key that is being worked on may be added; it
 becomes ready but is handed out only when its worker is done, so nothing that happened during the run is missed.
 
-Heaps are never searched: an entry that changed gets a new order number and its old positions, recognised by their
-stale number, are dropped when they surface. Every tenth hand-out takes whatever has waited longest instead of the
-most urgent, because a steady stream of events would otherwise starve the initial list for ever.
+Of one priority the namespaces have turns: a key waits for one key of each other namespace at most, however many keys
+those have. Turns are not enough where a run is long, so the last quarter of the workers is kept for namespaces that
+have none: runs that wait for something slow cannot hold them all.
+
+Every tenth hand-out takes the key that has waited longest in its namespace instead of the most urgent, because a steady
+stream of events would otherwise starve the initial list for ever.
+
+The heap of delays is never searched: positions that are no longer true are dropped when they surface, or all together
+when they are the greater part.
 """
 
 from __future__ import annotations
@@ -21,11 +27,16 @@ from typing import NamedTuple
 
 from kardinal.objects import Key
 from kardinal.runtime.clock import Clock, Timer
+from kardinal.runtime.rotation import Rotation
 
 __all__ = ["INITIAL_PRIORITY", "PriorityQueue", "WorkItem"]
 
 INITIAL_PRIORITY = -100
 AGEING = 10
+RESERVE = 4
+"""One worker of so many is for namespaces that have none."""
+
+_FEW_DELAYS = 64
 
 
 class WorkItem(NamedTuple):
@@ -47,14 +58,17 @@ class _Entry:
 class PriorityQueue:
     """Keys that want a run."""
 
-    def __init__(self, *, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock, workers: int | None = None) -> None:
+        """`workers`: how many take keys; without it none are kept for namespaces that have none."""
         self.added = 0
         self.processing: dict[Key, float] = {}
         self.depth: Counter[int] = Counter()
         self._clock = clock
         self._entries: dict[Key, _Entry] = {}
-        self._urgent: list[tuple[int, int, Key]] = []
-        self._oldest: list[tuple[int, Key]] = []
+        self._workers = workers
+        self._busy: Counter[str] = Counter()
+        self._urgent: dict[int, Rotation[Key]] = {}
+        self._oldest: Rotation[Key] = Rotation()
         self._delayed: list[tuple[float, int, Key]] = []
         self._orders: Iterator[int] = count()
         self._hand_outs = 0
@@ -87,7 +101,7 @@ class PriorityQueue:
                 heapq.heappush(self._delayed, (due, entry.order, key))
         elif entry.due is None:
             if priority > entry.priority:
-                self._leave_class(entry)
+                self._leave_class(key, entry)
                 entry.priority = priority
                 self._make_ready(key, entry, entry.since)
         else:
@@ -104,6 +118,9 @@ class PriorityQueue:
         while not self._closed:
             item = self._take()
             if item is not None:
+                if self:
+                    # The end of this worker's last run may have made more than one key its turn.
+                    self._wake_one()
                 return item
             getter = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
@@ -122,6 +139,7 @@ class PriorityQueue:
     def done(self, key: Key) -> None:
         """Return the run of `key` is over; if it was added meanwhile, it may be handed out again."""
         del self.processing[key]
+        self._busy -= Counter([key.namespace])
         entry = self._entries.get(key)
         if entry is not None and entry.due is None:
             self._offer(key, entry)
@@ -130,6 +148,8 @@ class PriorityQueue:
         """Hand out nothing more; wake every worker that waits."""
         self._closed = True
         self._entries.clear()
+        self._urgent.clear()
+        self._oldest.clear()
         self.depth.clear()
         self._arm_timer()
         for getter in self._getters:
@@ -137,27 +157,31 @@ class PriorityQueue:
                 getter.set_result(None)
 
     def _take(self) -> WorkItem | None:
-        self._drop_stale()
-        if not self._urgent:
+        longest_waiting = (self._hand_outs + 1) % AGEING == 0
+        key = self._oldest.first(self._admits) if longest_waiting else self._most_urgent()
+        if key is None:
             return None
         self._hand_outs += 1
-        longest_waiting = self._hand_outs % AGEING == 0
-        key = heapq.heappop(self._oldest)[1] if longest_waiting else heapq.heappop(self._urgent)[2]
         entry = self._entries.pop(key)
-        self._leave_class(entry)
+        self._leave_class(key, entry)
+        if longest_waiting:
+            self._oldest.end_turn(key.namespace)
+        elif entry.priority in self._urgent:
+            self._urgent[entry.priority].end_turn(key.namespace)
         now = self._clock.monotonic()
         self.processing[key] = now
+        self._busy[key.namespace] += 1
         return WorkItem(key, entry.priority, now - entry.since)
 
-    def _drop_stale(self) -> None:
-        while self._urgent and not self._is_current(self._urgent[0][2], self._urgent[0][1]):
-            heapq.heappop(self._urgent)
-        while self._oldest and not self._is_current(self._oldest[0][1], self._oldest[0][0]):
-            heapq.heappop(self._oldest)
+    def _most_urgent(self) -> Key | None:
+        found = (self._urgent[priority].first(self._admits) for priority in sorted(self._urgent, reverse=True))
+        return next((key for key in found if key is not None), None)
 
-    def _is_current(self, key: Key, order: int) -> bool:
-        entry = self._entries.get(key)
-        return entry is not None and entry.order == order and entry.due is None
+    def _admits(self, namespace: str) -> bool:
+        """Return whether a namespace may have one more worker."""
+        if self._workers is None or not self._busy[namespace]:
+            return True
+        return self._workers - len(self.processing) > self._workers // RESERVE
 
     def _make_ready(self, key: Key, entry: _Entry, since: float) -> None:
         """Put the key at the end of its class."""
@@ -169,14 +193,20 @@ class PriorityQueue:
             self._offer(key, entry)
 
     def _offer(self, key: Key, entry: _Entry) -> None:
-        heapq.heappush(self._urgent, (-entry.priority, entry.order, key))
-        heapq.heappush(self._oldest, (entry.order, key))
+        self._urgent.setdefault(entry.priority, Rotation()).put(key)
+        self._oldest.put(key)
         self._wake_one()
 
-    def _leave_class(self, entry: _Entry) -> None:
+    def _leave_class(self, key: Key, entry: _Entry) -> None:
         self.depth[entry.priority] -= 1
         if not self.depth[entry.priority]:
             del self.depth[entry.priority]
+        self._oldest.remove(key)
+        line = self._urgent.get(entry.priority)
+        if line is not None:
+            line.remove(key)
+            if not line:
+                del self._urgent[entry.priority]
 
     def _wake_one(self) -> None:
         while self._getters:
@@ -187,6 +217,10 @@ class PriorityQueue:
 
     def _arm_timer(self) -> None:
         """One timer, for the earliest delayed key only."""
+        if len(self._delayed) > 2 * self.delayed + _FEW_DELAYS:
+            # An event takes the place of a delay, whose position would stay until its time.
+            self._delayed = [position for position in self._delayed if self._is_waiting(*position)]
+            heapq.heapify(self._delayed)
         while self._delayed and not self._is_waiting(*self._delayed[0]):
             heapq.heappop(self._delayed)
         due = self._delayed[0][0] if self._delayed else None

@@ -5,8 +5,9 @@ a *series*: one Event object whose count grows, and whatever is repeated before 
 Event is named after its content, so that another process, or this one after a restart, continues the series instead
 of starting a second object.
 
-Three bounds keep a bad day cheap: a number of unwritten events, a budget per object that refills slowly, and a number
-of series that are remembered. What does not fit is counted, not kept.
+Bounds keep a bad day cheap: a number of unwritten events, a budget per object and one per namespace that refill slowly,
+and a number of series that are remembered. What does not fit is counted, not kept. Namespaces are written in turn, and
+none has more than a quarter of what may wait, so that one with thousands of objects does not silence the others.
 """
 
 from __future__ import annotations
@@ -35,13 +36,17 @@ from kardinal.kube import (
 )
 from kardinal.objects import EVENT, JsonObject
 from kardinal.runtime.clock import Clock
+from kardinal.runtime.rotation import Rotation
 
 __all__ = ["EventRecorder", "ResourceRef"]
 
 MAX_PENDING = 1000
+MAX_PENDING_OF_NAMESPACE = 250
 MAX_SERIES = 4096
 BURST = 25
 REFILL_SECONDS = 300.0
+NAMESPACE_BURST = 500
+NAMESPACE_REFILL_SECONDS = 1.0
 MAX_NOTE_BYTES = 1024
 MAX_TRIES = 12
 FLUSH_SECONDS = 2.0
@@ -115,8 +120,17 @@ class _Series:
 
 @dataclass(slots=True)
 class _Budget:
+    """Tokens, up to `burst`, of which one comes back every `refill` seconds."""
+
+    burst: int
+    refill: float
     tokens: float
     at: float
+
+    def has_one(self, now: float) -> bool:
+        self.tokens = min(self.burst, self.tokens + (now - self.at) / self.refill)
+        self.at = now
+        return self.tokens >= 1
 
 
 class EventRecorder:
@@ -129,8 +143,8 @@ class EventRecorder:
         self._instance = f"{controller}-{socket.gethostname()}"[:128]
         self._dropped = dropped
         self._series: OrderedDict[_Content, _Series] = OrderedDict()
-        self._budgets: OrderedDict[ResourceRef, _Budget] = OrderedDict()
-        self._pending: dict[_Content, None] = {}
+        self._budgets: OrderedDict[ResourceRef | str, _Budget] = OrderedDict()
+        self._pending: Rotation[_Content] = Rotation()
         self._wake = asyncio.Event()
         self._drained = asyncio.Event()
         self._drained.set()
@@ -160,12 +174,12 @@ class EventRecorder:
         series.last = now
         if content in self._pending:
             return
-        if not self._may_write(about):
-            self._dropped("throttled")
-        elif len(self._pending) >= MAX_PENDING:
+        if len(self._pending) >= MAX_PENDING or self._pending.count(content.namespace) >= MAX_PENDING_OF_NAMESPACE:
             self._dropped("queue_full")
+        elif not self._may_write(about, content.namespace):
+            self._dropped("throttled")
         else:
-            self._pending[content] = None
+            self._pending.put(content)
             self._drained.clear()
             self._wake.set()
         if len(self._series) > MAX_SERIES:
@@ -175,10 +189,10 @@ class EventRecorder:
         """Write what is noted; ends only by cancellation."""
         while True:
             await self._wake.wait()
-            while self._pending:
-                content = next(iter(self._pending))
+            while (content := self._pending.first()) is not None:
                 await self._write_patiently(content)
-                self._pending.pop(content, None)
+                self._pending.remove(content)
+                self._pending.end_turn(content.namespace)
             self._wake.clear()
             self._drained.set()
 
@@ -188,22 +202,29 @@ class EventRecorder:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._drained.wait()
         except TimeoutError:
-            for _ in self._pending:
+            for _ in range(len(self._pending)):
                 self._dropped("shutdown")
             self._pending.clear()
 
-    def _may_write(self, about: ResourceRef) -> bool:
+    def _may_write(self, about: ResourceRef, namespace: str) -> bool:
         now = self._clock.monotonic()
-        budget = self._budgets.setdefault(about, _Budget(BURST, now))
-        self._budgets.move_to_end(about)
+        budgets = (
+            self._budget(about, burst=BURST, refill=REFILL_SECONDS, now=now),
+            # The budget of an object is forgotten once thousands of others were told of; this one is used for each.
+            self._budget(namespace, burst=NAMESPACE_BURST, refill=NAMESPACE_REFILL_SECONDS, now=now),
+        )
+        if not all(budget.has_one(now) for budget in budgets):
+            return False
+        for budget in budgets:
+            budget.tokens -= 1
+        return True
+
+    def _budget(self, of: ResourceRef | str, *, burst: int, refill: float, now: float) -> _Budget:
+        budget = self._budgets.setdefault(of, _Budget(burst, refill, burst, now))
+        self._budgets.move_to_end(of)
         if len(self._budgets) > MAX_SERIES:
             self._budgets.popitem(last=False)
-        budget.tokens = min(BURST, budget.tokens + (now - budget.at) / REFILL_SECONDS)
-        budget.at = now
-        if budget.tokens < 1:
-            return False
-        budget.tokens -= 1
-        return True
+        return budget
 
     async def _write_patiently(self, content: _Content) -> None:
         for failures in range(MAX_TRIES):

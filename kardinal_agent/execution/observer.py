@@ -100,4 +100,4 @@ class PromotionObserver:
         for event in events_of(transition):
             self._recorder.event(raw, type=event.type, reason=event.reason, note=event.note)
         for figure in figures_of(transition):
-            self._metrics.promotion(figure)
+            self._metrics.promotion(figure, namespace=transition.step.metadata.namespace)

@@ -124,4 +124,5 @@ class BundleReconciler:
                 case EmitEvent():
                     self._recorder.event(current, type=effect.type, reason=effect.reason, note=effect.note)
                 case CountBundle():
-                    self._metrics.bundles_created.labels(effect.pipeline, effect.source).inc()
+                    namespace = current["metadata"]["namespace"]
+                    self._metrics.bundle_created(effect.pipeline, effect.source, namespace=namespace)

@@ -29,7 +29,7 @@ async def promote(world: World, repository: GitRepository, target: str, **health
     await world.apply(bundle("my-app-1"))
 
 
-async def run_foreign(world: World, target: str = FOREIGN, **status: Any) -> None:
+async def run_foreign(world: World, target: str = FOREIGN, *, replicas: int = 7) -> None:
     """Have a workload in `target` that has nothing to do with the Pipeline."""
     await world.client.apply(NAMESPACE, namespace(target), field_manager="owner")
     container = {"name": "neptune-main", "image": SECRET}
@@ -38,14 +38,12 @@ async def run_foreign(world: World, target: str = FOREIGN, **status: Any) -> Non
         "kind": "Deployment",
         "metadata": {"name": "web", "namespace": target},
         "spec": {
-            "replicas": 7,
+            "replicas": replicas,
             "selector": {"matchLabels": {"app": "web"}},
             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}},
         },
     }
     await world.client.apply(DEPLOYMENT, deployment, field_manager="owner")
-    if status:
-        await set_status(world, target, **status)
 
 
 async def set_status(world: World, target: str, **status: Any) -> None:
@@ -125,7 +123,7 @@ async def test_numbers_and_conditions_of_another_namespace_are_not_told(
 
 @pytest.mark.parametrize("where", ["kube-system", "kube-public", "kardinal-system", POLICIES])
 async def test_namespaces_of_the_system_are_no_proof(world: World, repository: GitRepository, where: str) -> None:
-    await run_foreign(world, where)
+    await run_foreign(world, where, replicas=0)
     await start_controller(world)
     await promote(world, repository, where)
     step = await world.wait_for(PROMOTION_STEP, STEP, lambda step: _state(step) == "Failed")

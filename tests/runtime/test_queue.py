@@ -21,6 +21,12 @@ def queue(clock: VirtualClock) -> PriorityQueue:
     return PriorityQueue(clock=clock)
 
 
+async def turns() -> None:
+    """Let every waiter that was woken run."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
 async def drain(queue: PriorityQueue) -> list[str]:
     """Everything that is ready, in the order it is handed out."""
     names = []
@@ -175,9 +181,96 @@ async def test_a_worker_cancelled_at_the_moment_it_is_woken_passes_the_key_on(qu
         await first
 
 
+def of(namespace: str, *names: str) -> list[Key]:
+    return [Key(namespace, name) for name in names]
+
+
+async def hand_outs(queue: PriorityQueue, number: int) -> list[str]:
+    """Return the next keys, each done before the next is asked for."""
+    found = []
+    for _ in range(number):
+        item = await queue.get()
+        assert item is not None
+        found.append(str(item.key))
+        queue.done(item.key)
+    return found
+
+
+async def test_namespaces_have_turns_and_their_keys_an_order(queue: PriorityQueue) -> None:
+    for each in (*of("loud", *"abcdef"), *of("quiet", "x", "y"), *of("third", "z")):
+        queue.add(each)
+    assert await hand_outs(queue, 7) == ["loud/a", "quiet/x", "third/z", "loud/b", "quiet/y", "loud/c", "loud/d"]
+
+
+async def test_a_namespace_that_comes_later_waits_for_one_key_of_each(queue: PriorityQueue) -> None:
+    for number in range(1000):
+        queue.add(Key("loud", str(number)))
+    await hand_outs(queue, 5)
+    queue.add(Key("quiet", "x"))
+    assert await hand_outs(queue, 2) == ["loud/5", "quiet/x"]
+
+
+async def test_of_keys_that_waited_long_the_namespaces_have_turns_as_well(queue: PriorityQueue) -> None:
+    """After a start everything has the low priority, and one namespace may never run out of urgent keys."""
+    for number in range(1000):
+        queue.add(Key("loud", f"old-{number}"), priority=-100)
+    queue.add(Key("quiet", "x"), priority=-100)
+    for number in range(3 * AGEING):
+        queue.add(Key("loud", f"new-{number}"))
+    assert "quiet/x" in await hand_outs(queue, 2 * AGEING)
+
+
+async def test_the_last_workers_are_for_namespaces_that_have_none(clock: VirtualClock) -> None:
+    queue = PriorityQueue(clock=clock, workers=8)
+    for number in range(20):
+        queue.add(Key("slow", str(number)))
+    workers = [asyncio.create_task(queue.get()) for _ in range(8)]
+    await turns()
+    assert len(queue.processing) == 6
+    for namespace in ("other", "third"):
+        queue.add(Key(namespace, "x"))
+        queue.add(Key(namespace, "y"))
+    await turns()
+    assert [str(each) for each in queue.processing][6:] == ["other/x", "third/x"]
+    # Nothing is free, and the one that ends had a worker of those that are for all.
+    queue.done(Key("slow", "0"))
+    workers.append(asyncio.create_task(queue.get()))
+    await turns()
+    assert len(queue.processing) == 7
+    queue.add(Key("fourth", "x"))
+    await turns()
+    assert Key("fourth", "x") in queue.processing
+    queue.shut_down()
+    await asyncio.gather(*workers)
+
+
+async def test_a_worker_that_was_kept_back_is_woken_when_a_namespace_may_have_it(clock: VirtualClock) -> None:
+    queue = PriorityQueue(clock=clock, workers=4)
+    for each in of("slow", *"abcde"):
+        queue.add(each)
+    workers = [asyncio.create_task(queue.get()) for _ in range(4)]
+    await turns()
+    assert len(queue.processing) == 3
+    for each in list(queue.processing):
+        queue.done(each)
+    workers.append(asyncio.create_task(queue.get()))
+    await turns()
+    assert sorted(map(str, queue.processing)) == ["slow/d", "slow/e"]
+    queue.shut_down()
+    await asyncio.gather(*workers)
+
+
+async def test_delays_that_events_replaced_are_not_kept(queue: PriorityQueue) -> None:
+    for number in range(10_000):
+        queue.add(key("a"), after=1000 + number)
+        queue.add(key("a"))
+        await drain(queue)
+    assert len(queue._delayed) < 100
+
+
 async def test_any_mix_of_operations_never_gives_a_key_to_two_workers_and_loses_none(clock: VirtualClock) -> None:
     rng = random.Random(7)
-    queue = PriorityQueue(clock=clock)
+    queue = PriorityQueue(clock=clock, workers=4)
     held: set[Key] = set()
     wanted: set[Key] = set()
 
@@ -193,7 +286,7 @@ async def test_any_mix_of_operations_never_gives_a_key_to_two_workers_and_loses_
 
     workers = [asyncio.create_task(work()) for _ in range(4)]
     for _ in range(2000):
-        chosen = key(str(rng.randrange(12)))
+        chosen = Key(f"team-{rng.randrange(3)}", str(rng.randrange(6)))
         wanted.add(chosen)
         queue.add(chosen, priority=rng.choice([-100, 0, 5]), after=rng.choice([0, 0, 0.5, 2]))
         if rng.random() < 0.3:

@@ -11,7 +11,13 @@ from aiohttp import web
 
 from kardinal.kube import Client
 from kardinal.runtime import EventRecorder, ResourceRef
-from kardinal.runtime.recorder import BURST, MAX_PENDING
+from kardinal.runtime.recorder import (
+    BURST,
+    MAX_PENDING,
+    MAX_PENDING_OF_NAMESPACE,
+    NAMESPACE_BURST,
+    NAMESPACE_REFILL_SECONDS,
+)
 from tests.runtime.apiserver import WidgetServer, refusal
 from tests.runtime.conftest import turns, until
 from tests.support.clock import VirtualClock
@@ -150,8 +156,45 @@ async def test_a_full_recorder_drops_and_counts_and_never_waits(
 ) -> None:
     await server.stop()
     for number in range(MAX_PENDING + 7):
+        namespace = f"team-{number % 5}"
+        recorder.event(ResourceRef("example.com/v1", "Widget", namespace, str(number)), reason="R", note="n")
+    assert dropped == {"queue_full": 7}
+
+
+async def test_a_namespace_has_a_quarter_of_what_may_wait(
+    server: WidgetServer, recorder: EventRecorder, dropped: Counter[str]
+) -> None:
+    await server.stop()
+    for number in range(MAX_PENDING_OF_NAMESPACE + 7):
         recorder.event(ResourceRef("example.com/v1", "Widget", "default", str(number)), reason="R", note="n")
     assert dropped == {"queue_full": 7}
+    recorder.event(ResourceRef("example.com/v1", "Widget", "other", "a"), reason="R", note="n")
+    assert dropped == {"queue_full": 7}
+
+
+async def test_namespaces_are_written_in_turn(server: WidgetServer, recorder: EventRecorder) -> None:
+    for namespace, count in (("loud", 20), ("quiet", 2)):
+        for number in range(count):
+            recorder.event(ResourceRef("example.com/v1", "Widget", namespace, str(number)), reason="R", note="n")
+    await until(lambda: recorder.idle)
+    written = [path.split("/")[5] for _, path, _ in server.writes]
+    assert written[:5] == ["loud", "quiet", "loud", "quiet", "loud"]
+    assert len(written) == 22
+
+
+async def test_the_budget_of_a_namespace_comes_back(
+    server: WidgetServer, recorder: EventRecorder, clock: VirtualClock, dropped: Counter[str]
+) -> None:
+    async def tell(objects: range) -> None:
+        for number in objects:
+            recorder.event(ResourceRef("example.com/v1", "Widget", "loud", str(number)), reason="R", note="n")
+            await until(lambda: recorder.idle)
+
+    await tell(range(NAMESPACE_BURST + 10))
+    assert (len(server.writes), dropped) == (NAMESPACE_BURST, {"throttled": 10})
+    clock.skip(10 * NAMESPACE_REFILL_SECONDS)
+    await tell(range(1000, 1020))
+    assert len(server.writes) == NAMESPACE_BURST + 10
 
 
 async def test_a_server_that_comes_back_hears_what_happened(
@@ -189,7 +232,9 @@ async def test_the_names_of_events_depend_on_their_content_alone(client: Client,
     for _ in range(2):
         made = EventRecorder(client, clock=clock, controller="test", dropped=lambda _: None)
         made.event(REF, reason="R", note="n")
-        names.add(next(iter(made._pending)).name)
+        content = made._pending.first()
+        assert content is not None
+        names.add(content.name)
         clock.skip(60)
     assert len(names) == 1
 
