@@ -14,13 +14,15 @@ from kardinal.objects import GRAPH, JsonObject, Key, controller_of, labels_of
 from kardinal.policy.matching import is_instance, is_template
 from kardinal.runtime import Manager
 
-__all__ = ["Caches", "bundle_key", "needs_translation", "pipeline_label"]
+__all__ = ["Caches", "bundle_key", "has_started", "is_pending", "needs_translation", "pipeline_label"]
 
 _BUNDLE = "bundle"
 _ENVIRONMENT = "environment"
 _INSTANCES = "instances"
 _ORIGIN = "origin"
+_PENDING = "pending"
 _PIPELINE = "pipeline"
+_STARTED = "started"
 _TEMPLATES = "templates"
 _UNTRANSLATED = "untranslated"
 
@@ -37,6 +39,8 @@ class Caches:
         self.pipelines.index(_PIPELINE, lambda obj: [_index_value(obj, label_value(obj["metadata"]["name"]))])
         self.pipelines.index(_ENVIRONMENT, _environments_of_pipeline)
         self.bundles.index(_PIPELINE, lambda obj: [_index_value(obj, pipeline_label(obj))])
+        self.bundles.index(_PENDING, lambda obj: [_index_value(obj, pipeline_label(obj))] if is_pending(obj) else [])
+        self.bundles.index(_STARTED, lambda obj: [_index_value(obj, pipeline_label(obj))] if has_started(obj) else [])
         self.bundles.index(_UNTRANSLATED, lambda obj: [""] if needs_translation(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
         self.gates.index(_BUNDLE, _bundle_of_gate)
@@ -56,6 +60,14 @@ class Caches:
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
         """Return the Bundles of a Pipeline, which may be given by name or by label value."""
         return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
+
+    def pending(self, namespace: str, pipeline: str) -> list[JsonObject]:
+        """Return the Bundles of a Pipeline that no run has decided about, in the order in which they were heard of."""
+        return self.bundles.by_index(_PENDING, f"{namespace}/{label_value(pipeline)}")
+
+    def started(self, namespace: str, pipeline: str) -> list[JsonObject]:
+        """Return the Bundles of a Pipeline that have, or had, a Graph: few, because the history is short."""
+        return self.bundles.by_index(_STARTED, f"{namespace}/{label_value(pipeline)}")
 
     def untranslated(self) -> list[JsonObject]:
         """Return the Bundles of every Pipeline that `needs_translation` is true of."""
@@ -99,6 +111,16 @@ def needs_translation(bundle: JsonObject) -> bool:
         return False
     conditions = {condition["type"] for condition in status.get("conditions", ())}
     return "graphRef" not in status or "InvalidSpec" in conditions or status.get("phase") == "SkipDenied"
+
+
+def is_pending(bundle: JsonObject) -> bool:
+    """Return whether no run has decided about a Bundle yet."""
+    return not bundle.get("status", {}).get("phase")
+
+
+def has_started(bundle: JsonObject) -> bool:
+    """Return whether a Bundle has, or had, a Graph."""
+    return "graphRef" in bundle.get("status", {})
 
 
 def bundle_key(step: JsonObject) -> Key:

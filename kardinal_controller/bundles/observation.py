@@ -6,7 +6,7 @@ the informers. What it returns is a value; the rules on it are in `decide`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -37,7 +37,7 @@ class Observation:
     """The Pipeline as a label value; empty where the Bundle names none."""
     pipeline: Pipeline | None
     siblings: Sequence[Bundle]
-    """The Bundles of the Pipeline that may be newer, with their sequence numbers; this one may be among them."""
+    """The Bundles of the Pipeline that may take the place of this one, with their sequence numbers."""
     graph: JsonObject | None
     """The Graph that belongs to this very Bundle, as it was when the run began."""
     steps: Mapping[str, PromotionStep]
@@ -78,8 +78,12 @@ class Observer:
         stored = self._caches.pipeline(key.namespace, label) if label else None
         bundle = Bundle.model_validate(current)
         status = bundle.status
-        siblings = self._numbers.fill_in(self._siblings(current, bundle, label)) if label else []
-        bundle = next((sibling for sibling in siblings if sibling.metadata.name == key.name), bundle)
+        siblings: list[Bundle] = []
+        if label:
+            if self._numbers.of(current) is None:
+                self._numbers.assign(self._caches.bundles_of(key.namespace, label))
+            bundle = self._numbers.fill_in(current)
+            siblings = [self._numbers.fill_in(rival) for rival in self._rivals(current, label)]
         graph = self._graphs.find(bundle)
         steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
         return Observation(
@@ -95,13 +99,20 @@ class Observer:
             write_by=write_by,
         )
 
-    def _siblings(self, current: JsonObject, bundle: Bundle, label: str) -> list[Bundle]:
-        """Return the Bundles of the Pipeline; where `bundle` has its number, only those that may be newer: few."""
-        siblings = self._caches.bundles_of(bundle.metadata.namespace, label)
-        if bundle.status.sequence is not None:
-            created = current["metadata"]["creationTimestamp"]
-            siblings = [each for each in siblings if each["metadata"]["creationTimestamp"] >= created]
-        return [Bundle.model_validate(sibling) for sibling in siblings]
+    def _rivals(self, current: JsonObject, label: str) -> Iterator[JsonObject]:
+        """Yield the newer Bundles that a decision depends on: the newest that has started, and one that is pending.
+
+        A Pipeline may have thousands that are pending; the last that was heard of is most likely the newest.
+        """
+        namespace, own = current["metadata"]["namespace"], self._numbers.age(current)
+
+        def newer(bundle: JsonObject) -> bool:
+            return bundle["spec"].get("type") == current["spec"].get("type") and self._numbers.age(bundle) > own
+
+        started = filter(newer, self._caches.started(namespace, label))
+        pending = filter(newer, reversed(self._caches.pending(namespace, label)))
+        found = max(started, key=self._numbers.age, default=None), next(pending, None)
+        yield from (bundle for bundle in found if bundle is not None)
 
 
 def _made_by(graph: JsonObject | None, step: JsonObject) -> bool:

@@ -10,11 +10,13 @@ API server counts it. The number is in its status from the first write on; until
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from kardinal.api import Bundle
 from kardinal.api.names import ANNOTATION_PIN
+from kardinal.objects import JsonObject
 
 __all__ = ["SequenceNumbers", "age", "pending_successor", "successor"]
 
@@ -22,28 +24,38 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 class SequenceNumbers:
-    """Gives the Bundles of a Pipeline their numbers."""
+    """Gives the Bundles of a Pipeline their numbers; reads the objects as they are, because there may be thousands."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
-    def fill_in(self, bundles: Iterable[Bundle]) -> list[Bundle]:
-        """Return the Bundles of one Pipeline with `status.sequence` filled in, oldest first."""
-        found = sorted(bundles, key=_creation)
-        last = max((bundle.status.sequence or self._numbers.get(bundle.metadata.uid, 0) for bundle in found), default=0)
-        known = []
-        for bundle in found:
-            uid = bundle.metadata.uid
-            if bundle.status.sequence is not None:
-                self._numbers.pop(uid, None)
-                known.append(bundle)
-                continue
-            if uid not in self._numbers:
-                last += 1
-                self._numbers[uid] = last
-            status = bundle.status.model_copy(update={"sequence": self._numbers[uid]})
-            known.append(bundle.model_copy(update={"status": status}))
-        return sorted(known, key=age)
+    def of(self, bundle: JsonObject) -> int | None:
+        """Return the number of a Bundle, which is in its status or was given by `assign`."""
+        known: int | None = bundle.get("status", {}).get("sequence")
+        uid = bundle["metadata"]["uid"]
+        if known is None:
+            return self._numbers.get(uid)
+        self._numbers.pop(uid, None)
+        return known
+
+    def assign(self, bundles: Sequence[JsonObject]) -> None:
+        """Give numbers to those of the Bundles of one Pipeline that have none, in the order of their creation."""
+        known = [self.of(bundle) for bundle in bundles]
+        last = max((number for number in known if number is not None), default=0)
+        new = [bundle for bundle, number in zip(bundles, known, strict=True) if number is None]
+        for number, bundle in enumerate(sorted(new, key=_creation), last + 1):
+            self._numbers[bundle["metadata"]["uid"]] = number
+
+    def fill_in(self, bundle: JsonObject) -> Bundle:
+        """Return a Bundle with `status.sequence` filled in."""
+        read = Bundle.model_validate(bundle)
+        status = read.status.model_copy(update={"sequence": self.of(bundle)})
+        return read.model_copy(update={"status": status})
+
+    def age(self, bundle: JsonObject) -> tuple[str, float]:
+        """Return what sorts the Bundles of a Pipeline; one without a number was heard of last."""
+        number = self.of(bundle)
+        return bundle["metadata"]["creationTimestamp"], math.inf if number is None else number
 
 
 def successor(bundle: Bundle, siblings: Iterable[Bundle]) -> Bundle | None:
@@ -73,6 +85,7 @@ def _created(bundle: Bundle) -> datetime:
     return bundle.metadata.creation_timestamp or _EARLIEST
 
 
-def _creation(bundle: Bundle) -> tuple[datetime, int]:
+def _creation(bundle: JsonObject) -> tuple[str, int]:
     """Return the order of creation of Bundles that have not been written to since."""
-    return _created(bundle), int(bundle.metadata.resource_version or 0)
+    metadata = bundle["metadata"]
+    return metadata["creationTimestamp"], int(metadata["resourceVersion"])

@@ -9,32 +9,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kardinal.api.names import ANNOTATION_PIN
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.matching import is_template
 from kardinal.runtime import Source, Watch
 from kardinal.runtime.predicates import (
     changed,
+    created,
     either,
     generation_changed,
     labels_changed,
     metadata_changed,
     status_changed,
 )
-from kardinal_controller.caches import Caches, bundle_key, needs_translation, pipeline_label
+from kardinal_controller.caches import (
+    Caches,
+    bundle_key,
+    has_started,
+    is_pending,
+    needs_translation,
+    pipeline_label,
+)
 
 __all__ = ["bundle_sources"]
 
 _NEVER_SUPERSEDED = frozenset(["Verified", "Superseded"])
+
+# What of a Bundle others wait for: that it is decided about, and that it starts.
+_rivalry = changed(lambda bundle: (is_pending(bundle), has_started(bundle), pipeline_label(bundle)))
 
 
 def bundle_sources(caches: Caches) -> Sequence[Source]:
     """Return the sources of the controller of Bundles."""
 
     def siblings(bundle: JsonObject) -> Iterable[Key]:
-        """Name the other Bundles of the Pipeline that may still be superseded."""
+        """Name the older Bundles of the Pipeline that the change may end or let start.
+
+        None of those that wait may start while a newer one is pending. So of a backlog, however long, each change
+        but the last concerns no other Bundle. Those of one second are told apart when they are decided about.
+        """
+        namespace, label, since = bundle["metadata"]["namespace"], pipeline_label(bundle), _created(bundle)
+        pending = (other for other in reversed(caches.pending(namespace, label)) if _type(other) == _type(bundle))
+        if not has_started(bundle) and any(_created(other) >= since for other in pending):
+            return ()
         key = key_of(bundle)
-        others = caches.bundles_of(key.namespace, pipeline_label(bundle))
-        return (key_of(other) for other in others if key_of(other) != key and _phase(other) not in _NEVER_SUPERSEDED)
+        others = (other for other in caches.bundles_of(namespace, label) if _created(other) <= since)
+        return (key_of(other) for other in others if key_of(other) != key and _may_be_superseded(other))
 
     def untranslated_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
         key = key_of(pipeline)
@@ -46,7 +66,7 @@ def bundle_sources(caches: Caches) -> Sequence[Source]:
 
     return [
         Watch(caches.bundles),
-        Watch(caches.bundles, siblings, when=status_changed("phase", "graphRef", "sequence", "pipeline")),
+        Watch(caches.bundles, siblings, when=_rivalry & ~created),
         Watch(caches.steps, lambda step: [bundle_key(step)], when=_step_progress),
         Watch(caches.graphs, when=metadata_changed("generation", "deletionTimestamp") | changed(_conditions)),
         Watch(caches.pipelines, untranslated_of_pipeline, when=generation_changed),
@@ -65,5 +85,14 @@ def _conditions(graph: JsonObject) -> object:
     return {condition["type"]: (condition["status"], condition.get("reason")) for condition in conditions}
 
 
-def _phase(bundle: JsonObject) -> object:
-    return bundle.get("status", {}).get("phase")
+def _may_be_superseded(bundle: JsonObject) -> bool:
+    annotations = bundle["metadata"].get("annotations") or {}
+    return bundle.get("status", {}).get("phase") not in _NEVER_SUPERSEDED and annotations.get(ANNOTATION_PIN) != "true"
+
+
+def _created(bundle: JsonObject) -> str:
+    return str(bundle["metadata"]["creationTimestamp"])
+
+
+def _type(bundle: JsonObject) -> object:
+    return bundle["spec"].get("type")

@@ -7,6 +7,7 @@ and what has not finished at all.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -19,6 +20,8 @@ from kardinal_controller.bundles.supersession import age
 from kardinal_controller.caches import Caches, pipeline_label
 
 __all__ = ["HistoryReconciler", "surplus"]
+
+_PORTION = 100
 
 
 class HistoryReconciler:
@@ -45,7 +48,13 @@ class HistoryReconciler:
         stored = self._caches.bundles_of(key.namespace, key.name)
         if len(stored) <= limit:
             return Result()
-        bundles = [Bundle.model_validate(each) for each in stored if not self._is_leaving(each)]
+        bundles: list[Bundle] = []
+        for each in stored:
+            if not self._is_leaving(each):
+                bundles.append(Bundle.model_validate(each))
+            if len(bundles) % _PORTION == 0:
+                # There may be thousands, and others wait for the event loop.
+                await asyncio.sleep(0)
         for bundle in surplus(bundles, limit=limit):
             try:
                 await self._client.delete(BUNDLE, bundle.metadata.name, key.namespace, uid=bundle.metadata.uid)

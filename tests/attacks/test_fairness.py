@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import aiohttp
+import pytest
 
-from kardinal.api import BUNDLE, names
+from kardinal.api import BUNDLE, Bundle, names
 from kardinal.objects import EVENT, NAMESPACE, JsonObject, Key
 from kardinal.runtime import Channel, Manager, ResourceRef, Result
 from kardinal_local.plane.audit import LoggedRequest
-from tests.support.names import TEAM, of_run
-from tests.support.objects import bundle, namespace
+from tests.support.names import DEV, TEAM, of_run
+from tests.support.objects import bundle, namespace, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -129,3 +131,27 @@ async def test_names_that_a_team_chooses_do_not_become_any_number_of_time_series
     assert max(map(len, lines)) < 1_000
     assert any('source="ours"' in line for line in lines)
     assert sum(float(line.split()[-1]) for line in lines) == 121
+
+
+async def test_a_run_does_not_read_every_bundle_of_its_pipeline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bundles that only wait are looked at as they are; models are made of those that a decision depends on."""
+    models = 0
+    original = Bundle.model_validate
+
+    def counted(*arguments: Any, **options: Any) -> Bundle:
+        nonlocal models
+        models += 1
+        return original(*arguments, **options)
+
+    await create(world, *(bundle(f"b{each}") for each in range(60)))
+    controller = await start_controller(world)
+    monkeypatch.setattr(Bundle, "model_validate", counted)
+    await world.settle()
+    await world.apply(pipeline("file:///nowhere", environments=[DEV], historyLimit=100))
+    await world.settle()
+    phases = Counter(obj["status"]["phase"] for obj in await world.objects(BUNDLE))
+    assert phases == {"Promoting": 1, "Superseded": 59}
+    labels = [{"controller": "bundle", "result": result} for result in ("success", "error", "requeue_after")]
+    registry = controller.manager.metrics
+    runs = sum(registry.get_sample_value("controller_runtime_reconcile_total", each) or 0 for each in labels)
+    assert models < 6 * runs
