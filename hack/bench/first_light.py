@@ -137,7 +137,7 @@ async def _create_pipelines(client: Client, repository: Path) -> None:
 
 
 @asynccontextmanager
-async def _subject(directory: Path) -> AsyncIterator[Subject]:
+async def run_subject(directory: Path) -> AsyncIterator[Subject]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -176,7 +176,7 @@ def _print_writes(writes: Counter[tuple[str, str]], promotions: int) -> None:
 async def _measure(directory: Path) -> None:
     repository = directory / "gitops.git"
     await asyncio.to_thread(_repository, repository)
-    async with _subject(directory / "plane") as subject:
+    async with run_subject(directory / "plane") as subject:
         connection = await load_connection(subject.kubeconfig)
         async with Client(connection, user_agent="kardinal-bench") as client:
             await asyncio.sleep(2)

@@ -1,0 +1,168 @@
+"""Measure what one namespace's backlog and failing Pipelines cost another: the walk of a Bundle, idle and beside them.
+
+    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20]
+
+The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`). Namespace `quiet`
+walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
+its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of that is there.
+One half of its Bundles is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline that
+does not exist, and stays. The three are one run on one machine: compare their ratios, not their seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hack.bench.first_light import run_subject
+from kardinal.api import BUNDLE, PIPELINE
+from kardinal.git import create_bare_repository
+from kardinal.kube import Client, load_connection
+from kardinal.objects import NAMESPACE, JsonObject
+from kardinal.runtime.clock import SystemClock
+from kardinal_local import sample
+
+ENVIRONMENTS = ("dev", "staging", "prod")
+QUIET, LOUD = "quiet", "loud"
+CLIENTS = 8
+DEADLINE = 300.0
+
+
+def _pipeline(name: str, namespace: str, url: str) -> JsonObject:
+    environments = [
+        {
+            "name": environment,
+            "path": f"environments/{environment}",
+            "health": {"type": "resource", "resource": {"name": sample.APP, "namespace": environment}},
+        }
+        for environment in ENVIRONMENTS
+    ]
+    return {
+        "apiVersion": PIPELINE.api_version,
+        "kind": PIPELINE.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"git": {"url": url, "provider": "git"}, "environments": environments, "historyLimit": 50},
+    }
+
+
+def _bundle(name: str, namespace: str, pipeline: str, tag: str) -> JsonObject:
+    return {
+        "apiVersion": BUNDLE.api_version,
+        "kind": BUNDLE.kind,
+        "metadata": {"name": name, "namespace": namespace, "labels": {"kardinal.io/pipeline": pipeline}},
+        "spec": {"artifacts": {"images": [{"reference": f"{sample.IMAGE}:{tag}"}]}},
+    }
+
+
+class Tenants:
+    """The two namespaces."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._walked = 0
+
+    async def prepare(self, repository: Path, *, failing: int) -> None:
+        for namespace in (QUIET, LOUD):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            await self._client.create(NAMESPACE, body)
+        await self._client.create(PIPELINE, _pipeline("app", QUIET, repository.as_uri()))
+        # At a repository that is not there, so that no Bundle of this namespace touches what the other promotes.
+        for number in range(failing + 1):
+            nowhere = (repository.parent / f"nowhere-{number}.git").as_uri()
+            await self._client.create(PIPELINE, _pipeline(f"failing-{number}", LOUD, nowhere))
+
+    async def walk(self) -> float:
+        """Promote one Bundle of the quiet namespace; the seconds until it is Verified."""
+        self._walked += 1
+        name = f"app-{self._walked}"
+        async with asyncio.timeout(DEADLINE), self._client.watch(BUNDLE, QUIET, initial_events=True) as events:
+            began = time.perf_counter()
+            await self._client.create(BUNDLE, _bundle(name, QUIET, "app", f"1.0.{self._walked}"))
+            async for event in events:
+                metadata, status = event.object["metadata"], event.object.get("status", {})
+                if metadata.get("name") != name:
+                    continue
+                if status.get("phase") == "Failed":
+                    raise RuntimeError(f"the Bundle {name} failed: {status}")
+                if status.get("phase") == "Verified":
+                    return time.perf_counter() - began
+        raise RuntimeError("the watch ended early")
+
+    async def flood(self, bundles: int, *, failing: int) -> None:
+        """Create the Bundles of the loud namespace, as fast as a few clients can."""
+        numbers = iter(range(bundles))
+
+        async def send() -> None:
+            for number in numbers:
+                pipeline = "failing-0" if number % 2 else "missing"
+                await self._client.create(BUNDLE, _bundle(f"b-{number}", LOUD, pipeline, f"2.0.{number}"))
+
+        for number in range(1, failing + 1):
+            await self._client.create(BUNDLE, _bundle(f"f-{number}", LOUD, f"failing-{number}", "3.0.0"))
+        await asyncio.gather(*(send() for _ in range(CLIENTS)))
+
+    async def left(self) -> int:
+        return len((await self._client.list(BUNDLE, LOUD)).items)
+
+
+def _p95(seconds: Sequence[float]) -> float:
+    return sorted(seconds)[max(0, round(0.95 * len(seconds)) - 1)]
+
+
+def _print(what: str, seconds: Sequence[float], idle: float) -> None:
+    p95 = _p95(seconds)
+    print(f"{what:<44} {statistics.median(seconds):7.2f} s {p95:7.2f} s {p95 / idle:6.2f}  ({len(seconds)} walks)")
+
+
+async def _measure(directory: Path, *, bundles: int, failing: int, walks: int) -> None:
+    repository = directory / "gitops.git"
+    await asyncio.to_thread(
+        create_bare_repository, repository, sample.files(), message="an application", clock=SystemClock()
+    )
+    async with run_subject(directory / "plane") as process:
+        connection = await load_connection(process.kubeconfig)
+        async with Client(connection, user_agent="kardinal-bench") as client:
+            tenants = Tenants(client)
+            await tenants.prepare(repository, failing=failing)
+            await tenants.walk()
+            idle = [await tenants.walk() for _ in range(walks)]
+            flood = asyncio.create_task(tenants.flood(bundles, failing=failing))
+            try:
+                beside = [await tenants.walk()]
+                while not flood.done() or len(beside) < walks:
+                    beside.append(await tenants.walk())
+                await flood
+            finally:
+                flood.cancel()
+                with suppress(asyncio.CancelledError):
+                    await flood
+            settled = [await tenants.walk() for _ in range(walks)]
+            left = await tenants.left()
+    print(f"isolation on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, ", end="")
+    print(f"{SystemClock().now():%Y-%m-%d}: {bundles} Bundles and {failing} failing Pipelines beside\n")
+    print(f"{'Bundle to Verified, three environments':<44} {'median':>9} {'p95':>9} {'ratio':>6}")
+    _print("nothing else", idle, _p95(idle))
+    _print("while they are created", beside, _p95(idle))
+    _print(f"beside the {left} that are left", settled, _p95(idle))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure how far one namespace delays another.")
+    parser.add_argument("--bundles", type=int, default=10_000)
+    parser.add_argument("--failing", type=int, default=20)
+    parser.add_argument("--walks", type=int, default=20)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kardinal-bench-") as directory:
+        asyncio.run(_measure(Path(directory), bundles=chosen.bundles, failing=chosen.failing, walks=chosen.walks))
+
+
+if __name__ == "__main__":
+    main()
