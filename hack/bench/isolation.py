@@ -4,7 +4,7 @@
 
 The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`). Namespace `quiet`
 walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
-its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of that is there.
+its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of that is there and decided.
 One half of its Bundles is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline that
 does not exist, and stays. The three are one run on one machine: compare their ratios, not their seconds.
 """
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hack.bench.first_light import run_subject
+from hack.bench.first_light import Subject, run_subject
 from kardinal.api import BUNDLE, PIPELINE
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client, load_connection
@@ -33,6 +33,8 @@ from kardinal_local import sample
 ENVIRONMENTS = ("dev", "staging", "prod")
 QUIET, LOUD = "quiet", "loud"
 CLIENTS = 8
+PAUSE = 3.0
+FEW_WRITES = 30
 DEADLINE = 300.0
 
 
@@ -117,6 +119,14 @@ def _p95(seconds: Sequence[float]) -> float:
     return sorted(seconds)[max(0, round(0.95 * len(seconds)) - 1)]
 
 
+async def _until_decided(process: Subject) -> None:
+    """Return when next to nothing is written any more; failing Pipelines are tried again now and then."""
+    before, after = 0, (await process.counts()).total()
+    while after - before > FEW_WRITES:
+        await asyncio.sleep(PAUSE)
+        before, after = after, (await process.counts()).total()
+
+
 def _print(what: str, seconds: Sequence[float], idle: float) -> None:
     p95 = _p95(seconds)
     print(f"{what:<44} {statistics.median(seconds):7.2f} s {p95:7.2f} s {p95 / idle:6.2f}  ({len(seconds)} walks)")
@@ -144,6 +154,7 @@ async def _measure(directory: Path, *, bundles: int, failing: int, walks: int) -
                 flood.cancel()
                 with suppress(asyncio.CancelledError):
                     await flood
+            await _until_decided(process)
             settled = [await tenants.walk() for _ in range(walks)]
             left = await tenants.left()
     print(f"isolation on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, ", end="")
