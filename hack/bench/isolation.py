@@ -4,9 +4,9 @@
 
 The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`). Namespace `quiet`
 walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
-its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of that is there and decided.
-One half of its Bundles is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline that
-does not exist, and stays. The three are one run on one machine: compare their ratios, not their seconds.
+its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of these are there
+and decided about. One half is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline
+that does not exist, and stays. All of it is one run on one machine: compare its ratios, not its seconds.
 """
 
 from __future__ import annotations

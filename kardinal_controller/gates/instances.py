@@ -147,7 +147,7 @@ class GateReconciler:
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
         if decision.status is not None:
             if instance.status.ready is not False and not decision.answer.ready:
-                self._metrics.gate_blocked(promoted.node.name, namespace=key.namespace)
+                self._metrics.gate_blocked(promoted.node.name, namespace=promoted.bundle.metadata.namespace)
             await self._status.write(POLICY_GATE, current, decision.status.model_copy(update=version).to_json())
         return Result(requeue_after=decision.look_again)
 

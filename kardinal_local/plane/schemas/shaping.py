@@ -15,10 +15,10 @@ from typing import Any, Final
 import orjson
 
 from kardinal_local.plane.documents import JsonObject
+from kardinal_local.plane.errors import StatusError
 from kardinal_local.plane.metadata import METADATA_FIELDS
 from kardinal_local.plane.schemas.causes import Path
 from kardinal_local.plane.schemas.keywords import EMBEDDED, IDENTITY, PRESERVE
-from kardinal_local.plane.statuses import too_large
 
 __all__ = ["Report", "Shape", "compile_shape", "with_whole_numbers"]
 
@@ -48,7 +48,8 @@ class Report:
         """
         self.defaulted += size
         if self.defaulted > DEFAULTS_LIMIT:
-            raise too_large(DEFAULTS_LIMIT)
+            message = f"Request entity too large: the defaults of the object have more than {DEFAULTS_LIMIT} bytes"
+            raise StatusError(413, "RequestEntityTooLarge", message)
 
 
 @dataclass(frozen=True, slots=True)
