@@ -22,8 +22,8 @@ from kardinal_local.plane.schemas.keywords import EMBEDDED, IDENTITY, PRESERVE
 
 __all__ = ["Report", "Shape", "compile_shape", "with_whole_numbers"]
 
-DEFAULTS_LIMIT: Final = 3 * 1024 * 1024
-"""Bytes, as JSON, of all defaults that one object gets; as much as a body may have."""
+DEFAULTS_LIMIT: Final = 3 * 1024 * 1024 // 2
+"""Bytes, as JSON, of all defaults that one object gets; as much as an object that is stored may have."""
 
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 _SCALARS: Final = _PLAIN | {float}
@@ -42,7 +42,7 @@ class Report:
     defaulted: int = 0
 
     def fill(self, size: int) -> None:
-        """Count a default of `size` bytes; refused when all of them are more than a body may have.
+        """Count a default of `size` bytes; refused when all of them are more than an object may have.
 
         A default may hold lists whose items have defaults of their own, so that a small definition describes any size.
         """
