@@ -1,15 +1,17 @@
 """The one CEL environment: policy gates, Graph nodes and the CRD rules of the local plane share it.
 
 program = cel.compile('dev.status.state == "Verified"')
-outcome = program.evaluate({"dev": step}, now=clock.now())      # Value, Missing or Failed; never raises
+outcome = program.evaluate({"dev": step}, now=clock.now())      # Value, Missing or Failed
 """
 
-from kardinal.cel.errors import CompileError, FailureKind, Fault
+from kardinal.cel.budget import STANDARD_LIMITS, STEP, Budget, Limits
+from kardinal.cel.cache import SourceCache
+from kardinal.cel.errors import CompileError, CpuTimeExceeded, FailureKind, Fault
 from kardinal.cel.functions import FUNCTIONS
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.overloads import Function
-from kardinal.cel.program import Failed, Missing, Outcome, Program, Value, compile  # noqa: A004 - read as `cel.compile`
+from kardinal.cel.program import Failed, Missing, Outcome, Program, Value, compile, program_of  # noqa: A004 - read as `cel.compile`
 from kardinal.cel.references import Reference, chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
 from kardinal.cel.values import OMIT, Omitted, Optional, equal
@@ -18,14 +20,19 @@ __all__ = [
     "FUNCTIONS",
     "OMIT",
     "STANDARD",
+    "STANDARD_LIMITS",
+    "STEP",
+    "Budget",
     "Call",
     "CompileError",
     "Constant",
+    "CpuTimeExceeded",
     "Failed",
     "FailureKind",
     "Fault",
     "Function",
     "Library",
+    "Limits",
     "Missing",
     "Name",
     "Node",
@@ -34,10 +41,12 @@ __all__ = [
     "Outcome",
     "Program",
     "Reference",
+    "SourceCache",
     "Value",
     "chain",
     "children",
     "compile",
     "equal",
     "lower",
+    "program_of",
 ]

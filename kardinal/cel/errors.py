@@ -3,7 +3,8 @@
     CompileError          the text is wrong; its author fixes it
     EvaluationError       inside one evaluation, never leaves this package
     ├── Absent            data is not there yet
-    └── Fault             the data does not fit the expression
+    └── Fault             the data does not fit the expression, or it is too much work
+    CpuTimeExceeded       the evaluation was stopped by the back-stop: it says nothing, and is tried again
 
 No message holds a value: positions, operators and type names only. An expression may touch a Secret, and what it says
 about itself ends up in status, events and logs.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Absent", "CompileError", "EvaluationError", "FailureKind", "Fault"]
+__all__ = ["Absent", "CompileError", "CpuTimeExceeded", "EvaluationError", "FailureKind", "Fault"]
 
 FailureKind = Literal["type", "conversion", "arithmetic", "limit", "unrepresentable"]
 
@@ -25,6 +26,13 @@ class CompileError(Exception):
         super().__init__(f"{message} (at column {position + 1})")
         self.position = position
         self.message = message
+
+
+class CpuTimeExceeded(Exception):
+    """An evaluation that took ten times the CPU time of its budget; it has no outcome, and may be tried again."""
+
+    def __init__(self) -> None:
+        super().__init__("an expression took far more CPU time than its steps; it is evaluated again later")
 
 
 class EvaluationError(Exception):

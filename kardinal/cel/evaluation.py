@@ -3,22 +3,22 @@
 Building closures once makes evaluation a chain of plain calls on plain values; a reference of any depth is one closure
 with a loop of lookups. Three rules differ from Python's instincts: `&&` and `||` succeed when any term decides, even
 beside a term that fails; absent data and impossible operations are different failures, because a Graph waits for the
-one and stops at the other; and every comprehension pays for its body before running it (`macros`), so that no
-expression, however nested, runs away.
+one and stops at the other; and everything is paid for before it is done (`budget`), so that no expression, however
+nested, runs away.
 
 A field of null counts as absent: an API server writes null for what is not set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from kardinal.cel.errors import Absent, EvaluationError, Fault
 from kardinal.cel.frames import Evaluate, Frame, not_boolean
-from kardinal.cel.functions import CLOCK_FUNCTIONS, FUNCTIONS
+from kardinal.cel.functions import CLOCK_FUNCTIONS
+from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.macros import comprehension
-from kardinal.cel.overloads import Function
 from kardinal.cel.syntax import (
     Call,
     Comprehension,
@@ -35,28 +35,27 @@ from kardinal.cel.syntax import (
     TypeName,
 )
 from kardinal.cel.values import NOTHING, Optional, Type, type_name
+from kardinal.cel.weights import FAILURE
 
 __all__ = ["Evaluate", "Frame", "build"]
 
-Functions = Mapping[str, Function]
 
-
-def build(node: Node, functions: Functions = FUNCTIONS) -> Evaluate:
+def build(node: Node, library: Library = STANDARD) -> Evaluate:
     """Return the closure that computes `node`."""
-    return _BUILDERS[type(node)](node, functions)
+    return _BUILDERS[type(node)](node, library)
 
 
-def _constant(node: Constant, functions: Functions) -> Evaluate:
+def _constant(node: Constant, library: Library) -> Evaluate:
     value = node.value
     return lambda _: value
 
 
-def _type(node: TypeName, functions: Functions) -> Evaluate:
+def _type(node: TypeName, library: Library) -> Evaluate:
     kind = Type(node.name)
     return lambda _: kind
 
 
-def _name(node: Name, functions: Functions) -> Evaluate:
+def _name(node: Name, library: Library) -> Evaluate:
     name = node.name
     if node.bound:
         return lambda frame: frame.bound[name]
@@ -70,7 +69,7 @@ def _name(node: Name, functions: Functions) -> Evaluate:
     return evaluate
 
 
-def _access(node: Select | Index, functions: Functions) -> Evaluate:
+def _access(node: Select | Index, library: Library) -> Evaluate:
     """Return a chain of fields over one base, walked in one loop."""
     hops: list[tuple[str, bool]] = []
     base: Node = node
@@ -86,7 +85,7 @@ def _access(node: Select | Index, functions: Functions) -> Evaluate:
                 break
     hops.reverse()
     path, position = node.text, node.position
-    start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base, functions)
+    start = _root(base, path, soft=hops[0][1]) if isinstance(base, Name) and not base.bound else build(base, library)
 
     def evaluate(frame: Frame) -> object:
         value = start(frame)
@@ -128,10 +127,10 @@ def _root(base: Name, path: str, *, soft: bool) -> Evaluate:
     return evaluate
 
 
-def _index(node: Index, functions: Functions) -> Evaluate:
+def _index(node: Index, library: Library) -> Evaluate:
     if isinstance(node.key, Constant) and isinstance(node.key.value, str):
-        return _access(node, functions)
-    operand, key = build(node.operand, functions), build(node.key, functions)
+        return _access(node, library)
+    operand, key = build(node.operand, library), build(node.key, library)
     optional, path, position = node.optional, node.text, node.position
 
     def evaluate(frame: Frame) -> object:
@@ -145,6 +144,8 @@ def _index(node: Index, functions: Functions) -> Evaluate:
         if type(container) is list and type(index) is int:
             found = 0 <= index < len(container)
         elif type(container) is dict and type(index) in (str, int):
+            if type(index) is str:
+                frame.budget.spend(len(index) >> 6)
             found = index in container
         elif container is None:
             found = False
@@ -162,8 +163,8 @@ def _index(node: Index, functions: Functions) -> Evaluate:
     return evaluate
 
 
-def _has(node: Has, functions: Functions) -> Evaluate:
-    operand, name, path, position = build(node.operand, functions), node.field, node.text, node.position
+def _has(node: Has, library: Library) -> Evaluate:
+    operand, name, path, position = build(node.operand, library), node.field, node.text, node.position
 
     def evaluate(frame: Frame) -> bool:
         value = operand(frame)
@@ -178,20 +179,24 @@ def _has(node: Has, functions: Functions) -> Evaluate:
     return evaluate
 
 
-def _call(node: Call, functions: Functions) -> Evaluate:
+def _call(node: Call, library: Library) -> Evaluate:
     name, position = node.function, node.position
     if name in CLOCK_FUNCTIONS:
         return lambda frame: frame.now
-    function, arguments = functions[name], tuple(build(argument, functions) for argument in node.arguments)
+    function, price = library.functions[name], library.prices.get(name)
+    arguments = tuple(build(argument, library) for argument in node.arguments)
 
     def evaluate(frame: Frame) -> object:
-        return function(name, position, [argument(frame) for argument in arguments])
+        operands = [argument(frame) for argument in arguments]
+        if price is not None:
+            price(frame.budget, *operands)
+        return function(name, position, operands)
 
     return evaluate
 
 
-def _logical(node: Logical, functions: Functions) -> Evaluate:
-    terms = tuple(build(term, functions) for term in node.terms)
+def _logical(node: Logical, library: Library) -> Evaluate:
+    terms = tuple(build(term, library) for term in node.terms)
     decisive = not node.conjunction
     operator, position = "&&" if node.conjunction else "||", node.position
 
@@ -203,6 +208,7 @@ def _logical(node: Logical, functions: Functions) -> Evaluate:
             except EvaluationError as error:
                 if isinstance(error, Fault) and error.kind == "limit":
                     raise
+                frame.budget.spend(FAILURE)
                 failure = failure or error
                 continue
             if value is decisive:
@@ -216,11 +222,11 @@ def _logical(node: Logical, functions: Functions) -> Evaluate:
     return evaluate
 
 
-def _conditional(node: Conditional, functions: Functions) -> Evaluate:
+def _conditional(node: Conditional, library: Library) -> Evaluate:
     condition, then, otherwise = (
-        build(node.condition, functions),
-        build(node.then, functions),
-        build(node.otherwise, functions),
+        build(node.condition, library),
+        build(node.then, library),
+        build(node.otherwise, library),
     )
     position = node.condition.position
 
@@ -233,19 +239,21 @@ def _conditional(node: Conditional, functions: Functions) -> Evaluate:
     return evaluate
 
 
-def _list(node: ListLiteral, functions: Functions) -> Evaluate:
-    items = tuple(build(item, functions) for item in node.items)
+def _list(node: ListLiteral, library: Library) -> Evaluate:
+    items = tuple(build(item, library) for item in node.items)
     return lambda frame: [item(frame) for item in items]
 
 
-def _map(node: MapLiteral, functions: Functions) -> Evaluate:
-    entries = tuple((build(key, functions), build(value, functions)) for key, value in node.entries)
+def _map(node: MapLiteral, library: Library) -> Evaluate:
+    entries = tuple((build(key, library), build(value, library)) for key, value in node.entries)
     position = node.position
 
     def evaluate(frame: Frame) -> dict[object, object]:
         result: dict[object, object] = {}
         for key, value in entries:
             name = key(frame)
+            if type(name) is str:
+                frame.budget.spend(len(name) >> 6)
             if type(name) not in (str, int) or name in result:
                 raise Fault("type", f"the keys of a map must be distinct strings or ints (at column {position + 1})")
             result[name] = value(frame)
@@ -254,12 +262,12 @@ def _map(node: MapLiteral, functions: Functions) -> Evaluate:
     return evaluate
 
 
-def _comprehension(node: Comprehension, functions: Functions) -> Evaluate:
-    transform = build(node.transform, functions) if node.transform else None
-    return comprehension(node, build(node.operand, functions), build(node.body, functions), transform)
+def _comprehension(node: Comprehension, library: Library) -> Evaluate:
+    transform = build(node.transform, library) if node.transform else None
+    return comprehension(node, build(node.operand, library), build(node.body, library), transform)
 
 
-_BUILDERS: dict[type, Callable[[Any, Functions], Evaluate]] = {
+_BUILDERS: dict[type, Callable[[Any, Library], Evaluate]] = {
     Constant: _constant,
     TypeName: _type,
     Name: _name,

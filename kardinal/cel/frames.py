@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kardinal.cel.budget import Budget
 from kardinal.cel.errors import Fault
 from kardinal.cel.values import type_name
 
-__all__ = ["STEP_LIMIT", "Evaluate", "Frame", "not_boolean"]
-
-STEP_LIMIT = 100_000
-"""Syntax nodes that the comprehensions of one evaluation may visit."""
+__all__ = ["Evaluate", "Frame", "not_boolean"]
 
 
 @dataclass(slots=True)
@@ -21,8 +19,8 @@ class Frame:
 
     scope: Mapping[str, object]
     now: datetime
+    budget: Budget
     bound: dict[str, object] = field(default_factory=dict)
-    steps: int = 0
 
 
 Evaluate = Callable[[Frame], object]

@@ -27,7 +27,7 @@ TYPE_NAMES = frozenset(
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGER = re.compile(r"-?\d{1,19}")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _TRUTH = dict.fromkeys(("1", "t", "true", "TRUE", "True"), True) | dict.fromkeys(
     ("0", "f", "false", "FALSE", "False"), False
 )

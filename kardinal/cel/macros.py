@@ -1,8 +1,8 @@
 """Macros over lists, maps and optionals, from closures of their parts.
 
 A comprehension binds one variable to each element of a list or key of a map, or two: index and element, key and value.
-It pays for its body before running it (see `frames`). `all` and `exists` are as tolerant as `&&` and `||`: an element
-that decides outweighs one that fails.
+It pays for every turn of its body before the first (see `weights`). `all` and `exists` are as tolerant as `&&` and
+`||`: an element that decides outweighs one that fails.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterator
 from functools import cmp_to_key
 
 from kardinal.cel.errors import EvaluationError, Fault
-from kardinal.cel.frames import STEP_LIMIT, Evaluate, Frame, not_boolean
-from kardinal.cel.syntax import Comprehension, Node, children
+from kardinal.cel.frames import Evaluate, Frame, not_boolean
+from kardinal.cel.syntax import Comprehension
 from kardinal.cel.values import NOTHING, Optional, type_name
+from kardinal.cel.weights import FAILURE, ITEM, ITEM_MEMORY, weight
 
 __all__ = ["comprehension"]
 
 _Item = tuple[object, object]
-_Verdict = tuple[_Item, bool | EvaluationError]
+_Verdict = tuple[_Item, bool]
 _SINGLE = frozenset({"exists_one", "existsOne"})
-_TOLERANT = frozenset({"all", "exists"})
+_DECISIVE = {"all": False, "exists": True}
+"""The verdict that ends a macro, and outweighs failures."""
 
 
 def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transform: Evaluate | None) -> Evaluate:
@@ -28,13 +30,13 @@ def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transf
     if node.macro in ("optMap", "optFlatMap"):
         return _optional(node, operand, body)
     loop = _Loop(node, body, transform)
-    cost = _size(node)
+    cost = ITEM + weight(node.body) + (weight(node.transform) if node.transform else 0)
 
     def evaluate(frame: Frame) -> object:
-        items = list(_items(node, operand(frame)))
-        frame.steps += cost * len(items)
-        if frame.steps > STEP_LIMIT:
-            raise Fault("limit", f"the expression takes more than {STEP_LIMIT} steps")
+        container = operand(frame)
+        if isinstance(container, list | dict):
+            frame.budget.spend(cost * len(container), ITEM_MEMORY * len(container))
+        items = list(_items(node, container))
         outer = frame.bound
         frame.bound = dict(outer)
         try:
@@ -43,10 +45,6 @@ def comprehension(node: Comprehension, operand: Evaluate, body: Evaluate, transf
             frame.bound = outer
 
     return evaluate
-
-
-def _size(node: Node) -> int:
-    return 1 + sum(map(_size, children(node)))
 
 
 def _items(node: Comprehension, container: object) -> Iterator[_Item]:
@@ -115,9 +113,14 @@ class _Loop:
         return [item for _, item in sorted(keyed, key=cmp_to_key(compare))]
 
     def _verdicts(self, frame: Frame, items: list[_Item]) -> list[_Verdict]:
-        """Each item with the truth of the body, or with its failure; ends early once the macro is decided."""
+        """Return each item with the truth of the body; for `all` and `exists`, those up to the one that decides.
+
+        Where none decides, a failure of one of them is the result.
+        """
         macro, position = self._node.macro, self._node.position
+        decisive = _DECISIVE.get(macro)
         seen: list[_Verdict] = []
+        failure: EvaluationError | None = None
         for item in items:
             self._bind(frame, item)
             try:
@@ -125,13 +128,17 @@ class _Loop:
                 if type(truth) is not bool:
                     raise not_boolean(macro, truth, position)
             except EvaluationError as error:
-                if macro not in _TOLERANT or (isinstance(error, Fault) and error.kind == "limit"):
+                if decisive is None or (isinstance(error, Fault) and error.kind == "limit"):
                     raise
-                seen.append((item, error))
+                frame.budget.spend(FAILURE)
+                # A failure holds the frames that it came through: the first one is enough.
+                failure = failure or error
                 continue
             seen.append((item, truth))
-            if (macro == "all" and not truth) or (macro == "exists" and truth):
-                break
+            if truth is decisive:
+                return seen
+        if failure is not None:
+            raise failure
         return seen
 
     def _judge(self, frame: Frame, items: list[_Item]) -> object:
@@ -139,14 +146,9 @@ class _Loop:
         if macro == "filter":
             return [item[0] for item, truth in seen if truth]
         if macro in _SINGLE:
-            return sum(truth is True for _, truth in seen) == 1
-        decisive = macro == "exists"
-        if any(truth is decisive for _, truth in seen):
-            return decisive
-        for _, truth in seen:
-            if isinstance(truth, EvaluationError):
-                raise truth
-        return not decisive
+            return sum(truth for _, truth in seen) == 1
+        decisive = _DECISIVE[macro]
+        return decisive if any(truth is decisive for _, truth in seen) else not decisive
 
 
 def _optional(node: Comprehension, operand: Evaluate, body: Evaluate) -> Evaluate:

@@ -1,7 +1,8 @@
 """A compiled expression and what evaluating it yields.
 
 Programs are immutable and shared: the cache is keyed by the text alone, since Graphs of different Bundles repeat the
-same few expressions. An evaluation reads plain decoded objects and never changes or copies them.
+same few expressions, and bounded by their characters, since a program takes up to 300 bytes for each. An evaluation
+reads plain decoded objects and never changes or copies them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 
+from kardinal.cel.budget import Budget, Limits
+from kardinal.cel.cache import SourceCache
 from kardinal.cel.errors import Absent, FailureKind, Fault
 from kardinal.cel.evaluation import Evaluate, Frame, build
 from kardinal.cel.library import STANDARD, Library
@@ -19,10 +21,9 @@ from kardinal.cel.references import Reference, is_volatile, references
 from kardinal.cel.syntax import Node
 from kardinal.cel.thresholds import Threshold, thresholds
 from kardinal.cel.values import to_json
+from kardinal.cel.weights import weight
 
-__all__ = ["Failed", "Missing", "Outcome", "Program", "Value", "compile"]
-
-_CACHED_PROGRAMS = 10_000
+__all__ = ["Failed", "Missing", "Outcome", "Program", "Value", "compile", "program_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class Failed:
     kind: FailureKind
     message: str
 
+    @property
+    def overran(self) -> bool:
+        """Whether it is too much work on this data, and would be again."""
+        return self.kind == "limit"
+
 
 Outcome = Value | Missing | Failed
 
@@ -57,15 +63,21 @@ Outcome = Value | Missing | Failed
 @dataclass(frozen=True, slots=True)
 class Program:
     source: str
+    syntax: Node
     references: frozenset[Reference]
     volatile: bool
     _reads: tuple[Reference, ...]
+    _weight: int
+    _limits: Limits
     _evaluate: Evaluate
     _thresholds: tuple[Threshold, ...]
 
-    def evaluate(self, scope: Mapping[str, object], *, now: datetime) -> Outcome:
+    def evaluate(self, scope: Mapping[str, object], *, now: datetime, budget: Budget | None = None) -> Outcome:
+        """Return the outcome; raises CpuTimeExceeded alone. Without `budget` it has that of its library to itself."""
+        budget = budget or Budget(self._limits)
         try:
-            return Value(to_json(self._evaluate(Frame(scope, now))))
+            budget.spend(self._weight)
+            return Value(to_json(self._evaluate(Frame(scope, now, budget)), budget))
         except Absent as error:
             return Missing(error.path, error.key)
         except Fault as error:
@@ -89,17 +101,36 @@ class Program:
                 seen.append((str(reference), value))
         return seen
 
-    def next_flip(self, scope: Mapping[str, object], *, now: datetime) -> datetime | None:
+    def next_flip(self, scope: Mapping[str, object], *, now: datetime, budget: Budget | None = None) -> datetime | None:
         """Return the earliest moment after `now` at which time alone can change the result; None when it cannot."""
-        moments = [threshold.after(scope, now) for threshold in self._thresholds]
+        budget = budget or Budget(self._limits)
+        moments = [threshold.after(scope, now, budget) for threshold in self._thresholds]
         return min((moment for moment in moments if moment is not None), default=None)
 
 
-@lru_cache(maxsize=_CACHED_PROGRAMS)
+_PROGRAMS: SourceCache[Program] = SourceCache(characters=256 << 10)
+
+
 def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 - read as `cel.compile`
     """Return the program of `source`; raises CompileError."""
-    node: Node = lower(source, library)
-    reads = tuple(dict.fromkeys(references(node)))
-    volatile = is_volatile(node)
-    evaluate = build(node, library.functions)
-    return Program(source, frozenset(reads), volatile, reads, evaluate, tuple(thresholds(node)) if volatile else ())
+    program = _PROGRAMS.get(source, library)
+    return program or program_of(source, lower(source, library), library)
+
+
+def program_of(source: str, syntax: Node, library: Library = STANDARD) -> Program:
+    """Return the program of `source`, whose syntax is known."""
+    reads = tuple(dict.fromkeys(references(syntax)))
+    volatile = is_volatile(syntax)
+    program = Program(
+        source,
+        syntax,
+        frozenset(reads),
+        volatile,
+        reads,
+        weight(syntax),
+        library.limits,
+        build(syntax, library),
+        tuple(thresholds(syntax)) if volatile else (),
+    )
+    _PROGRAMS.put(source, program, library)
+    return program

@@ -1,20 +1,29 @@
 """Functions on strings.
 
 Every result is bounded before it is built: `replace` and `join` could otherwise turn a kilobyte of expression into
-gigabytes. Regular expressions run on RE2, whose time is linear in the text.
+gigabytes. `prices` bounds the work. Regular expressions run on RE2, whose time is linear in the text times the size of
+the program; its memory is limited, since RE2 keeps what it has compiled and what it has seen.
 """
 
 from __future__ import annotations
+
+from typing import Final, cast
 
 import re2  # type: ignore[import-untyped]
 
 from kardinal.cel.errors import Fault
 from kardinal.cel.overloads import Function
 
-__all__ = ["TEXT_FUNCTIONS", "TEXT_LIMIT", "concatenate"]
+__all__ = ["TEXT_FUNCTIONS", "TEXT_LIMIT", "concatenate", "program_size"]
 
 TEXT_LIMIT = 1 << 20
 """Characters of one string."""
+
+_PATTERN_MEMORY: Final = 256 << 10
+"""Bytes for one compiled pattern and the states it has seen; RE2's cache holds 128 of them."""
+
+_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 
 
 def _bounded(length: int) -> None:
@@ -27,13 +36,27 @@ def concatenate(left: str, right: str) -> str:
     return left + right
 
 
-def _matches(text: str, pattern: str) -> bool:
+def _compiled(pattern: str) -> re2._Regexp:
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY
+    options.never_capture = True
+    return re2.compile(pattern, options)
+
+
+def program_size(pattern: str) -> int:
+    """Return the instructions of a compiled pattern; 0 for one that RE2 refuses."""
     try:
-        return re2.search(pattern, text, options=options) is not None
+        return int(_compiled(pattern).programsize)
     except re2.error:
-        raise Fault("conversion", "matches() needs a valid RE2 pattern") from None
+        return 0
+
+
+def _matches(text: str, pattern: str) -> bool:
+    try:
+        return _compiled(pattern).search(text) is not None
+    except re2.error:
+        raise Fault("conversion", "matches() needs a valid RE2 pattern, of moderate size") from None
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
@@ -53,7 +76,7 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 def _join(items: list[object], separator: str = "") -> str:
     if not all(isinstance(item, str) for item in items):
         raise Fault("type", "join() needs a list of strings")
-    texts = [str(item) for item in items]
+    texts = cast("list[str]", items)
     _bounded(sum(map(len, texts)) + len(separator) * len(texts))
     return separator.join(texts)
 
@@ -72,11 +95,11 @@ def _char_at(text: str, index: int) -> str:
 
 
 def _lower(text: str) -> str:
-    return "".join(chr(ord(char) + 32) if "A" <= char <= "Z" else char for char in text)
+    return text.translate(_LOWER)
 
 
 def _upper(text: str) -> str:
-    return "".join(chr(ord(char) - 32) if "a" <= char <= "z" else char for char in text)
+    return text.translate(_UPPER)
 
 
 TEXT_FUNCTIONS: dict[str, Function] = {

@@ -14,11 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kardinal.cel.errors import EvaluationError
+from kardinal.cel.budget import Budget
+from kardinal.cel.errors import Absent, Fault
 from kardinal.cel.evaluation import Evaluate, Frame, build
 from kardinal.cel.functions import CLOCK_FUNCTIONS
 from kardinal.cel.references import is_volatile
 from kardinal.cel.syntax import Call, Comprehension, Node, children
+from kardinal.cel.weights import weight
 
 __all__ = ["RECHECK_INTERVAL", "Threshold", "thresholds"]
 
@@ -36,14 +38,19 @@ class Threshold:
     """One comparison with time in it; without `sides` its dependence on time is not computable."""
 
     sides: tuple[Evaluate, Evaluate] | None = None
+    weight: int = 0
+    """The steps of both instants."""
 
-    def after(self, scope: Mapping[str, object], now: datetime) -> datetime | None:
-        """Return the first moment after `now` at which the comparison can turn."""
+    def after(self, scope: Mapping[str, object], now: datetime, budget: Budget) -> datetime | None:
+        """Return the first moment after `now` at which the comparison can turn; that of a recheck where it is dear."""
         if self.sides is None:
             return now + RECHECK_INTERVAL
         try:
-            gap, later = self._gap(scope, now), self._gap(scope, now + _PROBE)
-        except (EvaluationError, OverflowError):
+            budget.spend(self.weight)
+            gap, later = self._gap(Frame(scope, now, budget)), self._gap(Frame(scope, now + _PROBE, budget))
+        except Fault as error:
+            return now + RECHECK_INTERVAL if error.kind == "limit" else None
+        except (Absent, OverflowError):
             return None
         if gap is None or later is None or later - gap not in (_ZERO, _PROBE, -_PROBE):
             return now + RECHECK_INTERVAL
@@ -55,9 +62,9 @@ class Threshold:
             return now + wait
         return now + _RESOLUTION if wait == _ZERO else None
 
-    def _gap(self, scope: Mapping[str, object], now: datetime) -> timedelta | None:
+    def _gap(self, frame: Frame) -> timedelta | None:
         assert self.sides is not None  # noqa: S101 - checked by the only caller
-        left, right = (side(Frame(scope, now)) for side in self.sides)
+        left, right = (side(frame) for side in self.sides)
         if isinstance(left, datetime) and isinstance(right, datetime):
             return left - right
         if isinstance(left, timedelta) and isinstance(right, timedelta):
@@ -71,7 +78,7 @@ def thresholds(node: Node) -> Iterator[Threshold]:
         return
     match node:
         case Call(function=function, arguments=(left, right)) if function in _COMPARISONS:
-            yield Threshold((build(left), build(right)))
+            yield Threshold((build(left), build(right)), weight=2 * weight(node))
         case Call(function=function) if function in CLOCK_FUNCTIONS:
             yield Threshold()
         case Comprehension():

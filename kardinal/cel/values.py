@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from kardinal.cel.budget import Budget
 from kardinal.cel.errors import Fault
 from kardinal.cel.literals import INT_MAX, INT_MIN
 
@@ -35,8 +36,9 @@ __all__ = [
     "type_name",
 ]
 
-_RESULT_LIMIT = 100_000
-"""Values in one result."""
+_VALUE_STEPS = 10
+_VALUE_MEMORY = 100
+"""One value of a result, copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +141,14 @@ def duration_text(span: timedelta) -> str:
     return f"{sign}{whole}" + (f".{fraction:06}".rstrip("0") if fraction else "") + "s"
 
 
-def to_json(value: object) -> object:
+def to_json(value: object, budget: Budget) -> object:
     """Return a result as decoded JSON that shares nothing mutable with the scope; what JSON cannot say is a Fault."""
-    budget = [_RESULT_LIMIT]
     if isinstance(value, Optional):
         return _json(value.value, budget) if value.present else OMIT
     return _json(value, budget)
 
 
-def _json(value: object, budget: list[int]) -> object:
-    budget[0] -= 1
-    if budget[0] < 0:
-        raise Fault("limit", "the result is too large")
+def _json(value: object, budget: Budget) -> object:
     match value:
         case None | bool() | str():
             return value
@@ -165,6 +163,7 @@ def _json(value: object, budget: list[int]) -> object:
         case dict():
             return _json_map(value, budget)
         case list():
+            budget.spend(_VALUE_STEPS * len(value), _VALUE_MEMORY * len(value))
             return [_json(item, budget) for item in value if item is not NOTHING]
         case datetime():
             return timestamp_text(value)
@@ -176,7 +175,8 @@ def _json(value: object, budget: list[int]) -> object:
             raise Fault("unrepresentable", f"a value of type {type_name(value)} cannot be a result")
 
 
-def _json_map(value: dict[object, object], budget: list[int]) -> dict[str, object]:
+def _json_map(value: dict[object, object], budget: Budget) -> dict[str, object]:
+    budget.spend(_VALUE_STEPS * len(value), _VALUE_MEMORY * len(value))
     if not all(isinstance(key, str) for key in value):
         raise Fault("unrepresentable", "the keys of a map must be strings")
     return {str(key): _json(item, budget) for key, item in value.items() if item is not NOTHING}

@@ -124,6 +124,15 @@ def _searcher(pattern: str) -> Any:
         raise Fault("conversion", f"Illegal regex: {pattern}") from None
 
 
+def _matches(text: str, pattern: str) -> bool:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.search(pattern, text, options=options) is not None
+    except re2.error:
+        raise Fault("conversion", "matches() needs a valid RE2 pattern") from None
+
+
 def _find(text: str, pattern: str) -> str:
     match = _searcher(pattern).search(text)
     return "" if match is None else str(match.group(0))
@@ -231,6 +240,7 @@ _ADDED: Final[dict[str, Function]] = {
     "unwrapOpt": Function({(list,): _unwrap}),
     "optional.ofNonZeroValue": Function(generic={1: _non_zero}),
     "or": Function({(Optional, Optional): lambda one, other: one if one.present else other}),
+    "matches": Function({(str, str): _matches}),
     "find": Function({(str, str): _find}),
     "findAll": Function({(str, str): _find_all, (str, str, int): _find_all}),
     "format": Function({(str, list): _format}),
@@ -262,6 +272,9 @@ def _merged(*tables: Mapping[str, Function]) -> dict[str, Function]:
 _ANY_VARIABLES: Final = frozenset({2, 3})
 _TWO_VARIABLES: Final = frozenset({3, 4})
 
+_LIMITS: Final = cel.Limits(steps=1_000_000, memory=1 << 30)
+"""An end to nested comprehensions; what a rule may cost, Kubernetes decides when the CRD is written."""
+
 RULES: Final = cel.Library(
     _merged(cel.FUNCTIONS, _ADDED, QUANTITY_FUNCTIONS, ADDRESS_FUNCTIONS, VERSION_FUNCTIONS, FORMAT_FUNCTIONS),
     {
@@ -271,5 +284,6 @@ RULES: Final = cel.Library(
         **dict.fromkeys(("transformList", "transformMap", "transformMapEntry"), _TWO_VARIABLES),
     },
     checked=True,
+    limits=_LIMITS,
 )
 """What the rules of a CRD may use."""

@@ -1,0 +1,73 @@
+"""What one evaluation may cost: steps of work and bytes of new values, both counted before they are spent.
+
+A step is a tenth of a microsecond on a machine of 2024, rounded up by the prices of `weights` and `prices`. The count
+depends on the expression and its data alone, so an expression that overruns does so everywhere and every time, and the
+reason can stand in a status. CPU time is a back-stop for what is priced wrongly: it stops the evaluation without an
+outcome, since a busy machine must not decide about a gate.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from kardinal.cel.errors import CpuTimeExceeded, Fault
+
+__all__ = ["STANDARD_LIMITS", "STEP", "Budget", "Limits"]
+
+STEP: Final = 1e-7
+"""Seconds of CPU that a step may take at most."""
+
+_CHECKS: Final = 8
+"""How often a budget that is used up has looked at the CPU time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one evaluation may spend.
+
+    `memory` is in bytes, summed over every value that it makes; `cpu` in seconds, at which it is stopped regardless.
+    """
+
+    steps: int
+    memory: int
+    cpu: float | None = None
+
+
+STANDARD_LIMITS: Final = Limits(steps=100_000, memory=16 << 20, cpu=100_000 * STEP * 10)
+"""10 ms and 16 MiB: what gates and Graphs have. The event loop's bounds are 20 ms and 64 MiB."""
+
+
+class Budget:
+    """What is left of the limits; shared by evaluations that are to cost no more together."""
+
+    __slots__ = ("_look", "_started", "limits", "memory", "steps")
+
+    def __init__(self, limits: Limits = STANDARD_LIMITS) -> None:
+        self.limits = limits
+        self.steps = limits.steps
+        self.memory = limits.memory
+        self._look = self.steps - self.steps // _CHECKS
+        self._started: float | None = None
+
+    def spend(self, steps: int, memory: int = 0) -> None:
+        """Pay for the next operation; raises Fault when there is not enough left for it."""
+        self.steps -= steps
+        self.memory -= memory
+        if self.steps < self._look:
+            if self.steps < 0:
+                self.steps = 0
+                raise Fault("limit", f"the expression takes more than {self.limits.steps} steps on its data")
+            self._look_at_the_clock()
+        if self.memory < 0:
+            self.memory = 0
+            raise Fault("limit", f"the values of the expression take more than {self.limits.memory >> 20} MiB")
+
+    def _look_at_the_clock(self) -> None:
+        spent = time.thread_time()
+        if self._started is None:
+            self._started = spent
+        elif self.limits.cpu is not None and spent - self._started > self.limits.cpu:
+            raise CpuTimeExceeded
+        self._look = self.steps - self.limits.steps // _CHECKS

@@ -1,0 +1,212 @@
+"""The prices of the functions whose work grows with their operands, paid before they run.
+
+A price takes the operands as they come, of any types: a call that no overload takes fails anyway, at no cost worth
+counting. Where the size of a result decides, the price finds it out first, paying for the search. The figures are twice
+to four times what was measured at worst, on texts made to be slow to search included. `tests/cel/test_prices.py` says
+which functions need none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from kardinal.cel.budget import Budget
+from kardinal.cel.text import program_size
+
+__all__ = ["PRICES", "Price"]
+
+Price = Callable[..., None]
+"""Called with the budget and the operands."""
+
+_TEXT_MEMORY = 64
+"""Bytes of a string beside its characters."""
+
+_BACKTRACKING = 2_500
+_TWO_WAY = 30_000
+"""Characters of a text from which CPython searches in linear time: for long needles, and for all."""
+_SHORT_NEEDLE = 100
+
+_REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+_COMPILED = 25_000
+"""Steps to compile any pattern within the memory that RE2 is given."""
+
+
+def _width(*texts: str) -> int:
+    """Return the bytes of a character, at most."""
+    return 1 if all(map(str.isascii, texts)) else 4
+
+
+def _build(budget: Budget, size: int, width: int) -> None:
+    """Pay for one string of `size` characters."""
+    budget.spend(8 + (size * width >> 7), _TEXT_MEMORY + size * width)
+
+
+def _search(text: int, part: int) -> int:
+    """Return the steps to search a text of one length for a part of another."""
+    steps = text >> 4
+    if text < _TWO_WAY:
+        tried = part if text < _BACKTRACKING else min(part, _SHORT_NEEDLE)
+        steps += max(0, text - part + 1) * tried >> 8
+    return steps
+
+
+def _find(budget: Budget, text: object, part: object, *_: object) -> None:
+    if isinstance(text, str) and isinstance(part, str):
+        budget.spend(_search(len(text), len(part)))
+
+
+def _find_last(budget: Budget, text: object, part: object) -> None:
+    if isinstance(text, str) and isinstance(part, str):
+        # CPython searches backwards without the algorithm that makes the other direction linear.
+        budget.spend((len(text) >> 4) + (max(0, len(text) - len(part) + 1) * len(part) >> 8))
+
+
+def _prefix(budget: Budget, text: object, part: object) -> None:
+    if isinstance(part, str):
+        budget.spend(len(part) >> 8)
+
+
+def _replace(budget: Budget, text: object, old: object, new: object, limit: object = -1) -> None:
+    if not (isinstance(text, str) and isinstance(old, str) and isinstance(new, str) and isinstance(limit, int)):
+        return
+    budget.spend(4 * _search(len(text), len(old)))
+    found = text.count(old)
+    if limit >= 0:
+        found = min(found, limit)
+    budget.spend(found >> 2)
+    _build(budget, max(len(text), len(text) + found * (len(new) - len(old))), _width(text, new))
+
+
+def _split(budget: Budget, text: object, separator: object, limit: object = -1) -> None:
+    if not (isinstance(text, str) and isinstance(separator, str) and isinstance(limit, int)):
+        return
+    budget.spend(2 * _search(len(text), len(separator)))
+    parts = text.count(separator) + 1
+    if limit >= 0:
+        parts = min(parts, limit)
+    width = _width(text)
+    budget.spend(parts + (len(text) * width >> 7), parts * (_TEXT_MEMORY + 8) + len(text) * width)
+
+
+def _join(budget: Budget, items: object, separator: object = "") -> None:
+    if not (isinstance(items, list) and isinstance(separator, str)):
+        return
+    budget.spend(2 * len(items), 8 * len(items))
+    texts = [item for item in items if isinstance(item, str)]
+    size = sum(map(len, texts)) + len(separator) * len(items)
+    _build(budget, size, _width(separator, *texts))
+
+
+def _cased(budget: Budget, text: object) -> None:
+    if isinstance(text, str):
+        budget.spend(len(text) >> 7 if text.isascii() else len(text))
+        _build(budget, len(text), _width(text))
+
+
+def _copied(budget: Budget, text: object, *_: object) -> None:
+    if isinstance(text, str):
+        _build(budget, len(text), _width(text))
+
+
+def _matches(budget: Budget, text: object, pattern: object) -> None:
+    if not (isinstance(text, str) and isinstance(pattern, str)):
+        return
+    repeated = 1
+    for least, most in _REPETITION.findall(pattern):
+        repeated *= max(1, int((most or least)[:5]))
+        if repeated > _COMPILED:
+            break
+    properties = pattern.count("\\p") + pattern.count("\\P")
+    budget.spend(200 + 20 * len(pattern) + 1200 * properties + min(_COMPILED, (repeated - 1) * len(pattern) * 8))
+    length = len(text) * _width(text)
+    budget.spend((length >> 1) + (length * program_size(pattern) >> 4), length)
+
+
+def _add(budget: Budget, left: object, right: object) -> None:
+    if isinstance(left, str) and isinstance(right, str):
+        _build(budget, len(left) + len(right), _width(left, right))
+    elif isinstance(left, list) and isinstance(right, list):
+        size = len(left) + len(right)
+        budget.spend(size >> 3, 8 * size)
+
+
+def _order(budget: Budget, left: object, right: object) -> None:
+    if isinstance(left, str) and isinstance(right, str):
+        budget.spend(min(len(left), len(right)) >> 6)
+
+
+def _equal(budget: Budget, left: object, right: object) -> None:
+    """Pay for every value that a comparison may look at, as if no difference ended it early."""
+    if isinstance(left, str) and isinstance(right, str):
+        budget.spend(min(len(left), len(right)) >> 8)
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        budget.spend(10 * len(left))
+        for mine, other in zip(left, right, strict=True):
+            _equal(budget, mine, other)
+    elif isinstance(left, dict) and isinstance(right, dict) and len(left) == len(right):
+        budget.spend(15 * len(left))
+        for key, mine in left.items():
+            _hash(budget, key)
+            if key in right:
+                _equal(budget, mine, right[key])
+
+
+def _contained(budget: Budget, item: object, container: object) -> None:
+    if isinstance(container, dict):
+        _hash(budget, item)
+    elif isinstance(container, list):
+        budget.spend(6 * len(container))
+        if isinstance(item, str):
+            budget.spend((len(item) >> 8) * len(container))
+        elif isinstance(item, list | dict):
+            for other in container:
+                _equal(budget, item, other)
+
+
+def _hash(budget: Budget, key: object, *_: object) -> None:
+    if isinstance(key, str):
+        budget.spend(len(key) >> 6)
+
+
+def _zoned(budget: Budget, moment: object, zone: object = "") -> None:
+    _hash(budget, zone)
+    budget.spend(20)
+
+
+def _number(budget: Budget, value: object) -> None:
+    if isinstance(value, str):
+        budget.spend(10 + (len(value) >> 1))
+
+
+def _duration(budget: Budget, value: object) -> None:
+    if isinstance(value, str):
+        budget.spend(20 + 8 * len(value), 16 * len(value))
+
+
+PRICES: Mapping[str, Price] = {
+    "+": _add,
+    "==": _equal,
+    "!=": _equal,
+    **dict.fromkeys(("<", "<=", ">", ">="), _order),
+    "in": _contained,
+    **dict.fromkeys(("contains", "indexOf"), _find),
+    "lastIndexOf": _find_last,
+    **dict.fromkeys(("startsWith", "endsWith"), _prefix),
+    "matches": _matches,
+    "replace": _replace,
+    "split": _split,
+    "join": _join,
+    **dict.fromkeys(("lowerAscii", "upperAscii"), _cased),
+    **dict.fromkeys(("trim", "substring", "charAt"), _copied),
+    **dict.fromkeys(("int", "double", "bool"), _number),
+    "timestamp": _number,
+    "duration": _duration,
+    **dict.fromkeys(
+        (
+            *("getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear"),
+            *("getHours", "getMinutes", "getSeconds", "getMilliseconds"),
+        ),
+        _zoned,
+    ),
+}
