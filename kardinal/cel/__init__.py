@@ -12,6 +12,7 @@ from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.overloads import Function
 from kardinal.cel.program import Failed, Missing, Outcome, Program, Value, compile, program_of  # noqa: A004 - read as `cel.compile`
+from kardinal.cel.quarantine import Quarantine
 from kardinal.cel.references import Reference, chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
 from kardinal.cel.values import OMIT, Omitted, Optional, equal
@@ -40,6 +41,7 @@ __all__ = [
     "Optional",
     "Outcome",
     "Program",
+    "Quarantine",
     "Reference",
     "SourceCache",
     "Value",

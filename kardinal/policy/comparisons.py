@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
-from kardinal.cel.lowering import lower
+from kardinal import cel
 from kardinal.cel.references import chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
 
 __all__ = ["Comparison", "comparisons", "numbers"]
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-_CACHED_EXPRESSIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +38,26 @@ class Comparison:
         return f'"{self.literal}"' if isinstance(self.literal, str) else str(self.literal)
 
 
-@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+_COMPARISONS: cel.SourceCache[tuple[Comparison, ...]] = cel.SourceCache(characters=128 << 10)
+_NUMBERS: cel.SourceCache[frozenset[float]] = cel.SourceCache(characters=128 << 10)
+
+
 def comparisons(source: str) -> tuple[Comparison, ...]:
     """Those of a valid expression, in source order; raises `CompileError` for another."""
-    return tuple(_comparisons(lower(source)))
+    found = _COMPARISONS.get(source)
+    if found is None:
+        found = tuple(_comparisons(cel.compile(source).syntax))
+        _COMPARISONS.put(source, found)
+    return found
 
 
-@lru_cache(maxsize=_CACHED_EXPRESSIONS)
 def numbers(source: str) -> frozenset[float]:
     """Every number in a valid expression; raises `CompileError` for another."""
-    return frozenset(_numbers(lower(source)))
+    found = _NUMBERS.get(source)
+    if found is None:
+        found = frozenset(_numbers(cel.compile(source).syntax))
+        _NUMBERS.put(source, found)
+    return found
 
 
 def _comparisons(node: Node) -> Iterator[Comparison]:

@@ -7,6 +7,9 @@ after the Bundle has ended, only a change of the answer itself matters: the agen
 
 Whether something other than time has changed needs no memory: asked again for the moment of the last answer, an
 expression whose inputs are the same gives the same reason.
+
+An expression that is too much work is the exception. It is held in quarantine with its reason until the expression or
+the Bundle changes, or every look at the gate would cost its whole budget again.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from kardinal import cel
 from kardinal.api import PolicyGate
 from kardinal.api.policy_gate import PolicyGateStatus
 from kardinal.policy.context import Context
@@ -33,11 +37,21 @@ class Decision:
     look_again: timedelta
 
 
-def decide(gate: PolicyGate, context: Context, *, now: datetime, passed: bool) -> Decision:
-    """Return the decision for an instance; `passed`: the step behind the gate exists, or its Bundle has ended."""
+def decide(
+    gate: PolicyGate,
+    context: Context,
+    *,
+    now: datetime,
+    passed: bool,
+    quarantine: cel.Quarantine[Answer] | None = None,
+) -> Decision:
+    """Return the decision for an instance; `passed`: the step behind the gate exists, or its Bundle has ended.
+
+    `quarantine` remembers, for as long as the caller keeps it, the gates that overran.
+    """
     expression = gate.spec.expression
-    answer = evaluate(expression, context, now=now)
-    turn = next_transition(expression, context, now=now)
+    answer = _answer(gate, context, now=now, quarantine=quarantine or cel.Quarantine())
+    turn = None if answer.overran else next_transition(expression, context, now=now)
     interval = recheck_interval(gate.spec)
     written = _must_be_written(gate, answer, context, now=now, passed=passed)
     status = None
@@ -54,6 +68,18 @@ def decide(gate: PolicyGate, context: Context, *, now: datetime, passed: bool) -
     return Decision(answer, status, min(interval, turn - now) if turn else interval)
 
 
+def _answer(gate: PolicyGate, context: Context, *, now: datetime, quarantine: cel.Quarantine[Answer]) -> Answer:
+    place = gate.metadata.uid
+    version = (gate.spec.expression, context.bundle.metadata.uid, context.bundle.metadata.resource_version)
+    held = quarantine.held(place, version)
+    if held is not None:
+        return held
+    answer = evaluate(gate.spec.expression, context, now=now)
+    if answer.overran:
+        quarantine.hold(place, version, answer)
+    return answer
+
+
 def _must_be_written(gate: PolicyGate, answer: Answer, context: Context, *, now: datetime, passed: bool) -> bool:
     before = gate.status
     if before.last_evaluated_at is None or before.ready != answer.ready:
@@ -62,4 +88,6 @@ def _must_be_written(gate: PolicyGate, answer: Answer, context: Context, *, now:
         return False
     if answer.ready and now - before.last_evaluated_at >= recheck_interval(gate.spec):
         return True
+    if answer.overran:
+        return answer.reason != before.reason
     return evaluate(gate.spec.expression, context, now=before.last_evaluated_at).reason != before.reason

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -26,6 +26,9 @@ VALUE_LIMIT = 64
 
 _LABELS = "bundle.labels."
 
+_FAULTS: cel.SourceCache[str] = cel.SourceCache(characters=1 << 20)
+"""What is wrong with an expression, empty when nothing is: a refused one is not parsed again for every answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -34,6 +37,8 @@ class Answer:
     ready: bool
     reason: str
     result: Literal["pass", "fail", "error"]
+    overran: bool = False
+    """The expression is too much work on what it reads, and would be again."""
 
 
 def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
@@ -51,6 +56,8 @@ def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
             return Answer(False, _limited("; ".join([seen, *hints])), "fail")
         case cel.Missing(path=path):
             return _error("; ".join([context.absence(path), *hints]))
+        case cel.Failed(message=message) as failed if failed.overran:
+            return replace(_error(f"{message}; it is evaluated again once it or its Bundle has changed"), overran=True)
         case cel.Failed(message=message):
             return _error("; ".join([message, *hints]))
     return _error("the expression is not a condition: it must be true or false")
@@ -58,11 +65,19 @@ def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
 
 def fault(expression: str) -> str | None:
     """Return what is wrong with an expression whatever the Bundle, None when nothing is."""
+    known = _FAULTS.get(expression)
+    if known is None:
+        known = _fault(expression)
+        _FAULTS.put(expression, known)
+    return known or None
+
+
+def _fault(expression: str) -> str:
     try:
         program = cel.compile(expression)
     except cel.CompileError as error:
         return f"the expression is not valid CEL: {error}"
-    return unserved(program)
+    return unserved(program) or ""
 
 
 def skip_warning(expression: str) -> str | None:

@@ -4,8 +4,9 @@ Every moment at which something the expression reads can change is tried in orde
 is the one. The schedule changes on the hour and repeats after a week. A soak crosses a threshold when it reaches one of
 the numbers in the expression. For `now()` the compiled program names the moment itself.
 
-The search may miss a turn, where a threshold is computed rather than written down; the reconciler therefore looks again
-every recheckInterval whatever is said here. It never names a moment at which the answer stays.
+The search may miss a turn, where a threshold is computed rather than written down, or where all the evaluations
+together cost more than one may; the reconciler therefore looks again every recheckInterval whatever is said here. It
+never names a moment at which the answer stays.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from datetime import datetime, timedelta
 from kardinal import cel
 from kardinal.policy.comparisons import numbers
 from kardinal.policy.context import SOAK, Context
-from kardinal.policy.evaluate import evaluate, fault
+from kardinal.policy.evaluate import fault
 
 __all__ = ["next_transition"]
 
@@ -25,32 +26,54 @@ _DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
 _LONGEST_SOAK = 366 * 24 * 60
 """Minutes; a larger number in an expression is no threshold that anybody waits for."""
+_THRESHOLDS = 16
+"""Numbers of one expression that are tried as thresholds, the smallest first."""
+_SCOPE_STEPS = 100
+"""The price of the variables at one moment."""
 
 
 def next_transition(expression: str, context: Context, *, now: datetime) -> datetime | None:
     """Return the first moment after `now` at which the answer is another one, if only time passes."""
     if fault(expression):
         return None
-    ready = evaluate(expression, context, now=now).ready
-    for moment in sorted(set(_moments(expression, context, now))):
-        if moment > now and evaluate(expression, context, now=moment).ready != ready:
-            return moment
+    program, budget = cel.compile(expression), cel.Budget()
+    try:
+        ready = _ready(program, context, now, budget)
+        for moment in sorted(set(_moments(program, context, now, budget))):
+            if moment > now and _ready(program, context, moment, budget) != ready:
+                return moment
+    except _TooDear:
+        return None
     return None
 
 
-def _moments(expression: str, context: Context, now: datetime) -> Iterator[datetime]:
-    program = cel.compile(expression)
+class _TooDear(Exception):
+    """The search has cost as much as it may."""
+
+
+def _ready(program: cel.Program, context: Context, now: datetime, budget: cel.Budget) -> bool:
+    try:
+        budget.spend(_SCOPE_STEPS)
+    except cel.Fault:
+        raise _TooDear from None
+    outcome = program.evaluate(context.scope(now), now=now, budget=budget)
+    if isinstance(outcome, cel.Failed) and outcome.overran:
+        raise _TooDear
+    return outcome == cel.Value(True)
+
+
+def _moments(program: cel.Program, context: Context, now: datetime, budget: cel.Budget) -> Iterator[datetime]:
     reads = {str(reference) for reference in program.references}
     yield from _schedule(reads, now)
     if SOAK in reads and context.soak.since is not None:
-        for threshold in numbers(expression):
-            if 0 <= threshold <= _LONGEST_SOAK:
-                reached = context.soak.since + timedelta(minutes=threshold)
-                yield reached
-                yield reached + _INSTANT
-                # The hour that the expression waits for may come only after the soak is reached.
-                yield from _schedule(reads, reached)
-    if (flip := program.next_flip(context.scope(now), now=now)) is not None:
+        possible = sorted(number for number in numbers(program.source) if 0 <= number <= _LONGEST_SOAK)
+        for threshold in possible[:_THRESHOLDS]:
+            reached = context.soak.since + timedelta(minutes=threshold)
+            yield reached
+            yield reached + _INSTANT
+            # The hour that the expression waits for may come only after the soak is reached.
+            yield from _schedule(reads, reached)
+    if (flip := program.next_flip(context.scope(now), now=now, budget=budget)) is not None:
         yield flip
         yield flip + _INSTANT
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from kardinal import cel
 from kardinal.api import BUNDLE, POLICY_GATE, Bundle, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import step_name
@@ -24,6 +25,7 @@ from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatu
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
 from kardinal.policy.context import Context, upstream_soak
 from kardinal.policy.decision import decide
+from kardinal.policy.evaluate import Answer
 from kardinal.policy.matching import is_instance, is_template
 from kardinal.runtime import Clock, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import (
@@ -94,6 +96,7 @@ class GateReconciler:
         self._status = status
         self._clock = clock
         self._metrics = metrics
+        self._quarantine: cel.Quarantine[Answer] = cel.Quarantine()
 
     def sources(self) -> Sequence[Source]:
         return [
@@ -143,6 +146,7 @@ class GateReconciler:
             self._context(spec.expression, promoted),
             now=self._clock.now(),
             passed=step is not None or bundle.status.phase in _NOTHING_STARTS,
+            quarantine=self._quarantine,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()
         if decision.status is not None:
