@@ -150,7 +150,11 @@ def to_json(value: object, budget: Budget) -> object:
 
 def _json(value: object, budget: Budget) -> object:
     match value:
-        case None | bool() | str():
+        case None | bool():
+            return value
+        case str():
+            # Not copied, but whatever the result is written to holds it once for each place.
+            budget.spend(0, len(value))
             return value
         case int():
             if INT_MIN <= value <= INT_MAX:

@@ -6,12 +6,13 @@ what follows from that differs by list, so the reason is kept apart: false, not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from kardinal import cel
 from kardinal.graph.errors import Problem
+from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["Condition", "Unmet", "compile_condition", "first_unmet", "next_flip"]
@@ -56,10 +57,10 @@ def compile_condition(text: str, *, path: str, node: str) -> Condition | Problem
         return Problem("ExpressionError", path, str(error), node)
 
 
-def first_unmet(conditions: Iterable[Condition], scope: Mapping[str, object], *, now: datetime) -> Unmet | None:
+def first_unmet(conditions: Iterable[Condition], evaluator: Evaluator) -> Unmet | None:
     """Return the first condition that does not hold, or None when all do."""
     for condition in conditions:
-        match condition.program.evaluate(scope, now=now):
+        match evaluator.evaluate(condition.program):
             case cel.Value(json=True | "true"):
                 continue
             case cel.Value(json=False | "false"):
@@ -73,7 +74,7 @@ def first_unmet(conditions: Iterable[Condition], scope: Mapping[str, object], *,
     return None
 
 
-def next_flip(conditions: Iterable[Condition], scope: Mapping[str, object], *, now: datetime) -> datetime | None:
-    """When time alone may next change what the conditions say."""
-    flips = (condition.program.next_flip(scope, now=now) for condition in conditions if condition.program.volatile)
+def next_flip(conditions: Iterable[Condition], evaluator: Evaluator) -> datetime | None:
+    """Return when time alone may next change what the conditions say."""
+    flips = (evaluator.next_flip(condition.program) for condition in conditions)
     return min((flip for flip in flips if flip is not None), default=None)

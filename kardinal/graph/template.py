@@ -7,12 +7,11 @@ end up as garbage in a name. What was rendered is never scanned again, so `${` a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from kardinal import cel
 from kardinal.graph.errors import Problem
+from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["Template", "Unrenderable", "compile_template"]
@@ -67,9 +66,9 @@ class Template:
     programs: tuple[tuple[str, cel.Program], ...]
     _root: _Part
 
-    def render(self, scope: Mapping[str, object], *, now: datetime) -> object:
+    def render(self, evaluator: Evaluator) -> object:
         """Return the tree with every expression replaced by its value; raises Unrenderable."""
-        return _render(self._root, scope, now)
+        return _render(self._root, evaluator)
 
 
 def compile_template(tree: object, *, path: str, node: str) -> tuple[Template, list[Problem]]:
@@ -124,23 +123,23 @@ def _unchanged(part: _Part) -> bool:
     return isinstance(part, _Constant)
 
 
-def _render(part: _Part, scope: Mapping[str, object], now: datetime) -> object:
+def _render(part: _Part, evaluator: Evaluator) -> object:
     match part:
         case _Constant(value=value):
             return value
         case _Standalone(path=path, program=program):
-            return _value(program, path, scope, now)
+            return _value(program, path, evaluator)
         case _Interpolation(path=path, segments=segments):
-            return _interpolate(segments, path, scope, now)
+            return _interpolate(segments, path, evaluator)
         case _Map(items=entries):
-            rendered = ((key, _render(item, scope, now)) for key, item in entries)
+            rendered = ((key, _render(item, evaluator)) for key, item in entries)
             return {key: value for key, value in rendered if value is not cel.OMIT}
         case _List(items=items):
-            return [value for item in items if (value := _render(item, scope, now)) is not cel.OMIT]
+            return [value for item in items if (value := _render(item, evaluator)) is not cel.OMIT]
 
 
-def _value(program: cel.Program, path: str, scope: Mapping[str, object], now: datetime) -> object:
-    match program.evaluate(scope, now=now):
+def _value(program: cel.Program, path: str, evaluator: Evaluator) -> object:
+    match evaluator.evaluate(program):
         case cel.Value(json=value):
             return value
         case cel.Missing(path=missing):
@@ -149,14 +148,14 @@ def _value(program: cel.Program, path: str, scope: Mapping[str, object], now: da
             raise Unrenderable(message=f"{path}: {message}")
 
 
-def _interpolate(segments: tuple[str | cel.Program, ...], path: str, scope: Mapping[str, object], now: datetime) -> str:
-    text = "".join(
-        segment if isinstance(segment, str) else _text_of(_value(segment, path, scope, now), path)
-        for segment in segments
-    )
-    if len(text) > TEXT_LIMIT:
-        raise Unrenderable(message=f"{path}: the text is longer than {TEXT_LIMIT // 1024} KiB")
-    return text
+def _interpolate(segments: tuple[str | cel.Program, ...], path: str, evaluator: Evaluator) -> str:
+    texts, size = list[str](), 0
+    for segment in segments:
+        texts.append(segment if isinstance(segment, str) else _text_of(_value(segment, path, evaluator), path))
+        size += len(texts[-1])
+        if size > TEXT_LIMIT:
+            raise Unrenderable(message=f"{path}: the text is longer than {TEXT_LIMIT // 1024} KiB")
+    return "".join(texts)
 
 
 def _text_of(value: object, path: str) -> str:

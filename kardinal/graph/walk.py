@@ -1,7 +1,8 @@
 """One pass over a Graph: from what is, to what each node's state is and what has to be done.
 
 A pure function of the compiled graph, the objects as observed and the time. Nothing is remembered between passes, so a
-restart, a lost event or a doubled one cannot lead anywhere else than a fresh look would:
+restart, a lost event or a doubled one cannot lead anywhere else than a fresh look would; only the reasons of
+expressions that overran are kept, to save finding them out again:
 
 - a pass over a world that has not changed wants nothing done;
 - a node's data is its live object, never what was rendered: what comes after a node sees what the server made of it;
@@ -15,6 +16,7 @@ again until a pass wants nothing applied.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import datetime
 from typing import cast
@@ -23,24 +25,40 @@ from kardinal.graph.compile import CompiledGraph, CompiledNode
 from kardinal.graph.conditions import first_unmet, next_flip
 from kardinal.graph.desired import Desired, Unidentified, UnservedKind, desired_object, identify, literal_key
 from kardinal.graph.drift import applied_part, covers
+from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.identity import TEMPLATE_HASH, ObjectKey, content_hash, is_owned_by, node_of
 from kardinal.graph.prune import next_wave, patience_ends
 from kardinal.graph.selection import Selection, SelectorError, parse_selector
 from kardinal.graph.template import Unrenderable
-from kardinal.graph.walk_types import Apply, NodeResult, Situation, Walk
+from kardinal.graph.walk_types import Apply, NodeResult, Seen, Situation, Walk
 from kardinal.objects import JsonObject, NodeKind, NodeState
 
-__all__ = ["walk"]
+__all__ = ["walk", "walking"]
 
 _FAILED: frozenset[NodeState] = frozenset(["Blocked", "Error", "Conflict", "SystemError"])
 _WITHOUT_DATA: frozenset[NodeState] = frozenset(["Pending"])
 
 
 def walk(graph: CompiledGraph, situation: Situation) -> Walk:
-    """One pass over every node, dependencies first."""
+    """Return the result of one pass over every node, dependencies first."""
+    steps = walking(graph, situation)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            return cast("Walk", finished.value)
+
+
+def walking(graph: CompiledGraph, situation: Situation) -> Generator[Callable[[], Seen], None, Walk]:
+    """Make one pass that may pause after each node, since a thousand of them with dear expressions take a while.
+
+    What is observed may change in a pause, also what was looked at before. The caller who pauses sees to it that such a
+    change leads to another pass: what was read so far is yielded for that.
+    """
     walker = _Walker(situation)
     for node in graph.nodes:
         walker.visit(node)
+        yield walker.seen
     prunes = next_wave(
         graph,
         situation.identity,
@@ -68,7 +86,7 @@ class _Walker:
         self._identity = situation.identity
         self._observed = situation.observed
         self._now = situation.now
-        self._scope: dict[str, object] = {}
+        self._evaluator = Evaluator(now=situation.now, overruns=situation.overruns)
         self.owned = situation.observed.owned()
         self._own = {node: obj for _, obj in self.owned if (node := node_of(obj, self._identity)) is not None}
         self.outcomes: dict[str, NodeResult] = {}
@@ -79,15 +97,19 @@ class _Walker:
         self.reads: set[ObjectKey] = set()
         self.selections: set[Selection] = set()
 
+    def seen(self) -> Seen:
+        return Seen(frozenset(self.reads), frozenset(self.selections))
+
     def visit(self, node: CompiledNode) -> None:
+        self._evaluator.begin(node.id)
         outcome = self._kept_back(node) or self._resolved(node)
         self.outcomes[node.id] = outcome
         literal = literal_key(node, self._identity, self._situation.kinds)
         if literal is not None and outcome.state != "Excluded":
             self.claimed.setdefault(literal, node.id)
         conditions = (*node.include_when, *node.inflow, *node.outflow, *node.ready_when)
-        flips = [next_flip(conditions, self._scope, now=self._now)]
-        flips += [program.next_flip(self._scope, now=self._now) for _, program in node.body.programs]
+        flips = [next_flip(conditions, self._evaluator)]
+        flips += [self._evaluator.next_flip(program) for _, program in node.body.programs]
         self.moments += [flip for flip in flips if flip is not None]
 
     def _kept_back(self, node: CompiledNode) -> NodeResult | None:
@@ -100,7 +122,7 @@ class _Walker:
         if pending := _ids(before, _WITHOUT_DATA):
             return _pending(node, "WaitingForNode", waiting_for=pending)
         gates = [other.gate.expression for other in before if other.gate is not None]
-        if unmet := first_unmet(node.inflow, self._scope, now=self._now):
+        if unmet := first_unmet(node.inflow, self._evaluator):
             gates.append(unmet.expression)
         if gates:
             return self._frozen(node, "Gated", tuple(gates))
@@ -125,14 +147,14 @@ class _Walker:
     def _resolved(self, node: CompiledNode) -> NodeResult:
         """Return the node may act: whether it exists at all, then what it makes or reads."""
         kind = node.declaration.kind
-        if unmet := first_unmet(node.include_when, self._scope, now=self._now):
+        if unmet := first_unmet(node.include_when, self._evaluator):
             if unmet.missing:
                 return _pending(node, "WaitingForData", waiting_for=(unmet.missing,))
             if unmet.failure:
                 return NodeResult(node, kind, "Error", "ExpressionError", f"includeWhen: {unmet}")
             return NodeResult(node, kind, "Excluded", "IncludeWhen", f"{unmet.expression} is false")
         try:
-            body = cast("JsonObject", node.body.render(self._scope, now=self._now))
+            body = cast("JsonObject", node.body.render(self._evaluator))
             if kind == "watch":
                 return self._watch(node, body)
             key = identify(body, self._identity, self._situation.kinds)
@@ -210,11 +232,11 @@ class _Walker:
         self, node: CompiledNode, kind: NodeKind, value: JsonObject | list[JsonObject], *, reason: str | None = None
     ) -> NodeResult:
         """Return the node has data: it is in scope from here on, and its own conditions are asked about it."""
-        self._scope[node.id] = value
+        self._evaluator.scope[node.id] = value
         outcome = NodeResult(node, kind, "Ready", reason, object=value if isinstance(value, dict) else None)
-        if unmet := first_unmet(node.ready_when, self._scope, now=self._now):
+        if unmet := first_unmet(node.ready_when, self._evaluator):
             outcome = replace(outcome, state="NotReady", reason="NotReady", message=str(unmet))
-        return replace(outcome, gate=first_unmet(node.outflow, self._scope, now=self._now))
+        return replace(outcome, gate=first_unmet(node.outflow, self._evaluator))
 
 
 def _pending(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
 from kardinal.graph.compile import CompiledNode
 from kardinal.graph.conditions import Unmet
 from kardinal.graph.desired import Desired
+from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import GraphIdentity, Kinds, ObjectKey
 from kardinal.graph.selection import Selection
 from kardinal.objects import JsonObject, NodeKind, NodeState
 
-__all__ = ["Apply", "Failure", "NodeResult", "Observed", "Prune", "Situation", "Walk"]
+__all__ = ["Apply", "Failure", "NodeResult", "Observed", "Prune", "Seen", "Situation", "Walk"]
 
 
 class Observed(Protocol):
@@ -48,7 +49,8 @@ class Situation:
     """All that a walk depends on besides the compiled graph.
 
     `failures` are the applies that were refused, by node; `accepted` what earlier applies left behind where the server
-    did not take them literally; `references` the ambiguous templates that were found to be references before.
+    did not take them literally; `references` the ambiguous templates that were found to be references before;
+    `overruns` the expressions that were too much work, to which the walk adds.
     """
 
     identity: GraphIdentity
@@ -58,6 +60,7 @@ class Situation:
     failures: Mapping[str, Failure]
     accepted: Mapping[ObjectKey, str]
     references: frozenset[str]
+    overruns: Overruns = field(default_factory=Overruns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,14 @@ class Prune:
     @property
     def under_way(self) -> bool:
         return "deletionTimestamp" in self.object["metadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The objects and the selections whose changes matter to a Graph."""
+
+    reads: frozenset[ObjectKey]
+    selections: frozenset[Selection]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kardinal.graph.identity import ObjectKey, claims, is_owned_by, object_key
 from kardinal.graph.selection import Selection
-from kardinal.graph.walk_types import Walk
+from kardinal.graph.walk_types import Seen, Walk
 from kardinal.objects import GRAPH, JsonObject, Key, ResourceType
 from kardinal.runtime import Informer, Mapper, to_owner
 
@@ -96,9 +96,9 @@ class Interests:
     def __init__(self) -> None:
         self._reads: dict[ObjectKey, set[Key]] = {}
         self._selections: dict[Selection, set[Key]] = {}
-        self._walks: dict[Key, Walk] = {}
+        self._walks: dict[Key, Walk | Seen] = {}
 
-    def note(self, graph: Key, walk: Walk) -> None:
+    def note(self, graph: Key, walk: Walk | Seen) -> None:
         """From now on `graph` cares for what `walk` has read, and for nothing else."""
         self.forget(graph)
         self._walks[graph] = walk

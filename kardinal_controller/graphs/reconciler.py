@@ -14,11 +14,11 @@ from datetime import datetime
 from kardinal.api import Graph
 from kardinal.graph.compile import CompiledGraph, compile_graph
 from kardinal.graph.errors import GraphError, Problem
+from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
-from kardinal.graph.walk import walk
 from kardinal.graph.walk_types import NodeResult, Situation, Walk
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
@@ -26,6 +26,7 @@ from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWrite
 from kardinal_controller.graphs.admission import ADMITTED, Admission, Verdict
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.observed import Interests, ObservedObjects
+from kardinal_controller.graphs.slices import walk_in_slices
 
 __all__ = ["GraphReconciler"]
 
@@ -36,6 +37,7 @@ class _Known:
 
     uid: str
     memory: Memory = field(default_factory=Memory)
+    overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
 
     def compile(self, version: object, spec: JsonObject) -> CompiledGraph | GraphError:
@@ -147,9 +149,10 @@ class GraphReconciler:
             memory.failures,
             memory.accepted,
             references=frozenset(node.id for node in run.graph.status.nodes if node.kind == "ref"),
+            overruns=run.known.overruns,
         )
         for _ in range(len(program.nodes) + 1):
-            result = walk(program, situation)
+            result = await walk_in_slices(program, situation, note=lambda seen: self._interests.note(run.key, seen))
             self._interests.note(run.key, result)
             if not result.applies:
                 break
