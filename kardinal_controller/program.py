@@ -21,6 +21,7 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
 from kardinal_controller.bundles.admission import RecordedGraphs
 from kardinal_controller.caches import Caches
+from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer
@@ -73,6 +74,8 @@ class Controller:
         self._attestations = Attestations(client, namespace=options.system_namespace)
         # Before what asks it.
         self.manager.add(self._attestations)
+        self._expressions = ExpressionCompiler()
+        self.manager.add(self._expressions)
         features = Features(allow_local_repositories=options.allow_local_repositories)
         self._declare_bundles(options, features)
         self._declare_pipelines(features)
@@ -84,6 +87,7 @@ class Controller:
             client,
             clock=clock,
             kinds=GRAPH_KINDS,
+            expressions=self._expressions,
             admission=recorded.verdict,
             admission_changes=recorded.changes(),
         )
@@ -131,6 +135,7 @@ class Controller:
             features=features,
             policy_namespaces=options.policy_namespaces,
             attestations=self._attestations,
+            expressions=self._expressions,
         )
         bundles = BundleReconciler(
             caches,
@@ -154,7 +159,12 @@ class Controller:
     def _declare_gates(self, options: ControllerOptions) -> None:
         manager, clock, caches = self.manager, self._clock, self._caches
         gates = GateReconciler(
-            caches, status=manager.status, clock=clock, metrics=self._metrics, attestations=self._attestations
+            caches,
+            status=manager.status,
+            clock=clock,
+            metrics=self._metrics,
+            attestations=self._attestations,
+            expressions=self._expressions,
         )
         templates = TemplateReconciler(
             caches,
@@ -162,6 +172,7 @@ class Controller:
             recorder=manager.recorder,
             clock=clock,
             policy_namespaces=options.policy_namespaces,
+            expressions=self._expressions,
         )
         manager.controller("policygate", gates, gates.sources())
         manager.controller("policygate-template", templates, templates.sources(), concurrency=1)

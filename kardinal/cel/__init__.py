@@ -8,10 +8,21 @@ from kardinal.cel.budget import STANDARD_LIMITS, STEP, Budget, Limits
 from kardinal.cel.cache import SourceCache
 from kardinal.cel.errors import CompileError, CpuTimeExceeded, FailureKind, Fault
 from kardinal.cel.functions import FUNCTIONS
+from kardinal.cel.grammar import SOURCE_LIMIT
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.overloads import Function
-from kardinal.cel.program import Failed, Missing, Outcome, Program, Value, compile, program_of  # noqa: A004 - read as `cel.compile`
+from kardinal.cel.program import (
+    Failed,
+    Missing,
+    Outcome,
+    Program,
+    Value,
+    compile,  # noqa: A004 - read as `cel.compile`
+    is_known,
+    program_of,
+    remember,
+)
 from kardinal.cel.quarantine import Quarantine
 from kardinal.cel.references import Reference, chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
@@ -20,6 +31,7 @@ from kardinal.cel.values import OMIT, Omitted, Optional, equal
 __all__ = [
     "FUNCTIONS",
     "OMIT",
+    "SOURCE_LIMIT",
     "STANDARD",
     "STANDARD_LIMITS",
     "STEP",
@@ -49,6 +61,8 @@ __all__ = [
     "children",
     "compile",
     "equal",
+    "is_known",
     "lower",
     "program_of",
+    "remember",
 ]

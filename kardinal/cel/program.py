@@ -13,8 +13,9 @@ from datetime import datetime
 
 from kardinal.cel.budget import Budget, Limits
 from kardinal.cel.cache import SourceCache
-from kardinal.cel.errors import Absent, FailureKind, Fault
+from kardinal.cel.errors import Absent, CompileError, FailureKind, Fault
 from kardinal.cel.evaluation import Evaluate, Frame, build
+from kardinal.cel.grammar import SOURCE_LIMIT
 from kardinal.cel.library import STANDARD, Library
 from kardinal.cel.lowering import lower
 from kardinal.cel.references import Reference, is_volatile, references
@@ -23,7 +24,7 @@ from kardinal.cel.thresholds import Threshold, thresholds
 from kardinal.cel.values import to_json
 from kardinal.cel.weights import weight
 
-__all__ = ["Failed", "Missing", "Outcome", "Program", "Value", "compile", "program_of"]
+__all__ = ["Failed", "Missing", "Outcome", "Program", "Value", "compile", "is_known", "program_of", "remember"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,33 @@ class Program:
         return min((moment for moment in moments if moment is not None), default=None)
 
 
-_PROGRAMS: SourceCache[Program] = SourceCache(characters=256 << 10)
+_PROGRAMS: SourceCache[Program | CompileError] = SourceCache(characters=160 << 10)
+"""At most 50 MiB of programs."""
 
 
 def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 - read as `cel.compile`
     """Return the program of `source`; raises CompileError."""
-    program = _PROGRAMS.get(source, library)
-    return program or program_of(source, lower(source, library), library)
+    known = _PROGRAMS.get(source, library)
+    if known is None:
+        try:
+            return program_of(source, lower(source, library), library)
+        except CompileError as error:
+            remember(source, error, library)
+            raise
+    if isinstance(known, CompileError):
+        raise CompileError(known.position, known.message)
+    return known
+
+
+def is_known(source: str) -> bool:
+    """Return whether `compile` answers at once."""
+    return len(source) > SOURCE_LIMIT or _PROGRAMS.get(source, STANDARD) is not None
+
+
+def remember(source: str, error: CompileError, library: Library = STANDARD) -> None:
+    """Keep what is wrong with `source`, so that it is not parsed again to find out."""
+    if len(source) <= SOURCE_LIMIT:
+        _PROGRAMS.put(source, CompileError(error.position, error.message), library)
 
 
 def program_of(source: str, syntax: Node, library: Library = STANDARD) -> Program:

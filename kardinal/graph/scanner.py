@@ -10,10 +10,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kardinal.cel import SOURCE_LIMIT
+
 __all__ = ["Expression", "Segment", "Unscannable", "scan"]
 
-_OPENING = re.compile(r"(\$+)\{")
+_OPENING = re.compile(r"(?<!\$)(\$+)\{")
+_ESCAPED = r"(?:\\.|[^\\])"
 _TOKEN = re.compile(r"(?P<prefix>\b[bB]?[rR])?(?P<quote>\"\"\"|'''|\"|')|//[^\n]*|\$\{|[{}]")
+_LITERALS = {
+    (quote, raw): re.compile(rf"(?s:{'.' if raw else _ESCAPED})*?{quote}")
+    for quote in ('"""', "'''", '"', "'")
+    for raw in (True, False)
+}
+"""From behind the opening quotes of a literal to behind its closing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,14 @@ def scan(text: str) -> list[Segment]:
 
 def _closing(text: str, position: int) -> int:
     """Return the index of the `}` that closes the expression starting at `position`."""
-    depth = 0
-    while token := _TOKEN.search(text, position):
+    depth, end = 0, position + SOURCE_LIMIT + 1
+    while token := _TOKEN.search(text, position, end):
         position = token.end()
         if token["quote"]:
-            position = _after_literal(text, position, quote=token["quote"], raw=bool(token["prefix"]))
+            literal = _LITERALS[token["quote"], bool(token["prefix"])].match(text, position, end)
+            if literal is None:
+                raise _unfinished(text, end, "a string literal that does not end")
+            position = literal.end()
         elif token[0] == "${":
             raise Unscannable("an expression inside an expression; write `$${` for the text `${`")
         elif token[0] == "{":
@@ -65,12 +77,8 @@ def _closing(text: str, position: int) -> int:
             if depth == 0:
                 return token.start()
             depth -= 1
-    raise Unscannable("`${` without its `}`; write `$${` for the text `${`")
+    raise _unfinished(text, end, "`${` without its `}`; write `$${` for the text `${`")
 
 
-def _after_literal(text: str, position: int, *, quote: str, raw: bool) -> int:
-    while position < len(text):
-        if text.startswith(quote, position):
-            return position + len(quote)
-        position += 2 if text[position] == "\\" and not raw else 1
-    raise Unscannable("a string literal that does not end")
+def _unfinished(text: str, end: int, message: str) -> Unscannable:
+    return Unscannable(message if len(text) <= end else f"the expression is longer than {SOURCE_LIMIT} characters")

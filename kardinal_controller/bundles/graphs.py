@@ -25,6 +25,7 @@ from kardinal.translation.repository import Features
 from kardinal.translation.translate import extend_graph, translate
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches
+from kardinal_controller.expressions import ExpressionCompiler
 
 __all__ = ["GraphKeeper"]
 
@@ -41,6 +42,7 @@ class GraphKeeper:
         features: Features,
         policy_namespaces: Collection[str],
         attestations: Attestations,
+        expressions: ExpressionCompiler,
     ) -> None:
         self._caches = caches
         self._client = client
@@ -48,6 +50,7 @@ class GraphKeeper:
         self._features = features
         self._policy_namespaces = policy_namespaces
         self._attestations = attestations
+        self._expressions = expressions
 
     def find(self, bundle: Bundle) -> JsonObject | None:
         """Return the Graph that belongs to a Bundle, as far as the cache knows."""
@@ -57,6 +60,7 @@ class GraphKeeper:
     async def translated(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """Return the Graph of a Bundle as it is to be created; raises what `translate` raises."""
         gates = await self._gates_now(pipeline)
+        await self._prepare(gates)
         return translate(
             pipeline,
             bundle,
@@ -88,9 +92,13 @@ class GraphKeeper:
             graph = await self._client.get(GRAPH, bundle.metadata.name, bundle.metadata.namespace)
             if not _has_recorded_spec(graph, bundle):
                 raise GraphChanged(bundle.metadata.name)
-        if self._extended(graph, pipeline, bundle, self._gates_known(pipeline)) == graph["spec"]["nodes"]:
+        known = self._gates_known(pipeline)
+        await self._prepare(known)
+        if self._extended(graph, pipeline, bundle, known) == graph["spec"]["nodes"]:
             return graph
-        nodes = self._extended(graph, pipeline, bundle, await self._gates_now(pipeline))
+        gates = await self._gates_now(pipeline)
+        await self._prepare(gates)
+        nodes = self._extended(graph, pipeline, bundle, gates)
         return {**graph, "spec": {**graph["spec"], "nodes": nodes}}
 
     async def write(self, wanted: JsonObject) -> JsonObject:
@@ -126,6 +134,10 @@ class GraphKeeper:
             now=self._clock.now(),
             attestation=self._attestations.verify(bundle),
         )
+
+    async def _prepare(self, gates: Iterable[GateTemplate]) -> None:
+        """Compile what translation evaluates."""
+        await self._expressions.prepare(gate.spec.expression for gate in gates if gate.permits_skip)
 
     async def _gates_now(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
         """List the gates of a Pipeline from the API server."""

@@ -39,6 +39,7 @@ from kardinal.translation.recorded import Untraceable, expected_spec, trace
 from kardinal.translation.topology import GateNode, read_topology
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
+from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["GateReconciler"]
@@ -90,12 +91,14 @@ class GateReconciler:
         clock: Clock,
         metrics: ControlPlaneMetrics,
         attestations: Attestations,
+        expressions: ExpressionCompiler,
     ) -> None:
         self._caches = caches
         self._attestations = attestations
         self._status = status
         self._clock = clock
         self._metrics = metrics
+        self._expressions = expressions
         self._quarantine: cel.Quarantine[Answer] = cel.Quarantine()
 
     def sources(self) -> Sequence[Source]:
@@ -140,6 +143,7 @@ class GateReconciler:
             before = PolicyGateStatus()
         recheck = min(template.spec.recheck_interval, instance.spec.recheck_interval)
         spec = template.spec.model_copy(update={"recheck_interval": recheck})
+        await self._expressions.prepare([spec.expression])
         step = self._own_step(promoted.graph, promoted.environment)
         decision = decide(
             instance.model_copy(update={"spec": spec, "status": before}),

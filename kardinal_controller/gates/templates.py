@@ -18,6 +18,7 @@ from kardinal.policy.matching import gate_warnings, is_instance, is_template, na
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import either, generation_changed
 from kardinal_controller.caches import Caches
+from kardinal_controller.expressions import ExpressionCompiler
 
 __all__ = ["TemplateReconciler"]
 
@@ -33,12 +34,14 @@ class TemplateReconciler:
         recorder: EventRecorder,
         clock: Clock,
         policy_namespaces: Collection[str],
+        expressions: ExpressionCompiler,
     ) -> None:
         self._caches = caches
         self._status = status
         self._recorder = recorder
         self._clock = clock
         self._policy_namespaces = policy_namespaces
+        self._expressions = expressions
 
     def sources(self) -> Sequence[Source]:
         return [
@@ -51,6 +54,7 @@ class TemplateReconciler:
         if current is None or is_instance(labels_of(current)):
             return Result()
         gate = PolicyGate.model_validate(current)
+        await self._expressions.prepare([gate.spec.expression])
         reason, message = self._verdict(gate)
         now = self._clock.now()
         conditions = set_condition(

@@ -9,7 +9,9 @@ from kardinal.kube import Client
 from kardinal.objects import GRAPH, GRAPH_REVISION, ResourceType
 from kardinal.runtime import Clock, Controller, Manager, Source, Watch, to_owner
 from kardinal.runtime.predicates import deleted, metadata_changed
+from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.graphs.admission import Admission
+from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.observed import Interests, index_by_graph
 from kardinal_controller.graphs.reconciler import GraphReconciler
 
@@ -22,6 +24,7 @@ def graph_controller(
     *,
     clock: Clock,
     kinds: Sequence[ResourceType],
+    expressions: ExpressionCompiler,
     admission: Admission | None = None,
     admission_changes: Sequence[Source] = (),
 ) -> Controller:
@@ -39,6 +42,7 @@ def graph_controller(
     interests = Interests()
     reconciler = GraphReconciler(
         client,
+        compiler=GraphCompiler(expressions),
         graphs=graphs,
         revisions=revisions,
         objects=objects,

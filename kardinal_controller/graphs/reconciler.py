@@ -9,26 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kardinal.api import Graph
-from kardinal.graph.compile import CompiledGraph, compile_graph
+from kardinal.graph.compile import CompiledGraph
 from kardinal.graph.errors import GraphError, Problem
 from kardinal.graph.evaluator import Overruns
 from kardinal.graph.identity import FINALIZER, GraphIdentity, Kinds, field_manager
 from kardinal.graph.prune import patience_ends, teardown_wave
 from kardinal.graph.revision import KEPT_REVISIONS, OWNER_INDEX, new_revision, newest_first, revision_name
 from kardinal.graph.status import graph_status, terminating_status
+from kardinal.graph.texts import TooManyExpressions
 from kardinal.graph.walk_types import NodeResult, Situation, Walk
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter
 from kardinal_controller.graphs.admission import ADMITTED, Admission, Verdict
 from kardinal_controller.graphs.applier import Applier, Memory
+from kardinal_controller.graphs.compiling import GraphCompiler
 from kardinal_controller.graphs.observed import Interests, ObservedObjects
 from kardinal_controller.graphs.slices import walk_in_slices
 
 __all__ = ["GraphReconciler"]
+
+ROOM_INTERVAL = timedelta(minutes=1)
+"""How soon to look again whether a namespace has room for the expressions of a Graph."""
 
 
 @dataclass(slots=True)
@@ -39,17 +44,6 @@ class _Known:
     memory: Memory = field(default_factory=Memory)
     overruns: Overruns = field(default_factory=Overruns)
     compiled: dict[object, CompiledGraph | GraphError] = field(default_factory=dict)
-
-    def compile(self, version: object, spec: JsonObject) -> CompiledGraph | GraphError:
-        """Return what compiling one version of the spec yields, without doing it twice."""
-        if version not in self.compiled:
-            if len(self.compiled) > KEPT_REVISIONS:
-                self.compiled.clear()
-            try:
-                self.compiled[version] = compile_graph(spec)
-            except GraphError as error:
-                self.compiled[version] = error
-        return self.compiled[version]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +75,7 @@ class GraphReconciler:
         self,
         client: Client,
         *,
+        compiler: GraphCompiler,
         graphs: Informer,
         revisions: Informer,
         objects: Mapping[ResourceType, Informer],
@@ -92,6 +87,7 @@ class GraphReconciler:
     ) -> None:
         self._client = client
         self._admission = admission
+        self._compiler = compiler
         self._graphs = graphs
         self._revisions = revisions
         self._objects = objects
@@ -121,7 +117,8 @@ class GraphReconciler:
         status = graph_status(run.obj, outcomes, error=program.error, revision=program.revision, now=run.now)
         await self._status.write(GRAPH, obj, status)
         if result is None:
-            return Result()
+            waiting = isinstance(program.error, TooManyExpressions)
+            return Result(requeue_after=ROOM_INTERVAL if waiting else None)
         await run.applier.prune(result.prunes)
         return Result(requeue_after=result.wake - run.now if result.wake else None)
 
@@ -163,21 +160,37 @@ class GraphReconciler:
         """Return the compiled Graph and its revision, which is stored first; else the newest revision that compiles."""
         metadata = run.obj["metadata"]
         mine = self._revisions_of(metadata["uid"])
-        compiled = run.known.compile(metadata["generation"], run.obj.get("spec", {}))
+        name = revision_name(metadata["name"], metadata["generation"])
+        accepted = any(revision["metadata"]["name"] == name for revision in mine)
+        compiled = await self._compile(run, metadata["generation"], run.obj.get("spec", {}), known=accepted)
         if isinstance(compiled, CompiledGraph):
             if mine and mine[0]["spec"]["hash"] == compiled.hash:
                 return _Program(compiled, mine[0]["metadata"]["name"])
             await self._store_revision(run.obj, compiled, mine)
-            return _Program(compiled, revision_name(metadata["name"], metadata["generation"]))
+            return _Program(compiled, name)
         # What a program admits is the Graph as it is, and anybody who may write revisions can have made an older one.
         for revision in mine if self._admission is None else ():
-            last = run.known.compile(revision["metadata"]["uid"], revision["spec"])
+            last = await self._compile(run, revision["metadata"]["uid"], revision["spec"], known=True)
             if isinstance(last, CompiledGraph):
                 return _Program(last, revision["metadata"]["name"], compiled)
         return _Program(None, None, compiled)
 
     def _revisions_of(self, uid: str) -> list[JsonObject]:
         return newest_first(self._revisions.by_index(OWNER_INDEX, uid))
+
+    async def _compile(
+        self, run: _Run, version: object, spec: JsonObject, *, known: bool
+    ) -> CompiledGraph | GraphError:
+        """Return what compiling one version of the spec yields, without doing it twice."""
+        compiled = run.known.compiled
+        if version in compiled:
+            return compiled[version]
+        found = await self._compiler.compile(run.key, spec, known=known)
+        if not isinstance(found, TooManyExpressions):
+            if len(compiled) > KEPT_REVISIONS:
+                compiled.clear()
+            compiled[version] = found
+        return found
 
     async def _store_revision(self, obj: JsonObject, compiled: CompiledGraph, mine: list[JsonObject]) -> None:
         try:
@@ -230,6 +243,7 @@ class GraphReconciler:
 
     def _forget(self, key: Key) -> None:
         self._known.pop(key, None)
+        self._compiler.forget(key)
         self._interests.forget(key)
 
 

@@ -11,6 +11,7 @@ from kardinal.translation.repository import Features
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import GraphKeeper
 from kardinal_controller.caches import Caches
+from kardinal_controller.expressions import ExpressionCompiler
 from tests.bundles.reading import node_of
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD
@@ -28,6 +29,7 @@ def keeper(world: World) -> GraphKeeper:
         features=Features(allow_local_repositories=True),
         policy_namespaces=(POLICIES,),
         attestations=Attestations(world.client, namespace=SYSTEM_NAMESPACE),
+        expressions=ExpressionCompiler(),
     )
 
 

@@ -9,6 +9,7 @@ from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
 from kardinal.runtime import Clock, Manager
+from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.graphs import graph_controller
 from tests.support.names import TEAM
 from tests.support.world import World
@@ -23,8 +24,14 @@ class GraphEngine:
     def __init__(self, client: Client, *, clock: Clock) -> None:
         self.manager = Manager(client, clock=clock, name="graph-engine")
         self.runner = GitRunner(workers=1)
+        expressions = ExpressionCompiler()
+        self.manager.add(expressions)
         graph_controller(
-            self.manager, client, clock=clock, kinds=(BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP)
+            self.manager,
+            client,
+            clock=clock,
+            kinds=(BUNDLE, CONFIG_MAP, GRAPH, POLICY_GATE, PROMOTION_STEP),
+            expressions=expressions,
         )
 
     async def start(self) -> None:

@@ -1,0 +1,84 @@
+"""The texts of the expressions of a Graph, found before any is compiled, and the bound on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from kardinal.graph.errors import GraphError, Problem
+from kardinal.graph.scanner import Expression, Unscannable, scan
+
+__all__ = ["GRAPH_EXPRESSIONS", "NAMESPACE_EXPRESSIONS", "TooManyExpressions", "check_namespace", "check_size", "texts"]
+
+GRAPH_EXPRESSIONS = 256 << 10
+"""Characters of all expressions of one Graph, each text counted once: a thousand nodes of the usual kind."""
+
+NAMESPACE_EXPRESSIONS = 512 << 10
+"""Characters of all expressions of the Graphs of one namespace; Graphs of one Pipeline share nearly all of theirs."""
+
+_BODIES = ("template", "ref", "reference", "watch")
+_CONDITIONS = ("readyWhen", "propagateWhen", "includeWhen")
+
+
+class TooManyExpressions(GraphError):
+    """A Graph that compiles once other Graphs of its namespace are gone."""
+
+
+def texts(spec: Mapping[str, Any]) -> frozenset[str]:
+    """Return every expression of `spec`; what is declared wrongly has none."""
+    nodes = spec.get("nodes")
+    return frozenset(_of_nodes(nodes if isinstance(nodes, list) else ()))
+
+
+def check_size(found: Collection[str]) -> None:
+    """Raise GraphError when the expressions of one Graph are too many."""
+    size = sum(map(len, found))
+    if size > GRAPH_EXPRESSIONS:
+        message = (
+            f"all expressions together have {size} characters, more than {GRAPH_EXPRESSIONS} (equal ones count once):"
+            " shorten them, or split the Graph"
+        )
+        raise GraphError([Problem("ExpressionError", "spec.nodes", message)])
+
+
+def check_namespace(found: frozenset[str], others: Iterable[frozenset[str]]) -> None:
+    """Raise TooManyExpressions when they are too many beside those of the other Graphs of the namespace."""
+    size = sum(map(len, found.union(*others)))
+    if size > NAMESPACE_EXPRESSIONS:
+        message = (
+            f"all expressions of the namespace have {size} characters with those of this Graph, more than"
+            f" {NAMESPACE_EXPRESSIONS} (equal ones count once): delete Graphs, or shorten their expressions"
+        )
+        raise TooManyExpressions([Problem("ExpressionError", "spec.nodes", message)])
+
+
+def _of_nodes(nodes: Iterable[object]) -> Iterator[str]:
+    for node in nodes:
+        if not isinstance(node, dict):
+            continue
+        for word in _CONDITIONS:
+            conditions = node.get(word)
+            for text in conditions if isinstance(conditions, list) else ():
+                if isinstance(text, str):
+                    yield from _of_text(text) if "${" in text else (text,)
+        for word in _BODIES:
+            yield from _of_tree(node.get(word))
+
+
+def _of_tree(root: object) -> Iterator[str]:
+    waiting = [root]
+    while waiting:
+        match waiting.pop():
+            case str(text) if "${" in text:
+                yield from _of_text(text)
+            case dict(fields):
+                waiting += fields.values()
+            case list(items):
+                waiting += items
+
+
+def _of_text(text: str) -> Iterator[str]:
+    try:
+        yield from (segment.source for segment in scan(text) if isinstance(segment, Expression))
+    except Unscannable:
+        return
