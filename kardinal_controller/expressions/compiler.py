@@ -23,9 +23,9 @@ from kardinal_controller.expressions.worker import HEADER
 __all__ = ["ExpressionCompiler", "WorkerFailed"]
 
 INLINE: Final = 8 << 10
-"""Characters of all expressions that are compiled on the event loop, 13 ms at a time at most."""
+"""Characters of all expressions that are compiled on the event loop, 10 ms at a time at most."""
 
-INLINE_EXPRESSION: Final = 512
+INLINE_EXPRESSION: Final = 256
 """Characters of one of them."""
 
 IDLE: Final = 60.0
