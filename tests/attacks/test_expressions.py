@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 import tracemalloc
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -51,7 +50,7 @@ class Callbacks:
 
 
 @pytest.fixture
-def callbacks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callbacks]:
+def callbacks(monkeypatch: pytest.MonkeyPatch) -> Callbacks:
     """Watch the event loop: the callback runs as always, with a look at the clock of its thread around it."""
     found, run = Callbacks(), asyncio.events.Handle._run
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from kardinal import cel
 from kardinal.api import Bundle, PolicyGate
 from kardinal.api.policy_gate import PolicyGateStatus
 from kardinal.policy.context import Context, Soak
 from kardinal.policy.decision import Decision, decide
+from kardinal.policy.evaluate import Answer
 from tests.support import objects
 
 NOW = datetime(2026, 3, 3, 14, 0, tzinfo=UTC)
@@ -125,3 +127,38 @@ def test_an_interval_that_is_absurdly_short_or_long_is_survived() -> None:
     assert hasty.look_again == timedelta(seconds=1)
     patient = decide(gate("true", recheckInterval="900000h"), context(), now=NOW, passed=False)
     assert patient.look_again == timedelta(hours=900000)
+
+
+DEAR = "['x', 'y'].exists(a, bundle.labels.exists(b, bundle.labels.exists(c, a == b + c)))"
+
+
+def labelled(number: int, *, version: str) -> Context:
+    seen = context(labels={f"l{index}": "x" for index in range(number)})
+    metadata = seen.bundle.metadata.model_copy(update={"resource_version": version})
+    return Context(seen.bundle.model_copy(update={"metadata": metadata}), "prod", "auto")
+
+
+def test_a_gate_that_overran_is_not_evaluated_again_until_it_or_its_bundle_changes() -> None:
+    quarantine: cel.Quarantine[Answer] = cel.Quarantine()
+
+    def ask(expression: str, seen: Context, before: PolicyGateStatus | None = None) -> Decision:
+        return decide(gate(expression, before), seen, now=NOW, passed=False, quarantine=quarantine)
+
+    overran = ask(DEAR, labelled(60, version="1"))
+    assert overran.status is not None
+    assert overran.status.ready is False
+    assert "takes more than 100000 steps" in (overran.status.reason or "")
+    assert ask(DEAR, labelled(1, version="1"), overran.status) == Decision(overran.answer, None, overran.look_again), (
+        "the data has not changed as far as its version says, so nothing was evaluated"
+    )
+    assert ask(DEAR, labelled(1, version="2"), overran.status).answer.overran is False
+    assert ask(DEAR, labelled(60, version="1"), overran.status).answer.overran
+    assert ask("true", labelled(60, version="1"), overran.status).answer.ready
+
+
+def test_an_overrun_in_one_gate_is_none_in_another_that_says_the_same() -> None:
+    quarantine: cel.Quarantine[Answer] = cel.Quarantine()
+    mine, other = gate(DEAR), gate(DEAR)
+    other = other.model_copy(update={"metadata": other.metadata.model_copy(update={"uid": "other"})})
+    assert decide(mine, labelled(60, version="1"), now=NOW, passed=False, quarantine=quarantine).answer.overran
+    assert not decide(other, labelled(1, version="1"), now=NOW, passed=False, quarantine=quarantine).answer.overran

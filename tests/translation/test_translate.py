@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kardinal.api import PolicyGate, PromotionStep
 from kardinal.graph import FINALIZER, compile_graph
+from kardinal.graph.evaluator import Evaluator, Overruns
 from kardinal.translation.topology import read_topology
 from tests.support.objects import environment
 from tests.translation.values import (
@@ -55,7 +56,7 @@ def test_what_is_escaped_comes_out_of_the_engine_as_it_was_written() -> None:
     expression = "'${' == '$${x}' || '$$${y}' == '}'"
     graph = compile_graph(translated(found=[org_gate("odd", expression, applies_to="dev")])["spec"])
     gate = next(node for node in graph.nodes if node.id == "odd0dev")
-    rendered = gate.body.render({}, now=MORNING)
+    rendered = gate.body.render(Evaluator(now=MORNING, overruns=Overruns()))
     assert isinstance(rendered, dict)
     assert rendered["spec"]["expression"] == expression
 

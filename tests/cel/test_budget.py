@@ -1,0 +1,113 @@
+"""What an evaluation costs is known from the expression and its data, and paid before it is done."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kardinal import cel
+from kardinal.cel.prices import PRICES
+from tests.cel.corpus import DEAR, data
+
+NOW = datetime(2026, 4, 9, 12, 0, tzinfo=UTC)
+
+FREE = {
+    *("-", "*", "/", "%", "!", "now", "time.now", "size", "type", "dyn", "string"),
+    *("optional.of", "optional.none", "orValue", "hasValue", "value"),
+}
+"""Functions whose work does not grow with their operands: numbers have 64 bits, and a string is itself."""
+
+
+def spent(source: str, scope: dict[str, Any]) -> int:
+    budget = cel.Budget()
+    cel.compile(source).evaluate(scope, now=NOW, budget=budget)
+    return budget.limits.steps - budget.steps
+
+
+def test_every_function_has_a_price_or_needs_none() -> None:
+    assert set(cel.FUNCTIONS) == set(PRICES) | FREE
+    assert not set(PRICES) & FREE
+
+
+def test_the_cost_is_the_same_every_time() -> None:
+    scope, again = data(), data()
+    assert [spent(source, scope) for source in DEAR.values()] == [spent(source, again) for source in DEAR.values()]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "text.replace('a', 'b').size()",
+        "text.split('').size()",
+        "items.join()",
+        "'z' in items",
+        "text + text == text",
+        "text < text",
+        "text == text + ''",
+        "items == items",
+        "items + items == items",
+        "text.contains('b')",
+        "text.lastIndexOf('ab')",
+        "text.matches('b')",
+        "text.trim()",
+        "text.upperAscii()",
+        "items.map(i, i)",
+        "items",
+        "{text + '': 1}",
+        "double(text + 'x')",
+        "duration(text + 'x')",
+    ],
+)
+def test_the_cost_grows_with_the_operands(source: str) -> None:
+    small, large = ({"text": "a" * size, "items": ["a"] * size} for size in (1_000, 3_000))
+    assert spent(source, small) < spent(source, large)
+
+
+@pytest.mark.parametrize("source", ["1 + 1 == 2", "a.b.c == 'x' && a.n > 3", "'v1.2.3'.matches('^v[0-9]{1,3}[.]')"])
+def test_what_people_write_costs_next_to_nothing(source: str) -> None:
+    assert spent(source, {"a": {"b": {"c": "x"}, "n": 4}}) < cel.STANDARD_LIMITS.steps / 50
+
+
+def test_thousands_of_objects_can_be_looked_through() -> None:
+    objects = [{"metadata": {"name": f"n{number}"}, "status": {"state": "Verified"}} for number in range(3_000)]
+    source = "objects.all(o, o.status.state == 'Verified')"
+    assert cel.compile(source).evaluate({"objects": objects}, now=NOW) == cel.Value(True)
+
+
+def test_no_term_outweighs_an_overrun() -> None:
+    source = "['x'].exists(a, big.all(b, b + b == b) || true) || true"
+    outcome = cel.compile(source).evaluate({"big": ["y"] * 10_000}, now=NOW)
+    assert isinstance(outcome, cel.Failed)
+    assert outcome.overran
+
+
+def test_evaluations_that_share_a_budget_overrun_together() -> None:
+    program, budget = cel.compile("few.map(a, few.map(b, a)).size() > 0"), cel.Budget()
+    scope = {"few": list(range(50))}
+    outcomes = [program.evaluate(scope, now=NOW, budget=budget) for _ in range(10)]
+    assert outcomes[0] == cel.Value(True)
+    assert outcomes[-1] == cel.Failed("limit", "the expression takes more than 100000 steps on its data")
+
+
+def test_cpu_time_stops_an_evaluation_without_an_outcome() -> None:
+    limits = cel.Limits(steps=100_000, memory=1 << 20, cpu=0.0)
+    program, scope = cel.compile("few.all(a, few.all(b, a + b >= 0))"), {"few": list(range(40))}
+    with pytest.raises(cel.CpuTimeExceeded):
+        program.evaluate(scope, now=NOW, budget=cel.Budget(limits))
+    assert program.evaluate(scope, now=NOW) == cel.Value(True)
+
+
+def test_the_rules_of_a_crd_are_not_priced() -> None:
+    assert cel.STANDARD.prices
+    library = cel.Library(cel.FUNCTIONS, {})
+    assert cel.compile("size(text.split(''))", library).evaluate({"text": "x" * 200_000}, now=NOW) == cel.Value(200_000)
+
+
+def test_a_quarantine_holds_a_place_until_its_version_changes() -> None:
+    quarantine: cel.Quarantine[str] = cel.Quarantine()
+    quarantine.hold("one", ("text", 1), "too much")
+    assert quarantine.held("one", ("text", 1)) == "too much"
+    assert quarantine.held("one", ("text", 2)) is None
+    assert quarantine.held("another", ("text", 1)) is None
