@@ -1,4 +1,4 @@
-"""What one evaluation may cost: steps of work and bytes of new values, both counted before they are spent.
+"""Count the cost of one evaluation: steps of work and bytes of new values, both counted before they are spent.
 
 A step is a tenth of a microsecond on a machine of 2024, rounded up by the prices of `weights` and `prices`. The count
 depends on the expression and its data alone, so an expression that overruns does so everywhere and every time, and the
@@ -40,7 +40,7 @@ STANDARD_LIMITS: Final = Limits(steps=100_000, memory=16 << 20, cpu=100_000 * ST
 
 
 class Budget:
-    """What is left of the limits; shared by evaluations that are to cost no more together."""
+    """The rest of the limits; shared by evaluations that are to cost no more together."""
 
     __slots__ = ("_look", "_started", "limits", "memory", "steps")
 

@@ -1,4 +1,4 @@
-"""What was made of the texts of expressions, bounded by the characters of the texts.
+"""A cache by the texts of expressions, bounded by the characters of the texts.
 
 A count of entries would bound nothing: an expression is 20 characters long or 4,096, and what is made of it grows with
 it. The entries that were used last are kept.

@@ -54,7 +54,7 @@ class Failed:
 
     @property
     def overran(self) -> bool:
-        """Whether it is too much work on this data, and would be again."""
+        """Return whether it is too much work on this data, and would be again."""
         return self.kind == "limit"
 
 

@@ -16,7 +16,7 @@ from kardinal import cel
 __all__ = ["NODE_LIMITS", "PASS_STEPS", "Evaluator", "Overruns"]
 
 NODE_LIMITS = cel.Limits(steps=cel.STANDARD_LIMITS.steps, memory=4 << 20, cpu=cel.STANDARD_LIMITS.cpu)
-"""What the expressions of one node may cost together; no API server takes an object of 4 MiB."""
+"""The cost of all expressions of one node; no API server takes an object of 4 MiB."""
 
 PASS_STEPS = 4_000_000
 """0.4 s, in slices: 40 nodes as dear as they may be, or a thousand of the usual kind ten times over."""

@@ -27,7 +27,7 @@ VALUE_LIMIT = 64
 _LABELS = "bundle.labels."
 
 _FAULTS: cel.SourceCache[str] = cel.SourceCache(characters=1 << 20)
-"""What is wrong with an expression, empty when nothing is: a refused one is not parsed again for every answer."""
+"""The fault of an expression, empty when nothing is: a refused one is not parsed again for every answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,10 +86,11 @@ def test_no_expression_takes_the_event_loop_or_the_memory(name: str, scope: dict
     assert peak < 64 << 20
 
 
-async def test_a_gate_that_is_too_much_work_is_closed_with_the_reason_and_holds_up_nobody(
+async def test_a_gate_that_is_too_much_work_is_closed_with_the_reason_and_holds_up_no_other(
     world: World, controller: Controller, agent: ScriptedAgent, callbacks: Callbacks
 ) -> None:
-    dear = "'x'" + ".replace('x', 'xxxxxxxx')" * 6 + ".split('').exists(c, '' in ['x'])"
+    letters = "'x'" + ".replace('x', 'xxxxxxxx')" * 6 + ".split('')"
+    dear = " || ".join([f"'y' in {letters}"] * 10)
     assert len(dear) < 2048
     await world.apply(
         objects.pipeline("file:///repo", environments=[DEV, PROD]),
@@ -121,13 +122,13 @@ def test_the_search_for_the_next_turn_costs_no_more_than_an_evaluation() -> None
 
 
 def test_the_search_for_a_moment_computes_dear_sides_of_comparisons_once() -> None:
-    side = "duration(string([1,2,3,4,5,6,7,8,9].map(a, [1,2,3,4,5,6,7,8,9].map(b, 1)).size()) + 's')"
+    side = "duration(string(few.map(a, few.map(b, 1)).size()) + 's')"
     expression = " || ".join([f"now() - {side} > timestamp('2027-01-01T00:00:00Z')"] * 25)
     program = cel.compile(expression)
     begun = time.thread_time()
     for _ in range(10):
-        program.next_flip({}, now=NOW)
-    assert time.thread_time() - begun < 10 * 0.02
+        program.next_flip({"few": list(range(50))}, now=NOW)
+    assert time.thread_time() - begun < 10 * 0.03
 
 
 def test_a_wrong_expression_is_not_parsed_again_for_every_answer() -> None:

@@ -1,4 +1,4 @@
-"""What an evaluation costs is known from the expression and its data, and paid before it is done."""
+"""The cost of an evaluation is known from the expression and its data, and paid before it is done."""
 
 from __future__ import annotations
 

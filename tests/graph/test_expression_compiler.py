@@ -1,4 +1,4 @@
-"""Programs are there before they are needed, whoever parsed them."""
+"""Programs are there before they are needed, parsed here or in another process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_long_expression_comes_from_another_process_as_if_it_had_been_pa
     assert cel.compile(source).syntax == cel.lower(source)
 
 
-async def test_a_wrong_expression_is_told_by_whoever_asks_for_it(compiler: ExpressionCompiler) -> None:
+async def test_a_wrong_expression_is_told_when_its_program_is_asked_for(compiler: ExpressionCompiler) -> None:
     wrong = "[" + "1, " * INLINE_EXPRESSION + "nope()]"
     await compiler.prepare([wrong, "wrong("])
     assert cel.is_known(wrong)
