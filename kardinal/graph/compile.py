@@ -25,6 +25,7 @@ from kardinal.graph.dialect import Declaration, parse_nodes
 from kardinal.graph.errors import GraphError, Problem
 from kardinal.graph.identity import content_hash
 from kardinal.graph.node_order import find_cycle, layers, topological_order
+from kardinal.graph.programs import NO_PROGRAMS, Programs
 from kardinal.graph.template import Template, compile_template
 from kardinal.objects.suggestions import nearest
 
@@ -61,15 +62,18 @@ class CompiledGraph:
         return {node.id.lower(): node for node in self.nodes}
 
 
-def compile_graph(spec: Mapping[str, Any]) -> CompiledGraph:
-    """Return the graph of `spec`; raises GraphError with everything that is wrong."""
+def compile_graph(spec: Mapping[str, Any], programs: Programs = NO_PROGRAMS) -> CompiledGraph:
+    """Return the graph of `spec`; raises GraphError with everything that is wrong.
+
+    Expressions that are not among `programs` are compiled.
+    """
     declarations, problems = parse_nodes(spec)
     listed = spec.get("nodes")
     nodes_given = listed if isinstance(listed, list) else []
     known = {node["id"] for node in nodes_given if isinstance(node, dict) and isinstance(node.get("id"), str)}
     nodes: dict[str, CompiledNode] = {}
     for declaration in declarations:
-        compiler = _NodeCompiler(declaration, known)
+        compiler = _NodeCompiler(declaration, known, programs)
         nodes[declaration.id] = compiler.compile()
         problems += compiler.problems
     if problems:
@@ -90,7 +94,8 @@ def _graph_hash(spec: Mapping[str, Any]) -> str:
 
 
 class _NodeCompiler:
-    def __init__(self, declaration: Declaration, known: Iterable[str]) -> None:
+    def __init__(self, declaration: Declaration, known: Iterable[str], programs: Programs) -> None:
+        self._programs = programs
         self._declaration = declaration
         self._known = known
         self._id = declaration.id
@@ -99,7 +104,10 @@ class _NodeCompiler:
     def compile(self) -> CompiledNode:
         declaration = self._declaration
         body, problems = compile_template(
-            declaration.body, path=f"{declaration.path}.{declaration.keyword}", node=self._id
+            declaration.body,
+            path=f"{declaration.path}.{declaration.keyword}",
+            node=self._id,
+            programs=self._programs,
         )
         self.problems += problems
         for path, program in body.programs:
@@ -121,7 +129,7 @@ class _NodeCompiler:
         conditions = []
         for index, text in enumerate(texts):
             path = f"{self._declaration.path}.{word}[{index}]"
-            match compile_condition(text, path=path, node=self._id):
+            match compile_condition(text, path=path, node=self._id, programs=self._programs):
                 case Condition() as condition:
                     self._check(condition.program, path, myself=myself)
                     conditions.append(condition)

@@ -13,6 +13,7 @@ from datetime import datetime
 from kardinal import cel
 from kardinal.graph.errors import Problem
 from kardinal.graph.evaluator import Evaluator
+from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
 from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["Condition", "Unmet", "compile_condition", "first_unmet", "next_flip"]
@@ -45,12 +46,12 @@ class Unmet:
         return f"{self.expression}: {self.failure}" if self.failure else f"waiting for {self.expression}"
 
 
-def compile_condition(text: str, *, path: str, node: str) -> Condition | Problem:
+def compile_condition(text: str, *, path: str, node: str, programs: Programs = NO_PROGRAMS) -> Condition | Problem:
     """Return the condition in `text`, which is one expression; `${}` around it may be left out."""
     try:
         match scan(text) if "${" in text else [Expression(text)]:
             case [Expression(source=source)]:
-                return Condition(cel.compile(source))
+                return Condition(program_of(source, programs))
             case _:
                 return Problem("ExpressionError", path, "must be one expression, with nothing around its ${}", node)
     except (Unscannable, cel.CompileError) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kardinal import cel
 from kardinal.graph.errors import Problem
 from kardinal.graph.evaluator import Evaluator
+from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
 from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["Template", "Unrenderable", "compile_template"]
@@ -71,16 +72,19 @@ class Template:
         return _render(self._root, evaluator)
 
 
-def compile_template(tree: object, *, path: str, node: str) -> tuple[Template, list[Problem]]:
+def compile_template(
+    tree: object, *, path: str, node: str, programs: Programs = NO_PROGRAMS
+) -> tuple[Template, list[Problem]]:
     """Return the template of `tree`, which with problems must not be rendered."""
-    compiler = _Compiler(node)
+    compiler = _Compiler(node, programs)
     root = compiler.part(tree, path)
     return Template(tuple(compiler.programs), root), compiler.problems
 
 
 class _Compiler:
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, programs: Programs) -> None:
         self._node = node
+        self._programs = programs
         self.programs: list[tuple[str, cel.Program]] = []
         self.problems: list[Problem] = []
 
@@ -106,7 +110,7 @@ class _Compiler:
         try:
             for segment in scan(text):
                 if isinstance(segment, Expression):
-                    program = cel.compile(segment.source)
+                    program = program_of(segment.source, self._programs)
                     self.programs.append((path, program))
                     segments.append(program)
                 else:

@@ -9,15 +9,15 @@ when it has been idle. What it answers is turned into programs here, in slices a
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import pickle
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kardinal import cel
+from kardinal.graph.programs import Programs
 from kardinal_controller.expressions.worker import HEADER
 
 __all__ = ["ExpressionCompiler", "WorkerFailed"]
@@ -28,11 +28,14 @@ INLINE: Final = 8 << 10
 INLINE_EXPRESSION: Final = 256
 """Characters of one of them."""
 
+_BATCH: Final = 16 << 10
+"""Characters after which another request has its turn."""
+
 IDLE: Final = 60.0
 """Seconds after which a process without work ends."""
 
 DEADLINE: Final = 60.0
-"""Seconds for one request: ten times what the largest Graph takes."""
+"""Seconds for one batch, a hundred times what it takes."""
 
 _SLICE: Final = 0.005
 
@@ -61,30 +64,28 @@ class ExpressionCompiler:
         self._stay()
         await self._end()
 
-    async def prepare(self, sources: Iterable[str]) -> None:
-        """Compile what is not compiled yet, wrong expressions included; raises WorkerFailed."""
-        missing = [source for source in dict.fromkeys(sources) if not cel.is_known(source)]
-        if sum(map(len, missing)) <= INLINE and all(len(source) <= INLINE_EXPRESSION for source in missing):
-            await self._compile(missing)
-            return
-        pause = _Pause()
-        for source, pickled in zip(missing, await self._parse(missing), strict=True):
-            match pickle.loads(pickled):  # noqa: S301 - from the process that was started here
-                case (int(position), str(message)):
-                    cel.remember(source, cel.CompileError(position, message))
-                case syntax:
-                    cel.program_of(source, syntax)
-            await pause.if_due()
+    async def prepare(self, sources: Iterable[str]) -> Programs:
+        """Return each program, or what is wrong with its text, and leave them in the cache; raises WorkerFailed.
 
-    async def _compile(self, sources: list[str]) -> None:
+        The cache is smaller than the largest Graph: who needs many of them takes them from here.
+        """
+        found: dict[str, cel.Program | cel.CompileError] = {}
+        missing: list[str] = []
+        for source in dict.fromkeys(sources):
+            if cel.is_known(source):
+                found[source] = _compiled(source)
+            else:
+                missing.append(source)
+        beside = sum(map(len, missing)) > INLINE or any(len(source) > INLINE_EXPRESSION for source in missing)
         pause = _Pause()
-        for source in sources:
-            # What is wrong is remembered for the one who asks for the program, and has a place to say it.
-            with contextlib.suppress(cel.CompileError):
-                cel.compile(source)
-            await pause.if_due()
+        for batch in _batches(missing):
+            syntax = await self._parse(batch) if beside else {}
+            for source in batch:
+                found[source] = _received(source, syntax[source]) if beside else _compiled(source)
+                await pause.if_due()
+        return found
 
-    async def _parse(self, sources: list[str]) -> list[bytes]:
+    async def _parse(self, sources: list[str]) -> dict[str, bytes]:
         async with self._turn:
             self._stay()
             try:
@@ -98,8 +99,7 @@ class ExpressionCompiler:
                 await self._end()
                 raise
             self._idle = asyncio.get_running_loop().call_later(IDLE, self._leave)
-            found: list[bytes] = pickle.loads(answer)  # noqa: S301 - as above
-            return found
+            return dict(zip(sources, pickle.loads(answer), strict=True))  # noqa: S301 - from the process started here
 
     async def _ask(self, request: bytes) -> bytes:
         reader, writer = await self._streams()
@@ -137,6 +137,36 @@ class ExpressionCompiler:
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+def _batches(sources: list[str]) -> Iterator[list[str]]:
+    """Yield the sources in parts, between which another request has its turn."""
+    batch, size = list[str](), 0
+    for source in sources:
+        batch.append(source)
+        size += len(source)
+        if size > _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _compiled(source: str) -> cel.Program | cel.CompileError:
+    try:
+        return cel.compile(source)
+    except cel.CompileError as error:
+        return error
+
+
+def _received(source: str, pickled: bytes) -> cel.Program | cel.CompileError:
+    match pickle.loads(pickled):  # noqa: S301 - from the process started here
+        case (int(position), str(message)):
+            error = cel.CompileError(position, message)
+            cel.remember(source, error)
+            return error
+        case syntax:
+            return cel.program_of(source, syntax)
 
 
 class _Pause:

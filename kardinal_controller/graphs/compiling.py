@@ -42,8 +42,8 @@ class GraphCompiler:
             if not known:
                 check_namespace(found, (own for other, own in self._texts.items() if self._is_beside(key, other)))
             self._texts[key] = found
-            await self._expressions.prepare(sorted(found))
-            return compile_graph(spec) if small else await asyncio.to_thread(compile_graph, spec)
+            programs = await self._expressions.prepare(sorted(found))
+            return compile_graph(spec, programs) if small else await asyncio.to_thread(compile_graph, spec, programs)
         except GraphError as error:
             return error
 

@@ -64,3 +64,12 @@ async def test_a_cancelled_request_leaves_no_answer_for_the_next(compiler: Expre
         await request
     await compiler.prepare([second])
     assert cel.compile(second).syntax == cel.lower(second)
+
+
+async def test_more_programs_are_returned_than_the_cache_holds(compiler: ExpressionCompiler) -> None:
+    sources = [f'"{number:04}{"x" * 4000}" == "x"' for number in range(50)]
+    for _ in range(2):
+        found = await compiler.prepare([*sources, "wrong("])
+        assert [type(found[source]) for source in sources] == [cel.Program] * 50
+        assert isinstance(found["wrong("], cel.CompileError)
+    assert not all(map(cel.is_known, sources))
