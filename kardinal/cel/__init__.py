@@ -22,6 +22,7 @@ from kardinal.cel.program import (
     is_known,
     program_of,
     remember,
+    syntax_of,
 )
 from kardinal.cel.quarantine import Quarantine
 from kardinal.cel.references import Reference, chain
@@ -65,4 +66,5 @@ __all__ = [
     "lower",
     "program_of",
     "remember",
+    "syntax_of",
 ]

@@ -24,7 +24,18 @@ from kardinal.cel.thresholds import Threshold, thresholds
 from kardinal.cel.values import to_json
 from kardinal.cel.weights import weight
 
-__all__ = ["Failed", "Missing", "Outcome", "Program", "Value", "compile", "is_known", "program_of", "remember"]
+__all__ = [
+    "Failed",
+    "Missing",
+    "Outcome",
+    "Program",
+    "Value",
+    "compile",
+    "is_known",
+    "program_of",
+    "remember",
+    "syntax_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,6 @@ Outcome = Value | Missing | Failed
 @dataclass(frozen=True, slots=True)
 class Program:
     source: str
-    syntax: Node
     references: frozenset[Reference]
     volatile: bool
     _reads: tuple[Reference, ...]
@@ -109,8 +119,10 @@ class Program:
         return min((moment for moment in moments if moment is not None), default=None)
 
 
-_PROGRAMS: SourceCache[Program | CompileError] = SourceCache(characters=160 << 10)
-"""At most 50 MiB of programs."""
+_PROGRAMS: SourceCache[Program | CompileError] = SourceCache(characters=64 << 10)
+"""At most 17 MiB of programs, in objects that a collection of garbage visits in some 30 ms."""
+
+_SYNTAX: SourceCache[Node] = SourceCache(characters=16 << 10)
 
 
 def compile(source: str, library: Library = STANDARD) -> Program:  # noqa: A001 - read as `cel.compile`
@@ -144,7 +156,6 @@ def program_of(source: str, syntax: Node, library: Library = STANDARD) -> Progra
     volatile = is_volatile(syntax)
     program = Program(
         source,
-        syntax,
         frozenset(reads),
         volatile,
         reads,
@@ -154,4 +165,10 @@ def program_of(source: str, syntax: Node, library: Library = STANDARD) -> Progra
         tuple(thresholds(syntax)) if volatile else (),
     )
     _PROGRAMS.put(source, program, library)
+    _SYNTAX.put(source, syntax, library)
     return program
+
+
+def syntax_of(source: str) -> Node:
+    """Return the syntax of `source`, at once when it was compiled just now; raises CompileError."""
+    return _SYNTAX.get(source, STANDARD) or lower(source)

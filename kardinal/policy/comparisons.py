@@ -46,7 +46,7 @@ def comparisons(source: str) -> tuple[Comparison, ...]:
     """Those of a valid expression, in source order; raises `CompileError` for another."""
     found = _COMPARISONS.get(source)
     if found is None:
-        found = tuple(_comparisons(cel.compile(source).syntax))
+        found = tuple(_comparisons(cel.syntax_of(source)))
         _COMPARISONS.put(source, found)
     return found
 
@@ -55,7 +55,7 @@ def numbers(source: str) -> frozenset[float]:
     """Every number in a valid expression; raises `CompileError` for another."""
     found = _NUMBERS.get(source)
     if found is None:
-        found = frozenset(_numbers(cel.compile(source).syntax))
+        found = frozenset(_numbers(cel.syntax_of(source)))
         _NUMBERS.put(source, found)
     return found
 
