@@ -180,6 +180,7 @@ async def test_long_expressions_are_not_parsed_on_the_event_loop(world: World, c
     assert callbacks.worst < 0.5
 
 
+@pytest.mark.virtual_time("room is looked for once a minute")
 async def test_a_namespace_has_room_for_so_many_expressions_only(world: World) -> None:
     await start_engine(world)
     for name in range(3):
