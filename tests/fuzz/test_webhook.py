@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal_controller.http.body import decode, namespace_of
@@ -15,9 +15,9 @@ from kardinal_controller.http.credentials import read_credentials
 from kardinal_controller.http.delivery import Delivery
 from kardinal_controller.http.problem import ERRORS_SHOWN, ProblemError
 from kardinal_controller.http.request import parse_request
+from tests.fuzz.inputs import fuzzed
 from tests.support.webhook import body_of
 
-INPUTS = 2000
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 
 leaves = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | st.text(max_size=80)
@@ -44,7 +44,7 @@ def answered(work: Any) -> Any:
         return None
 
 
-@settings(max_examples=INPUTS)
+@fuzzed
 @given(st.binary(max_size=400))
 def test_any_bytes_are_a_body(body: bytes) -> None:
     document = answered(lambda: decode(body))
@@ -52,7 +52,7 @@ def test_any_bytes_are_a_body(body: bytes) -> None:
         answered(lambda: namespace_of(document))
 
 
-@settings(max_examples=INPUTS)
+@fuzzed
 @given(bodies)
 def test_any_document_is_a_bundle_or_a_list_of_mistakes(fields: dict[str, Any]) -> None:
     body = orjson.dumps({**body_of(), **fields})
@@ -66,7 +66,7 @@ def test_any_document_is_a_bundle_or_a_list_of_mistakes(fields: dict[str, Any]) 
         request.bundle().manifest("name")
 
 
-@settings(max_examples=INPUTS)
+@fuzzed
 @given(headers, headers, headers, headers)
 def test_any_headers_authenticate_nothing(authorization: str, signature: str, timestamp: str, key: str) -> None:
     sent = {
@@ -82,7 +82,7 @@ def test_any_headers_authenticate_nothing(authorization: str, signature: str, ti
         assert delivery.identity
 
 
-@settings(max_examples=INPUTS)
+@fuzzed
 @given(token_files)
 def test_any_file_of_tokens_is_read_or_has_faults(text: str) -> None:
     data = {"tokens.yaml": base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()}

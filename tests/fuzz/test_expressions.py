@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal import cel
+from tests.fuzz.inputs import fuzzed
 
 NOW = datetime(2026, 4, 9, 12, 0, tzinfo=UTC)
 
@@ -64,7 +65,7 @@ def refusal(text: str) -> cel.CompileError | None:
     return None
 
 
-@settings(max_examples=300, deadline=None)
+@fuzzed
 @given(source=expressions, data=st.dictionaries(st.sampled_from("ab"), json_values, max_size=2))
 def test_every_evaluation_has_an_outcome(source: str, data: dict[str, object]) -> None:
     if refusal(source) is None:
@@ -75,7 +76,7 @@ def test_every_evaluation_has_an_outcome(source: str, data: dict[str, object]) -
         program.observed(data)
 
 
-@settings(max_examples=300, deadline=None)
+@fuzzed
 @given(text=expressions | st.text(alphabet="ab.?[](){}'\"\\,:+-!&|<>=0 1ex\n", max_size=20))
 def test_every_text_compiles_or_is_refused_at_a_place_inside_it(text: str) -> None:
     error = refusal(text)
