@@ -2,6 +2,7 @@
 
     AgentError
     ├── StepFailed      a step cannot be done; ends the promotion
+    ├── SecretUnreadable     the agent's own cluster does not let it read a Secret; looked at again
     └── ConfigurationError   the program was started with options that do not fit together
 
 `classified` decides between retrying and giving up by what the error itself carries. An exception that is no error of
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["AgentError", "ConfigurationError", "Failure", "StepFailed", "classified"]
+__all__ = ["AgentError", "ConfigurationError", "Failure", "SecretUnreadable", "StepFailed", "classified"]
 
 
 class AgentError(KardinalError):
@@ -32,6 +33,12 @@ class StepFailed(AgentError):
     @property
     def name(self) -> str:
         return self.reason
+
+
+class SecretUnreadable(AgentError):
+    """A Secret that the agent may not read: an administrator can permit it at any time, so it is tried again."""
+
+    transient = True
 
 
 class ConfigurationError(AgentError):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from kardinal.git.options import git_hosts_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
@@ -26,13 +27,25 @@ from kardinal_agent.program import Agent, AgentOptions
 
 __all__ = ["main"]
 
-_SHARD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SHARD = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+
+_PAIR = re.compile(rf"({_SHARD.pattern})=({_SHARD.pattern})")
 
 
 def _checked_shard(_: click.Context, __: click.Parameter, value: str) -> str:
     if not _SHARD.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not a shard: use up to 63 lower-case letters, digits and '-'")
     return value
+
+
+def _checked_namespaces(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    mapped: dict[str, str] = {}
+    for value in values:
+        pair = _PAIR.fullmatch(value)
+        if pair is None or pair[1] in mapped:
+            raise click.BadParameter(f"{value!r} is not HUB=LOCAL, two namespaces, each HUB once")
+        mapped[pair[1]] = pair[2]
+    return mapped
 
 
 _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True, path_type=Path))
@@ -48,6 +61,14 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @click.option("--namespace", "-n", help="Serve the PromotionSteps of one namespace only.")
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @health_options
+@git_hosts_option
+@click.option(
+    "--namespace-map",
+    multiple=True,
+    metavar="HUB=LOCAL",
+    callback=_checked_namespaces,
+    help="Read the Secrets of the control plane's namespace HUB from LOCAL here. Default: from the one of its name.",
+)
 @address_option("--metrics-bind-address", default=":8085", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
 @git_cache_option
@@ -61,6 +82,8 @@ def main(
     allow_local_repositories: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
+    allow_git_hosts: tuple[str, ...],
+    namespace_map: dict[str, str],
     metrics_bind_address: str,
     health_probe_bind_address: str,
     git_cache_dir: Path,
@@ -73,6 +96,8 @@ def main(
         allow_local_repositories=allow_local_repositories,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,
+        allow_git_hosts=allow_git_hosts,
+        namespace_map=namespace_map,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,
     )

@@ -10,7 +10,8 @@ Nothing here survives the process: mirrors and caches may be thrown away at any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthNamespaces, ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
-from kardinal_agent.remotes import Remotes
+from kardinal_agent.remotes import RemoteRules, Remotes
 
 __all__ = ["Agent", "AgentOptions", "Parts", "install"]
 
@@ -49,7 +50,9 @@ class AgentOptions:
 
     Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
     are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
-    objects say is repeated from `quote_namespaces` to every Pipeline.
+    objects say is repeated from `quote_namespaces` to every Pipeline. Without
+    `allow_git_hosts` every Git host is contacted. `namespace_map` says where the Secrets of a namespace of the control
+    plane are in the agent's own cluster, unless in the one of the same name.
     """
 
     git_cache_dir: Path
@@ -59,6 +62,8 @@ class AgentOptions:
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
     policy_namespaces: tuple[str, ...] = ()
+    allow_git_hosts: tuple[str, ...] = ()
+    namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
     probe_address: str | None = None
 
@@ -114,7 +119,13 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
                 quoted=options.quote_namespaces,
             ),
         ),
-        remotes=Remotes(repositories, secrets=own.client, clock=clock, on_request=metrics.scm_request),
+        remotes=Remotes(
+            repositories,
+            secrets=own.client,
+            clock=clock,
+            on_request=metrics.scm_request,
+            rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
+        ),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,

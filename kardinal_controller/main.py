@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from kardinal.git.options import git_hosts_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
@@ -34,6 +35,7 @@ __all__ = ["main"]
     help="Namespaces whose gates hold for every Pipeline.",
 )
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
+@git_hosts_option
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
@@ -46,6 +48,7 @@ def main(
     kubeconfig: Path | None,
     policy_namespaces: str,
     allow_local_repositories: bool,
+    allow_git_hosts: tuple[str, ...],
     standalone: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
@@ -58,6 +61,7 @@ def main(
     options = ControllerOptions(
         policy_namespaces=tuple(name.strip() for name in policy_namespaces.split(",") if name.strip()),
         allow_local_repositories=allow_local_repositories,
+        allow_git_hosts=allow_git_hosts,
         standalone=standalone,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,

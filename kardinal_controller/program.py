@@ -46,6 +46,7 @@ class ControllerOptions:
 
     policy_namespaces: tuple[str, ...] = ("platform-policies",)
     allow_local_repositories: bool = False
+    allow_git_hosts: tuple[str, ...] = ()
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
@@ -194,5 +195,6 @@ class Controller:
                 health_namespaces=options.health_namespaces,
                 quote_namespaces=options.quote_namespaces,
                 policy_namespaces=options.policy_namespaces,
+                allow_git_hosts=options.allow_git_hosts,
             ),
         )

@@ -14,14 +14,17 @@ from kardinal.objects.naming import NAME_LIMIT, bounded, short_hash
 
 __all__ = [
     "ANNOTATION_ATTESTATION",
+    "ANNOTATION_HOSTS",
     "ANNOTATION_IDEMPOTENCY_BODY",
     "ANNOTATION_PIN",
     "ANNOTATION_SOURCE",
     "ATTESTATION_SECRET",
+    "CREDENTIALS_GIT",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
     "LABEL_APPLIES_TO",
     "LABEL_BUNDLE",
+    "LABEL_CREDENTIALS",
     "LABEL_ENVIRONMENT",
     "LABEL_GATE",
     "LABEL_PIPELINE",
@@ -56,6 +59,11 @@ LABEL_SCOPE = "kardinal.io/scope"
 LABEL_APPLIES_TO = "kardinal.io/applies-to"
 LABEL_TYPE = "kardinal.io/type"
 LABEL_SHARD = "kardinal.io/shard"
+LABEL_CREDENTIALS = "kardinal.io/credentials"
+"""On a Secret: the purpose its credentials may be used for."""
+
+CREDENTIALS_GIT = "git"
+"""The value of `LABEL_CREDENTIALS` on a Secret that may be sent to Git hosts."""
 
 TYPE_GATE = "gate"
 TYPE_SKIP_PERMISSION = "skip-permission"
@@ -64,6 +72,8 @@ TYPE_FREEZE = "freeze"
 PROPOSALS = "kardinal/"
 """The prefix of branches that hold proposals."""
 
+ANNOTATION_HOSTS = "kardinal.io/hosts"
+"""On a Secret: the Git hosts, `host[:port]` separated by commas, that it may be sent to."""
 ANNOTATION_PIN = "kardinal.io/pin"
 ANNOTATION_SOURCE = "kardinal.io/source"
 ANNOTATION_ATTESTATION = "kardinal.io/attestation"

@@ -67,6 +67,11 @@ class RepositoryURL:
     text: str
     path: str | None = None
 
+    @property
+    def host(self) -> str:
+        """Return `host[:port]` in lower case, without the port of https; empty for a local repository."""
+        return "" if self.path is not None else urlsplit(self.text).netloc
+
     @classmethod
     def parse(cls, url: str, *, allow_local: bool) -> RepositoryURL:
         """Return the normalised form of `url`."""

@@ -53,9 +53,13 @@ class Repositories:
         """Fetches begun since the start."""
         return self._fetches
 
+    def parse(self, url: str) -> RepositoryURL:
+        """Return the checked form of a URL; one that is not acceptable raises."""
+        return RepositoryURL.parse(url, allow_local=self._allow_local)
+
     def open(self, url: str, credentials: Credentials | None = None) -> Repository:
         """Return the repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
-        parsed = RepositoryURL.parse(url, allow_local=self._allow_local)
+        parsed = self.parse(url)
         key = (parsed.text, None if parsed.path else credentials)
         repository = self._open.get(key)
         if repository is None:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from kardinal.api import PROMOTION_STEP
+from kardinal.api import PROMOTION_STEP, names
 from kardinal.objects import JsonObject
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV, STAGING, TEAM
@@ -29,12 +29,17 @@ def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer
         yield server
 
 
-def secret(**data: str) -> JsonObject:
+def secret(server: SmartServer, **data: str) -> JsonObject:
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "git", "namespace": TEAM},
+        "metadata": {
+            "name": "git",
+            "namespace": TEAM,
+            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
+            "annotations": {names.ANNOTATION_HOSTS: server.url.removeprefix("https://")},
+        },
         "type": "Opaque",
         "data": encoded,
     }
@@ -54,7 +59,7 @@ async def test_a_promotion_lands_over_https(
 ) -> None:
     agent = await start_agent(world, allow_local_repositories=False)
     await deploy(world)
-    await world.apply(secret(**data))
+    await world.apply(secret(server, **data))
     with capture_logs() as lines:
         await create(world, remote_step(server))
         await reached(world, "Verified")
@@ -66,7 +71,7 @@ async def test_a_promotion_lands_over_https(
 
 async def test_refused_credentials_name_the_field_to_change(world: World, server: SmartServer) -> None:
     await start_agent(world)
-    await world.apply(secret(username=USER, password="wrong-one"))
+    await world.apply(secret(server, username=USER, password="wrong-one"))
     await create(world, remote_step(server))
     status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "AuthenticationFailed"
@@ -85,7 +90,7 @@ async def test_a_secret_without_the_right_keys_says_which_it_needs(
     world: World, server: SmartServer, data: dict[str, str], words: str
 ) -> None:
     await start_agent(world)
-    await world.apply(secret(**data))
+    await world.apply(secret(server, **data))
     await create(world, remote_step(server))
     status = await reached(world, "Failed")
     assert words in status["message"]
@@ -104,7 +109,7 @@ async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promo
     server.trouble = stall
     monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 0.3)
     await start_agent(world)
-    await world.apply(secret(username=USER, password=PASSWORD))
+    await world.apply(secret(server, username=USER, password=PASSWORD))
     await deploy(world, STAGING)
     try:
         await create(world, remote_step(server), promotion_step(repository, STAGING))

@@ -1,0 +1,157 @@
+"""Attacks of a tenant through Git: on Secrets that are not for a host, and on the work of other namespaces."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kardinal.api import PIPELINE, PROMOTION_STEP, names
+from kardinal.kube import PatchType
+from kardinal.objects import SECRET, JsonObject
+from tests.support.names import DEV, TEAM, of_run
+from tests.support.objects import bundle, namespace, pipeline
+from tests.support.programs import start_agent, start_controller
+from tests.support.repository import GitRepository
+from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
+from tests.support.world import World
+
+BUNDLE = "app-1"
+ELSEWHERE = of_run("elsewhere")
+
+
+@pytest.fixture
+def server(repository: GitRepository, certificate: Any) -> Iterator[SmartServer]:
+    """Yield an HTTPS server of the repository."""
+    repository.git("config", "http.receivepack", "true")
+    with serving(repository.path.parent, certificate) as server:
+        yield server
+
+
+def host(server: SmartServer) -> str:
+    return server.url.removeprefix("https://")
+
+
+def secret(
+    name: str = "git",
+    *,
+    hosts: str | None = None,
+    label: str | None = names.CREDENTIALS_GIT,
+    namespace: str = TEAM,
+    **data: str,
+) -> JsonObject:
+    """Return a Secret; by default with the password of the server."""
+    values = data or {"username": USER, "password": PASSWORD}
+    metadata: JsonObject = {"name": name, "namespace": namespace}
+    if label is not None:
+        metadata["labels"] = {names.LABEL_CREDENTIALS: label}
+    if hosts is not None:
+        metadata["annotations"] = {names.ANNOTATION_HOSTS: hosts}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
+    }
+
+
+def remote_pipeline(url: str, *, uses: str = "git", **fields: Any) -> JsonObject:
+    made = pipeline(url, provider="git", environments=[DEV], **fields)
+    made["spec"]["git"]["secretRef"] = {"name": uses}
+    return made
+
+
+async def failed(world: World, name: str = BUNDLE) -> str:
+    """Return the message of the step of a Bundle, which fails."""
+    step = await world.wait_for(
+        PROMOTION_STEP, names.step_name(name, DEV), lambda step: (step.get("status") or {}).get("state") == "Failed"
+    )
+    return str(step["status"]["message"])
+
+
+async def test_a_secret_that_is_not_for_git_is_sent_to_no_host(world: World, server: SmartServer) -> None:
+    await start_controller(world, allow_local_repositories=False)
+    await world.apply(
+        secret("kardinal-webhook", label=None, token="webhook-token"),
+        remote_pipeline(f"{server.url}/gitops.git", uses="kardinal-webhook"),
+        bundle(BUNDLE),
+    )
+    message = await failed(world)
+    assert f"kubectl -n {TEAM} label secret kardinal-webhook kardinal.io/credentials=git" in message
+    assert f"kubectl -n {TEAM} annotate --overwrite secret kardinal-webhook kardinal.io/hosts={host(server)}" in message
+    assert "webhook-token" not in message
+    assert server.requests == []
+
+
+async def test_a_git_secret_is_sent_to_the_hosts_that_it_names_alone(world: World, server: SmartServer) -> None:
+    await start_controller(world)
+    await world.apply(secret(hosts="git.example.com"), remote_pipeline(f"{server.url}/gitops.git"), bundle(BUNDLE))
+    message = await failed(world)
+    assert f"kardinal.io/hosts=git.example.com,{host(server)}" in message
+    assert server.requests == []
+
+
+async def test_a_host_is_not_every_port_of_its_name(world: World, server: SmartServer) -> None:
+    await start_controller(world)
+    await world.apply(secret(hosts="127.0.0.1"), remote_pipeline(f"{server.url}/gitops.git"), bundle(BUNDLE))
+    assert host(server) in await failed(world)
+    assert server.requests == []
+
+
+async def test_the_lines_of_the_refusal_mend_it(world: World, server: SmartServer, repository: GitRepository) -> None:
+    await start_controller(world)
+    await world.apply(secret(label=None), remote_pipeline(f"{server.url}/gitops.git"), bundle(BUNDLE))
+    message = await failed(world)
+    label = re.search(r"kubectl -n (\S+) label secret (\S+) (\S+)=(\S+)", message)
+    annotation = re.search(r"kubectl -n (\S+) annotate --overwrite secret (\S+) (\S+)=(\S+)", message)
+    assert label is not None
+    assert annotation is not None
+    for kind, found in (("labels", label), ("annotations", annotation)):
+        namespace, name, key, value = found.groups()
+        await world.client.patch(SECRET, name, namespace, {"metadata": {kind: {key: value}}}, kind=PatchType.MERGE)
+    await world.apply(bundle("app-2", tag="1.2.0"))
+    await world.until(lambda: repository.promotions(DEV))
+
+
+@pytest.mark.parametrize("written", ["evil.example.com\\.git.example.com", "evil.example.com%2f.git.example.com"])
+async def test_a_url_has_one_host_for_every_reader(world: World, written: str) -> None:
+    """A reader that ends the host at `\\` or `%2f` would contact another one than `*.git.example.com` permits."""
+    await start_controller(world, allow_git_hosts=("*.example.com",))
+    await world.apply(pipeline(f"https://{written}/gitops.git", provider="git", environments=[DEV]), bundle(BUNDLE))
+    found = await world.wait_for(
+        PIPELINE, "my-app", lambda found: ready(found) == "False" and "neither a name nor an address" in str(found)
+    )
+    assert "git.url" in str(found["status"])
+    assert await world.find(PROMOTION_STEP, names.step_name(BUNDLE, DEV)) is None
+
+
+def ready(obj: JsonObject) -> str | None:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return next((condition["status"] for condition in conditions if condition["type"] == "Ready"), None)
+
+
+@pytest.mark.parametrize("pattern", ["127.0.0.1", "git.example.com", "*.0.0.1:443"])
+async def test_a_host_outside_the_permitted_ones_is_not_contacted(
+    world: World, server: SmartServer, pattern: str
+) -> None:
+    await start_controller(world, allow_git_hosts=(pattern,))
+    await world.apply(secret(hosts=host(server)), remote_pipeline(f"{server.url}/gitops.git"), bundle(BUNDLE))
+    assert "--allow-git-hosts" in await failed(world)
+    assert server.requests == []
+
+
+async def test_a_permitted_host_and_a_mapped_namespace_are_used(
+    world: World, server: SmartServer, repository: GitRepository
+) -> None:
+    await start_controller(world, standalone=False)
+    await start_agent(world, allow_git_hosts=("127.*:*",), namespace_map={TEAM: ELSEWHERE})
+    await world.apply(
+        namespace(ELSEWHERE),
+        secret(hosts=f" {host(server)} , git.example.com", namespace=ELSEWHERE),
+        remote_pipeline(f"{server.url}/gitops.git"),
+        bundle(BUNDLE),
+    )
+    await world.until(lambda: repository.promotions(DEV))
