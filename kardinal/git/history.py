@@ -16,9 +16,11 @@ from datetime import UTC, datetime
 
 import pygit2
 
+from kardinal.git.errors import DamagedRepository, GitError
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
+from kardinal.objects.text import cut
 from kardinal.steps.commit_message import parse_trailers
 
 __all__ = ["FIND_DEPTH", "History"]
@@ -27,6 +29,14 @@ FIND_DEPTH = 1_000
 """Commits looked at before a trailer counts as absent: what a very busy repository takes in some minutes."""
 
 _KEPT = 4 * FIND_DEPTH
+
+_OWN_SIZE = 256 << 10
+"""Bytes of a commit that may be one of kardinal's: of longer ones the message is not looked at, nor kept."""
+
+_READ_SIZE = 16 << 20
+"""Bytes of a commit that is read at all."""
+
+_SUBJECT = 200
 
 
 class History:
@@ -39,7 +49,15 @@ class History:
         """Return the commit `oid`."""
         known = self._known.get(oid)
         if known is None:
-            known = _parse_commit(oid, staging.read(oid))
+            if (size := staging.size(oid)) > _READ_SIZE:
+                raise GitError(
+                    f"commit {oid} has {size:,} bytes; at most {_READ_SIZE:,} are read",
+                    remedy="Take it off the branch",
+                )
+            try:
+                known = _parse_commit(oid, staging.read(oid))
+            except (KeyError, IndexError, ValueError, OverflowError):
+                raise DamagedRepository(f"commit {oid} can not be read") from None
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[oid] = known
@@ -86,7 +104,7 @@ def contains(repository: pygit2.Repository, tip: str, oid: str) -> bool:
 
 
 def _parse_commit(oid: str, data: bytes) -> Commit:
-    head, _, text = data.decode("utf-8", "replace").partition("\n\n")
+    head, _, text = data[:_OWN_SIZE].decode("utf-8", "replace").partition("\n\n")
     fields: dict[str, list[str]] = {}
     for line in head.splitlines():
         key, _, value = line.partition(" ")
@@ -97,8 +115,8 @@ def _parse_commit(oid: str, data: bytes) -> Commit:
         id=oid,
         tree=fields["tree"][0],
         parents=tuple(fields.get("parent", ())),
-        subject=text.strip().partition("\n")[0],
-        trailers=parse_trailers(text),
+        subject=cut(text.strip().partition("\n")[0], _SUBJECT),
+        trailers=parse_trailers(text) if len(data) <= _OWN_SIZE else {},
         author=author,
         committed_at=datetime.fromtimestamp(seconds, UTC),
     )

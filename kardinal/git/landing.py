@@ -50,7 +50,7 @@ def land_all(
             continue
         before = history.commit(staging, head).tree
         try:
-            after = apply(staging, before, planned.edit(TreeView(staging, before)))
+            after = apply(staging, before, planned.edit(TreeView.for_edit(staging, before)))
         except DamagedRepository:
             raise
         except Exception as error:  # an edit is foreign code: whatever it raises is its caller's, not its neighbours'

@@ -77,6 +77,16 @@ class Staging:
         except (KeyError, pygit2.GitError) as error:
             raise DamagedRepository(f"object {oid} can not be read") from error
 
+    def size(self, oid: str) -> int:
+        """Return the bytes of an object's content, from its header."""
+        staged = self._new.get(oid)
+        if staged is not None:
+            return len(staged[1])
+        try:
+            return self._odb.read_header(oid)[1]
+        except (KeyError, pygit2.GitError) as error:
+            raise DamagedRepository(f"object {oid} can not be read") from error
+
     def has(self, oid: str) -> bool:
         """Return whether an object exists."""
         return oid in self._new or oid in self._odb
@@ -85,7 +95,10 @@ class Staging:
         """Return the entries of a tree by name; shared, so not to be changed."""
         known = self._trees.get(oid)
         if known is None:
-            known = self._trees[oid] = _parse_tree(self.read(oid))
+            try:
+                known = self._trees[oid] = _parse_tree(self.read(oid))
+            except ValueError:
+                raise DamagedRepository(f"tree {oid} can not be read") from None
         return known
 
     def add_blob(self, content: bytes) -> str:

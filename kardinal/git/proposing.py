@@ -37,7 +37,7 @@ def propose(
     tip = backend.tip(branch_ref(branch))
     base_tip = require_tip(backend, base)
     before = history.commit(staging, base_tip).tree
-    files = planned.edit(TreeView(staging, before))
+    files = planned.edit(TreeView.for_edit(staging, before))
     after = apply(staging, before, files)
 
     if tip is not None:
@@ -61,9 +61,9 @@ def propose(
 def _agree(staging: Staging, tree: str, other: str, files: Mapping[str, bytes]) -> bool:
     """Return whether two trees have the same content where `files` are."""
     one, two = TreeView(staging, tree), TreeView(staging, other)
-    return all(one.read(path) == two.read(path) for path in files)
+    return all(one.identify(path) == two.identify(path) for path in files)
 
 
 def _says(staging: Staging, tree: str, files: Mapping[str, bytes]) -> bool:
     view = TreeView(staging, tree)
-    return all(view.read(path) == content for path, content in files.items())
+    return all(view.identify(path) == staging.add_blob(content) for path, content in files.items())

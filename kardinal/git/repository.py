@@ -82,7 +82,7 @@ class Repository:
         """Return what `edit` would do to `commit`; nothing is written."""
 
         def compute(staging: Staging, before: str) -> Plan:
-            view = TreeView(staging, before)
+            view = TreeView.for_edit(staging, before)
             files = edit(view)
             after = apply(staging, before, files)
             found = [Change("/".join(split_path(path)), view.read(path), content) for path, content in files.items()]

@@ -4,18 +4,21 @@ An edit is a pure function from a tree to the files it wants changed. It may run
 it must look at nothing but the tree it is given. Planning and landing run the same edit.
 
 Paths come from Pipelines, rendered names and the repository itself, so every segment is checked: nothing absolute,
-no `..`, nothing inside `.git`. Symbolic links are followed when reading and refused when they leave the tree;
-`within` narrows the tree to one directory, whose links may then not leave that directory. Writing through a link is
-refused: the file that would change is not the one that was named.
+no `..`, nothing inside `.git`. For an edit, a symbolic link anywhere on a path is refused: policy is bound to the path
+that was named, and what would be read or changed is another one. Other readers follow links inside the tree; `within`
+narrows it to one directory, whose links may then not leave that directory.
+
+An edit also has a budget. Sizes are known from the headers of objects before anything is unpacked, because a file of a
+gigabyte may have been a megabyte to send.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kardinal.git.objects import Entry, Staging
-from kardinal.steps.edit import EditError
+from kardinal.steps.edit import EDITED_LIMIT, READ_LIMIT, TOTAL_READ_LIMIT, EditError, too_large
 
 __all__ = ["File", "TreeView", "apply", "split_path"]
 
@@ -31,21 +34,54 @@ class File:
     link: str | None = None
 
 
-class TreeView:
-    """A `Tree` over one tree object."""
+@dataclass(slots=True)
+class _Budget:
+    """The bytes that one edit may still read."""
 
-    def __init__(self, staging: Staging, tree: str, *, prefix: str = "") -> None:
+    left: int = TOTAL_READ_LIMIT
+    listed: set[str] = field(default_factory=set)
+
+    def take(self, path: str, size: int) -> None:
+        if size > READ_LIMIT:
+            raise too_large(path, size, READ_LIMIT, used="read")
+        if size > self.left:
+            raise EditError(
+                path,
+                f"not looked at: one edit reads at most {TOTAL_READ_LIMIT:,} bytes in all",
+                remedy="Promote fewer files in one step",
+            )
+        self.left -= size
+
+
+class TreeView:
+    """A `Tree` over one tree object; what is made by `for_edit` has the limits of an edit."""
+
+    def __init__(self, staging: Staging, tree: str, *, prefix: str = "", budget: _Budget | None = None) -> None:
         self._staging = staging
         self._tree = tree
         self._prefix = prefix
+        self._budget = budget
+
+    @classmethod
+    def for_edit(cls, staging: Staging, tree: str) -> TreeView:
+        """Return the view of a tree that an edit gets: without links, and with a budget of its own."""
+        return cls(staging, tree, budget=_Budget())
 
     def read(self, path: str) -> bytes | None:
         entry = self._find(path)
-        return self._staging.read(entry.id) if entry and entry.is_file else None
+        if entry is None or not entry.is_file:
+            return None
+        if self._budget is not None:
+            self._budget.take(self._prefix + path, self._staging.size(entry.id))
+        return self._staging.read(entry.id)
+
+    def size(self, path: str) -> int | None:
+        entry = self._find(path)
+        return self._staging.size(entry.id) if entry and entry.is_file else None
 
     def entries(self, directory: str) -> list[str]:
         entry = self._find(directory)
-        return sorted(self._staging.tree(entry.id)) if entry and entry.is_directory else []
+        return sorted(self._list(entry.id, directory)) if entry and entry.is_directory else []
 
     def is_dir(self, path: str) -> bool:
         entry = self._find(path)
@@ -81,7 +117,15 @@ class TreeView:
         entry = self._find(directory)
         if entry is None or not entry.is_directory:
             raise EditError(self._prefix + directory, "no such directory in the repository")
-        return TreeView(self._staging, entry.id, prefix=f"{self._prefix}{directory.strip('/')}/")
+        prefix = f"{self._prefix}{directory.strip('/')}/"
+        return TreeView(self._staging, entry.id, prefix=prefix, budget=self._budget)
+
+    def _list(self, tree: str, path: str) -> Mapping[str, Entry]:
+        """Return the entries of a tree, which `path` leads to or through."""
+        if self._budget is not None and tree not in self._budget.listed:
+            self._budget.take(f"{self._prefix}{path}".rstrip("/") or ".", self._staging.size(tree))
+            self._budget.listed.add(tree)
+        return self._staging.tree(tree)
 
     def _find(self, path: str) -> Entry | None:
         found = self._locate(path)
@@ -101,9 +145,15 @@ class TreeView:
                 names.pop()
                 trail.pop()
                 continue
-            entry = self._staging.tree(trail[-1].id).get(name)
+            entry = self._list(trail[-1].id, "/".join(names)).get(name)
             if entry is None:
                 return None
+            if entry.is_symlink and self._budget is not None:
+                raise EditError(
+                    self._prefix + path,
+                    f"{name} is a symbolic link",
+                    remedy="Name the path that it points to in the Pipeline, or replace it",
+                )
             if entry.is_symlink:
                 links += 1
                 target = self._staging.read(entry.id).decode("utf-8", "surrogateescape")
@@ -145,6 +195,8 @@ def apply(staging: Staging, tree: str, files: Mapping[str, bytes]) -> str:
         segments = split_path(path)
         if not segments:
             raise EditError(path, "names no file")
+        if len(content) > EDITED_LIMIT:
+            raise too_large(path, len(content), EDITED_LIMIT, used="written")
         tree = _put(staging, tree, segments, content, path)
     return tree
 

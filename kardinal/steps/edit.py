@@ -11,7 +11,16 @@ from typing import Protocol
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["Edit", "EditError", "Tree"]
+__all__ = ["EDITED_LIMIT", "READ_LIMIT", "TOTAL_READ_LIMIT", "Edit", "EditError", "Tree", "too_large"]
+
+EDITED_LIMIT = 1 << 20
+"""Bytes of a file that an edit changes or makes."""
+
+READ_LIMIT = 4 << 20
+"""Bytes of a file, and of the list of a directory, that an edit reads."""
+
+TOTAL_READ_LIMIT = 64 << 20
+"""Bytes of everything that one edit reads."""
 
 
 class EditError(KardinalError):
@@ -22,11 +31,22 @@ class EditError(KardinalError):
         self.path = path
 
 
+def too_large(path: str, size: int, limit: int, *, used: str) -> EditError:
+    """Return the error about a file that is over a limit; `used` says what is done with smaller ones."""
+    return EditError(
+        path, f"has {size:,} bytes; files of at most {limit:,} are {used}", remedy="Split it, or name another path"
+    )
+
+
 class Tree(Protocol):
-    """The files an edit may read. Raises `EditError` for a path that leaves the tree."""
+    """The files an edit may read. Raises `EditError` for a path that leaves the tree, or over the limits above."""
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file; None when there is no such file."""
+        ...
+
+    def size(self, path: str) -> int | None:
+        """Return the bytes of a file without reading it; None when there is no such file."""
         ...
 
     def entries(self, directory: str) -> list[str]:

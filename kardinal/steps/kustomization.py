@@ -15,6 +15,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import yaml
 
@@ -100,6 +101,7 @@ def _decoded(content: bytes) -> str:
         raise KustomizationError(f"not UTF-8 text (byte {error.start}); save it as UTF-8") from error
 
 
+@lru_cache(maxsize=2)  # setting one image asks several times for the nodes of the same text, and changes none of them
 def _root(text: str) -> yaml.MappingNode | None:
     try:
         root = yaml_text.compose(text)

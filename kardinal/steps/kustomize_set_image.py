@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.base import RelativePath
 from kardinal.steps.declaration import FileEdit, Role, StepConfig, StepDeclaration
-from kardinal.steps.edit import Edit, EditError, Tree
+from kardinal.steps.edit import EDITED_LIMIT, Edit, EditError, Tree, too_large
 from kardinal.steps.images import PromotedImage, images_of
 from kardinal.steps.kustomization import FILE_NAMES, KustomizationError, image_changes, set_images
 
@@ -46,12 +46,15 @@ def _edit(step: PromotionStep, bundle: Bundle, config: KustomizeSetImageConfig) 
 def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage], *, inside: str) -> dict[str, bytes]:
     path = "/".join(part.rstrip("/") for part in (inside, overlay) if part)
     directory = environment.within(overlay) if overlay else environment
-    found = [(name, content) for name in FILE_NAMES if (content := directory.read(name)) is not None]
+    found = [(name, size) for name in FILE_NAMES if (size := directory.size(name)) is not None]
     if not found:
         raise EditError(path, f"holds no kustomization: none of {', '.join(FILE_NAMES)}")
     if len(found) > 1:
         raise EditError(path, f"holds {' and '.join(name for name, _ in found)}", remedy="Keep one of them")
-    name, content = found[0]
+    name, size = found[0]
+    if size > EDITED_LIMIT:
+        raise too_large(f"{path}/{name}", size, EDITED_LIMIT, used="edited")
+    content = directory.read(name) or b""
     try:
         return {f"{path}/{name}": set_images(content, images)}
     except KustomizationError as error:

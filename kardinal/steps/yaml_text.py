@@ -36,6 +36,9 @@ Pairs = Sequence[tuple[str, str]]
 
 _MAX_DEPTH = 100
 """Levels of nesting that are read; a kustomization has a handful."""
+_MAX_EVENTS = 10_000
+"""Values, keys and collections that are read: each costs some 2 µs and 1 KB at every look."""
+_MAX_ALIASES = 1_000
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*")
 _NUMBER_SOMEWHERE = re.compile(
@@ -64,7 +67,7 @@ class Splice:
 def compose(text: str) -> yaml.Node | None:
     """Return the root node of the only document in `text`; None when there is nothing in it."""
     try:
-        _check_depth(text)
+        _check_bounds(text)
         return yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -74,11 +77,21 @@ def compose(text: str) -> yaml.Node | None:
         raise YamlSyntaxError("a character that YAML does not allow") from error
 
 
-def _check_depth(text: str) -> None:
-    """Refuse deep nesting: the C composer recurses without a limit, and 100 000 brackets would end the process."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
+def _check_bounds(text: str) -> None:
+    """Refuse what is costly to compose, event by event.
+
+    The C composer recurses without a limit: 100,000 brackets would end the process. Each value becomes an object, so a
+    few megabytes of `[a,a,…]` would take a gigabyte.
+    """
+    depth = aliases = 0
+    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if count > _MAX_EVENTS:
+            raise YamlSyntaxError(f"more than {_MAX_EVENTS:,} values")
+        if isinstance(event, yaml.AliasEvent):
+            aliases += 1
+            if aliases > _MAX_ALIASES:
+                raise YamlSyntaxError(f"more than {_MAX_ALIASES:,} aliases")
+        elif isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:
                 raise YamlSyntaxError(f"more than {_MAX_DEPTH} levels of nesting")
@@ -188,9 +201,13 @@ def append_key(text: str, root: yaml.MappingNode | None, key: str, pairs: Pairs,
 
 def _content_end(node: yaml.Node, text: str) -> int:
     """Return the end of the last character of `node`: for YAML, a block collection ends where the next token begins."""
-    if isinstance(node, (yaml.MappingNode, yaml.SequenceNode)) and not node.flow_style and node.value:
+    while isinstance(node, (yaml.MappingNode, yaml.SequenceNode)) and not node.flow_style and node.value:
         last = node.value[-1]
-        return _content_end(last[1] if isinstance(last, tuple) else last, text)
+        child = last[1] if isinstance(last, tuple) else last
+        if child.start_mark.index <= node.start_mark.index:
+            # An alias: it stands where its anchor does, before this node or around it.
+            return len(text[: node.end_mark.index].rstrip())
+        node = child
     end: int = node.end_mark.index
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
         return len(text[:end].rstrip())

@@ -6,6 +6,7 @@ open one is adopted by opening it again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from kardinal.api.promotion_step import PullRequestStatus
@@ -78,5 +79,7 @@ async def _changes(context: StepContext, repository: Repository) -> dict[str, Se
         if edit is None:
             continue
         plan = await repository.plan(head.commit, edit_of(context.step, context.bundle, [planned]))
-        changes |= {change.path: edit.image_changes(change.before, change.after) for change in plan.changes}
+        for change in plan.changes:
+            # Composing a large file takes long enough to hold up everything else on the loop.
+            changes[change.path] = await asyncio.to_thread(edit.image_changes, change.before, change.after)
     return changes

@@ -39,6 +39,9 @@ class EmptyTree:
     def read(self, path: str) -> bytes | None:
         return None
 
+    def size(self, path: str) -> int | None:
+        return None
+
     def entries(self, directory: str) -> list[str]:
         return []
 
