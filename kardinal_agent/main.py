@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from kardinal.git.options import git_hosts_option
+from kardinal.git.options import git_hosts_option, git_transfer_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
@@ -62,6 +62,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @health_options
 @git_hosts_option
+@git_transfer_option
 @click.option(
     "--namespace-map",
     multiple=True,
@@ -83,6 +84,7 @@ def main(
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
     allow_git_hosts: tuple[str, ...],
+    git_transfer_max: float,
     namespace_map: dict[str, str],
     metrics_bind_address: str,
     health_probe_bind_address: str,
@@ -97,6 +99,7 @@ def main(
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,
         allow_git_hosts=allow_git_hosts,
+        git_transfer_max=git_transfer_max,
         namespace_map=namespace_map,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,

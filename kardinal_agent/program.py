@@ -17,7 +17,8 @@ from pathlib import Path
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
-from kardinal.git import GitRunner, Repositories
+from kardinal.git import GitRunner, Repositories, TransferLimits
+from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
@@ -38,8 +39,11 @@ RETRY = Backoff(base=1.0, cap=300.0, jitter=0.2)
 PROGRESS_INTERVAL = timedelta(seconds=10)
 """How often a status is written that differs in its message alone, such as the progress of a rollout."""
 
-CONCURRENCY = 16
-"""Promotions run at once; most of them wait for a repository, whose writer takes their edits together."""
+CONCURRENCY = 64
+"""Promotions run at once; most of them wait for a repository, whose writer takes their edits together.
+
+Those with remote repositories have shares of these by host and namespace, so that slow hosts do not take them all.
+"""
 
 GIT_THREADS = 4
 
@@ -50,8 +54,8 @@ class AgentOptions:
 
     Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
     are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
-    objects say is repeated from `quote_namespaces` to every Pipeline. Without
-    `allow_git_hosts` every Git host is contacted. `namespace_map` says where the Secrets of a namespace of the control
+    objects say is repeated from `quote_namespaces` to every Pipeline. Without `allow_git_hosts` every Git host is
+    contacted; `git_transfer_max` is in seconds. `namespace_map` says where the Secrets of a namespace of the control
     plane are in the agent's own cluster, unless in the one of the same name.
     """
 
@@ -63,6 +67,7 @@ class AgentOptions:
     quote_namespaces: tuple[str, ...] = ()
     policy_namespaces: tuple[str, ...] = ()
     allow_git_hosts: tuple[str, ...] = ()
+    git_transfer_max: float = 3600.0
     namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
     probe_address: str | None = None
@@ -97,6 +102,7 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
         clock=clock,
         allow_local=options.allow_local_repositories,
         on_operation=metrics.git_operation,
+        limits=TransferLimits(total=options.git_transfer_max),
     )
     shard = f"{LABEL_SHARD}={options.shard}" if options.shard else f"!{LABEL_SHARD}"
     steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
@@ -125,6 +131,7 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
             clock=clock,
             on_request=metrics.scm_request,
             rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
+            shares=Shares(CONCURRENCY),
         ),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),

@@ -2,17 +2,22 @@
 
 Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
 not show itself; nothing here keeps, logs or quotes them. The host is known before a Secret is read, and the Secret must
-name it (`git_secrets`). The repositories behind are shared by all promotions.
+name it (`git_secrets`). The repositories behind are shared by the promotions of a namespace.
+
+A promotion with a remote repository may wait for its host for long, so those that run at once have shares by host and
+namespace. One that has to wait says so and gives up its worker; it is run again when there may be room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from kardinal.api import PromotionStep
 from kardinal.api.repository_url import RepositoryURL
-from kardinal.git import Credentials, Repositories, Repository
+from kardinal.git import Credentials, Repositories, Repository, Subscription
+from kardinal.git.shares import Lane, Shares
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.secrets import SecretValueError
@@ -21,7 +26,16 @@ from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
 from kardinal_agent.errors import SecretUnreadable, StepFailed
 from kardinal_agent.git_secrets import credentials_of, host_allowed, refused_host
 
-__all__ = ["Remote", "RemoteRules", "Remotes"]
+__all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
+
+
+class Queued(Exception):
+    """There is no room for this promotion now; `subscribe` calls back when there may be."""
+
+    def __init__(self, message: str, subscribe: Callable[[Callable[[], None]], Subscription]) -> None:
+        super().__init__(message)
+        self.message = message
+        self.subscribe = subscribe
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +52,11 @@ class RemoteRules:
 
 @dataclass(frozen=True)
 class Remote:
-    """A repository and, where its provider has them, its pull requests."""
+    """A repository and, where its provider has them, its pull requests; `release` it after the run."""
 
     repository: Repository
     pull_requests: PullRequests | None
+    release: Callable[[], None]
 
     @property
     def proposals(self) -> PullRequests:
@@ -65,14 +80,17 @@ class Remotes:
         clock: Clock,
         on_request: RequestObserver,
         rules: RemoteRules,
+        shares: Shares,
     ) -> None:
         self._repositories = repositories
         self._secrets = secrets
         self._clock = clock
         self._on_request = on_request
         self._rules = rules
+        self._shares = shares
 
     async def open(self, step: PromotionStep) -> Remote:
+        """Return the remote of a step; raises `Queued` where too many use its host, or run for its namespace."""
         git, namespace = step.spec.git, step.metadata.namespace
         url = self._repositories.parse(git.url)
         if url.host and not host_allowed(url.host, self._rules.hosts):
@@ -82,10 +100,19 @@ class Remotes:
         credentials = None
         if git.secret_ref is not None and url.host:
             credentials = await self._credentials(git.secret_ref.name, namespace, url)
-        repository = self._repositories.open(git.url, credentials)
+        repository = self._repositories.open(git.url, credentials, owner=namespace)
+        release = self._take_share(Lane(url.host, namespace)) if url.host else _nothing
         if git.provider != "local":
-            return Remote(repository, None)
-        return Remote(repository, local_pull_requests(repository, clock=self._clock, on_request=self._on_request))
+            return Remote(repository, None, release)
+        pull_requests = local_pull_requests(repository, clock=self._clock, on_request=self._on_request)
+        return Remote(repository, pull_requests, release)
+
+    def _take_share(self, lane: Lane) -> Callable[[], None]:
+        """Take a share; return what gives it back."""
+        if not self._shares.take(lane):
+            message = f"queued behind {self._shares.ahead(lane)} promotions, for a turn at {lane.host}"
+            raise Queued(message, partial(self._shares.subscribe, lane))
+        return partial(self._shares.give_back, lane)
 
     async def _credentials(self, name: str, namespace: str, url: RepositoryURL) -> Credentials:
         secret = await self._secret(name, self._rules.namespaces.get(namespace, namespace))
@@ -111,6 +138,10 @@ class Remotes:
                 remedy=f"Apply deploy/agent/secrets/namespace.yaml (of the controller: deploy/secrets/namespace.yaml) to "
                 f"namespace {namespace}, with {name} among the names of its Role",
             ) from None
+
+
+def _nothing() -> None:
+    """Give nothing back: a local repository has no share."""
 
 
 def _unusable(message: str) -> StepFailed:

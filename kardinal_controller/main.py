@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from kardinal.git.options import git_hosts_option
+from kardinal.git.options import git_hosts_option, git_transfer_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
@@ -36,6 +36,7 @@ __all__ = ["main"]
 )
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @git_hosts_option
+@git_transfer_option
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
@@ -49,6 +50,7 @@ def main(
     policy_namespaces: str,
     allow_local_repositories: bool,
     allow_git_hosts: tuple[str, ...],
+    git_transfer_max: float,
     standalone: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
@@ -62,6 +64,7 @@ def main(
         policy_namespaces=tuple(name.strip() for name in policy_namespaces.split(",") if name.strip()),
         allow_local_repositories=allow_local_repositories,
         allow_git_hosts=allow_git_hosts,
+        git_transfer_max=git_transfer_max,
         standalone=standalone,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,

@@ -47,6 +47,7 @@ class ControllerOptions:
     policy_namespaces: tuple[str, ...] = ("platform-policies",)
     allow_local_repositories: bool = False
     allow_git_hosts: tuple[str, ...] = ()
+    git_transfer_max: float = 3600.0
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
@@ -196,5 +197,6 @@ class Controller:
                 quote_namespaces=options.quote_namespaces,
                 policy_namespaces=options.policy_namespaces,
                 allow_git_hosts=options.allow_git_hosts,
+                git_transfer_max=options.git_transfer_max,
             ),
         )

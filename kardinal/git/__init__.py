@@ -1,27 +1,37 @@
-"""Git without a work tree: mirrors, edits in the object database, one writer per branch."""
+"""Git without a work tree: mirrors, edits in the object database, one writer per branch.
 
-from kardinal.git.bare import create_bare_repository
-from kardinal.git.credentials import Credentials
-from kardinal.git.errors import (
-    AuthenticationFailed,
-    BranchNotFound,
-    CommitNotFound,
-    DamagedRepository,
-    GitError,
-    InvalidBranchName,
-    MergeConflict,
-    PushRejected,
-    RefMoved,
-    RepositoryUnreachable,
-    TransientGitError,
-)
-from kardinal.git.history import FIND_DEPTH
-from kardinal.git.references import HeldRecord, References
-from kardinal.git.repositories import Repositories
-from kardinal.git.repository import Repository
-from kardinal.git.runner import BlockingCallOnLoop, GitRunner
-from kardinal.git.tree import TreeView
-from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
+A module is imported when a name of its is first used: the process that makes one transfer loads no more than that.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kardinal.git.bare import create_bare_repository
+    from kardinal.git.child import TransferLimits
+    from kardinal.git.credentials import Credentials
+    from kardinal.git.errors import (
+        AuthenticationFailed,
+        BranchNotFound,
+        CommitNotFound,
+        DamagedRepository,
+        GitError,
+        InvalidBranchName,
+        MergeConflict,
+        PushRejected,
+        RefMoved,
+        RepositoryUnreachable,
+        TransientGitError,
+    )
+    from kardinal.git.history import FIND_DEPTH
+    from kardinal.git.references import HeldRecord, References
+    from kardinal.git.repositories import Repositories
+    from kardinal.git.repository import Repository
+    from kardinal.git.runner import BlockingCallOnLoop, GitRunner
+    from kardinal.git.tree import TreeView
+    from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 
 __all__ = [
     "FIND_DEPTH",
@@ -49,7 +59,32 @@ __all__ = [
     "Repository",
     "RepositoryUnreachable",
     "Subscription",
+    "TransferLimits",
     "TransientGitError",
     "TreeView",
     "create_bare_repository",
 ]
+
+_MODULES = {
+    "bare": "create_bare_repository",
+    "child": "TransferLimits",
+    "credentials": "Credentials",
+    "errors": (
+        "AuthenticationFailed BranchNotFound CommitNotFound DamagedRepository GitError "
+        "InvalidBranchName MergeConflict PushRejected RefMoved RepositoryUnreachable TransientGitError"
+    ),
+    "history": "FIND_DEPTH",
+    "references": "HeldRecord References",
+    "repositories": "Repositories",
+    "repository": "Repository",
+    "runner": "BlockingCallOnLoop GitRunner",
+    "tree": "TreeView",
+    "values": "Change Commit Head Landed Observer Plan Subscription",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,9 +1,9 @@
 """The directory of mirrors on disk.
 
-A mirror's directory is named by a hash of URL and credentials: what one credential may read is not found by
-another. The cache belongs to one process at a time, which holds a lock on it, because two writers would repair each
-other's mirrors away. Everything in it can be fetched again, so what has not been used for long is deleted when the
-cache is opened.
+A mirror's directory is named by a hash of URL, credentials and owner, the namespace that it is for: what one
+credential may read is not found by another, and what one namespace brings in takes nothing from another. The cache
+belongs to one process at a time, which holds a lock on it, because two writers would repair each other's mirrors away.
+Everything in it can be fetched again, so what has not been used for long is deleted when the cache is opened.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Cache:
         self._claiming = threading.Lock()
         self._lock: int | None = None
 
-    def path(self, url: RepositoryURL, credentials: Credentials | None) -> Path:
+    def path(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Path:
         """Return the directory of a repository's mirror, which need not exist yet."""
-        parts = (url.text, *((credentials.username, credentials.password) if credentials else ()))
+        parts = (owner, url.text, *((credentials.username, credentials.password) if credentials else ()))
         return self._directory / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}.git"
 
     @off_loop

@@ -10,6 +10,7 @@
     ├── CommitNotFound           the repository has no such commit
     ├── DamagedRepository        objects or references that can not be read
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
+        └── TransferStopped      a transfer that was killed, by a limit or because the program ends
 
 `transient` decides between retrying with back-off and giving up at once; it is a property of the error, so that no
 caller keeps a list. Texts are kardinal's own: libgit2's may carry paths of the cache or pieces of a URL.
@@ -32,6 +33,7 @@ __all__ = [
     "PushRejected",
     "RefMoved",
     "RepositoryUnreachable",
+    "TransferStopped",
     "TransientGitError",
 ]
 
@@ -92,6 +94,10 @@ class TransientGitError(GitError):
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, transient=True)
+
+
+class TransferStopped(TransientGitError):
+    """A transfer that was killed: what it wrote into a mirror may be half done."""
 
 
 class RefMoved(Exception):

@@ -5,8 +5,11 @@ never one that had begun before they asked, because it may not have seen what th
 fetch: it builds on what the mirror knows, and when the remote has moved on the push is refused, the mirror fetches
 and the change is built again.
 
-A mirror holds nothing that can not be fetched again. When it is damaged, or has grown by too many small packs, it
-is thrown away and cloned anew.
+The transfers themselves are made by children that can be killed (`child`): by `git` where there is one, else by libgit2
+in a Python of its own.
+
+A mirror holds nothing that can not be fetched again. When it is damaged, a fetch into it was cut short, or it has grown
+by too many small packs, it is thrown away and cloned anew.
 """
 
 from __future__ import annotations
@@ -14,23 +17,28 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
-import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import pygit2
-from pygit2.enums import FetchPrune, RepositoryOpenFlag
+from pygit2.enums import RepositoryOpenFlag
 
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.cache import MAX_AGE, Cache
+from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
-from kardinal.git.errors import DamagedRepository, GitError
+from kardinal.git.errors import DamagedRepository, GitError, TransferStopped
+from kardinal.git.meaning import Expected
 from kardinal.git.objects import Staging
+from kardinal.git.program import GitProgram, find_git
+from kardinal.git.redirects import following
 from kardinal.git.refs import RefStore
 from kardinal.git.runner import GitRunner, off_loop
-from kardinal.git.transport import Expected, Transfer, translated
+from kardinal.git.shares import Lane
+from kardinal.git.worker_program import WorkerProgram
 from kardinal.runtime.clock import Clock
 
 __all__ = ["MirrorBackend"]
@@ -38,11 +46,25 @@ __all__ = ["MirrorBackend"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_BRANCHES = "+refs/heads/*:refs/heads/*"
 _MAX_PACKS = 500
 """Packs of a mirror, one per fetch that brought something; more make every look-up slow."""
 _MAX_LOOSE = 100
 """Loose objects in one of 256 directories: some 25,000 in all."""
+
+
+find_git_once = cache(find_git)
+
+
+class Transport(Protocol):
+    """Makes transfers of one mirror; raises `Redirected` for an address that is not the final one."""
+
+    def fetch(self, url: str) -> None:
+        """Make the branches of the mirror those of `url`."""
+        ...
+
+    def push(self, url: str, new: str | None, expected: Expected) -> None:
+        """Move a reference of `url` from the expected commit to `new`; None deletes it."""
+        ...
 
 
 class MirrorBackend:
@@ -53,15 +75,18 @@ class MirrorBackend:
         url: RepositoryURL,
         credentials: Credentials | None,
         *,
+        owner: str,
         cache: Cache,
         runner: GitRunner,
         clock: Clock,
+        limits: TransferLimits,
         on_fetch: Callable[[], None],
     ) -> None:
         self.url = url
         self._credentials = credentials
         self._cache = cache
-        self._path = cache.path(url, credentials)
+        self._path = cache.path(url, credentials, owner)
+        self._lane = Lane(url.host, owner)
         self._runner = runner
         self._clock = clock
         self._on_fetch = on_fetch
@@ -70,7 +95,7 @@ class MirrorBackend:
         self._running: set[asyncio.Task[None]] = set()
         self._fetched = False
         self._damaged = False
-        self._stopping = threading.Event()
+        self._children = Children(limits)
 
     async def refresh(self) -> None:
         # A task that waits for its turn has not looked yet and will see everything asked for until then.
@@ -89,7 +114,7 @@ class MirrorBackend:
         await self.refresh()
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._runner.run_transfer(function, *args, **kwargs)
+        return await self._runner.run_transfer(self._lane, function, *args, **kwargs)
 
     @off_loop
     def open(self) -> pygit2.Repository:
@@ -106,8 +131,7 @@ class MirrorBackend:
     def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:
         staging.flush(new)
         repository = self.open()
-        forced = old is not None and not repository.descendant_of(new, old)
-        self._push(repository, f"{'+' if forced else ''}{new}:{ref}", Expected(ref, old))
+        self._push(new, Expected(ref, old))
         # It is pushed; if a fetch holds the reference just now, the mirror learns it with the next one.
         with suppress(pygit2.GitError):
             repository.references.create(ref, new, force=True)
@@ -115,13 +139,13 @@ class MirrorBackend:
     @off_loop
     def remove(self, ref: str, *, old: str) -> None:
         repository = self.open()
-        self._push(repository, f":{ref}", Expected(ref, old))
+        self._push(None, Expected(ref, old))
         with suppress(pygit2.GitError, KeyError):
             repository.references.delete(ref)
 
     async def close(self) -> None:
-        """Let transfers under way end; they stop at their next sign of progress."""
-        self._stopping.set()
+        """Kill the transfers under way: a push may have happened, and is found by its trailers."""
+        self._children.close()
         await asyncio.gather(*self._running, return_exceptions=True)
 
     @property
@@ -132,7 +156,7 @@ class MirrorBackend:
         async with self._exclusive:
             self._waiting = None
             self._on_fetch()
-            await self._runner.run_transfer(self._fetch, now=self._clock.now().timestamp())
+            await self._runner.run_transfer(self._lane, self._fetch, now=self._clock.now().timestamp())
             self._fetched = True
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -146,34 +170,36 @@ class MirrorBackend:
         if self._damaged or self._overgrown(now):
             self._discard()
         try:
-            self._fetch_into(self._create_or_open())
+            self._fetch_into()
         except DamagedRepository:
             self._discard()
-            self._fetch_into(self._create_or_open())
+            self._fetch_into()
+        except TransferStopped:
+            # Killed, it left locks and halves of packs.
+            self._damaged = True
+            raise
         self._damaged = False
 
-    def _fetch_into(self, repository: pygit2.Repository) -> None:
-        transfer = Transfer(self.url.text, self._credentials, stopping=self._stopping)
-        remote = repository.remotes.create_anonymous(self.url.text)
-        try:
-            remote.fetch([_BRANCHES], callbacks=transfer, prune=FetchPrune.PRUNE, proxy=True)
-        except pygit2.GitError as error:
-            raise translated(error, self.url.text) from None
+    def _fetch_into(self) -> None:
+        self._create_or_open()
+        following(self.url.text, self._transport.fetch)
 
-    def _push(self, repository: pygit2.Repository, refspec: str, expected: Expected) -> None:
-        transfer = Transfer(self.url.text, self._credentials, stopping=self._stopping, pushing=expected)
-        remote = repository.remotes.create_anonymous(self.url.text)
-        try:
-            remote.push([refspec], callbacks=transfer, proxy=True)
-        except pygit2.GitError as error:
-            raise translated(error, self.url.text, pushing=expected) from None
-        transfer.raise_refusal()
+    def _push(self, new: str | None, expected: Expected) -> None:
+        following(self.url.text, lambda address: self._transport.push(address, new, expected))
 
-    def _create_or_open(self) -> pygit2.Repository:
+    @property
+    def _transport(self) -> Transport:
+        program = find_git_once()
+        if program is None:
+            return WorkerProgram(str(self._path), self._credentials, self._children)
+        return GitProgram(program, str(self._path), self._credentials, self._children)
+
+    def _create_or_open(self) -> None:
         if self._path.is_dir():
-            return self.open()
+            self.open()
+            return
         try:
-            return pygit2.init_repository(str(self._path), bare=True)
+            pygit2.init_repository(str(self._path), bare=True)
         except pygit2.GitError:
             raise GitError(
                 f"no mirror of {self.url.text} can be made", remedy="Check permissions and free space of the cache"

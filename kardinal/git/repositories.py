@@ -1,7 +1,8 @@
 """The repositories of one process.
 
-The same URL with the same credentials is the same object: one mirror, one writer per branch, one fetch for
-everybody. A cache directory holds nothing but mirrors, which can be deleted at any time while no process uses them.
+The same URL with the same credentials for the same owner is the same object: one mirror, one writer per branch, one
+fetch for all. The owner is the namespace that a remote is opened for, whose share of the transfers it takes. A cache
+directory holds nothing but mirrors, which can be deleted at any time while no process uses them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from pathlib import Path
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.backend import Backend
 from kardinal.git.cache import Cache
+from kardinal.git.child import TransferLimits
 from kardinal.git.credentials import Credentials
 from kardinal.git.local import LocalBackend
 from kardinal.git.mirror import MirrorBackend
 from kardinal.git.repository import Repository
 from kardinal.git.runner import GitRunner
-from kardinal.git.transport import limit_waiting
 from kardinal.git.values import Observer
 from kardinal.runtime.clock import Clock
 
@@ -39,13 +40,15 @@ class Repositories:
         clock: Clock,
         allow_local: bool,
         on_operation: Observer = _unobserved,
+        limits: TransferLimits | None = None,
     ) -> None:
         self._cache = Cache(cache_dir)
         self._runner = runner
         self._clock = clock
         self._allow_local = allow_local
         self._observer = on_operation
-        self._open: dict[tuple[str, Credentials | None], Repository] = {}
+        self._limits = limits or TransferLimits()
+        self._open: dict[tuple[str, Credentials | None, str], Repository] = {}
         self._fetches = 0
 
     @property
@@ -57,14 +60,17 @@ class Repositories:
         """Return the checked form of a URL; one that is not acceptable raises."""
         return RepositoryURL.parse(url, allow_local=self._allow_local)
 
-    def open(self, url: str, credentials: Credentials | None = None) -> Repository:
+    def open(self, url: str, credentials: Credentials | None = None, *, owner: str = "") -> Repository:
         """Return the repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
         parsed = self.parse(url)
-        key = (parsed.text, None if parsed.path else credentials)
+        key = (parsed.text, None, "") if parsed.path else (parsed.text, credentials, owner)
         repository = self._open.get(key)
         if repository is None:
             repository = self._open[key] = Repository(
-                self._backend(parsed, credentials), runner=self._runner, clock=self._clock, observer=self._observer
+                self._backend(parsed, credentials, owner),
+                runner=self._runner,
+                clock=self._clock,
+                observer=self._observer,
             )
         return repository
 
@@ -73,12 +79,18 @@ class Repositories:
         await asyncio.gather(*(repository.close() for repository in self._open.values()))
         self._cache.close()
 
-    def _backend(self, url: RepositoryURL, credentials: Credentials | None) -> Backend:
+    def _backend(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Backend:
         if url.path is not None:
             return LocalBackend(url, url.path, runner=self._runner)
-        limit_waiting()
         return MirrorBackend(
-            url, credentials, cache=self._cache, runner=self._runner, clock=self._clock, on_fetch=self._count_fetch
+            url,
+            credentials,
+            owner=owner,
+            cache=self._cache,
+            runner=self._runner,
+            clock=self._clock,
+            limits=self._limits,
+            on_fetch=self._count_fetch,
         )
 
     def _count_fetch(self) -> None:

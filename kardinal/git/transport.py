@@ -1,123 +1,118 @@
-"""Talking to a remote: what libgit2 asks during a transfer, and what its failures mean.
+"""Transfers by libgit2: what it asks during one, and what its failures mean. Runs in `worker`, where it can be killed.
 
 The credentials callback answers once. A server that asks again has refused them, and answering for ever is how
 clients hang. What a push found at the remote is compared before anything is sent, so a branch that has moved costs
-one request.
-
-A transfer is given up when nothing arrives for a while, and at an outer deadline. Slow is not stalled: a large
-clone that makes progress is left alone for a long time.
-
-Failures are recognised here and nowhere else, by libgit2's class and by status code. What they say to users is
-kardinal's own text; only what the remote itself wrote about a refusal is passed on, because it names the rule.
-`Retry-After` is not visible through libgit2: 429 is transient and left to the caller's back-off.
+one request. libgit2 follows redirects on one host to any path and port whatever it is told, so the first request is
+made once before it.
 """
 
 from __future__ import annotations
 
+import base64
+import http.client
 import re
-import threading
-import time
-from dataclasses import dataclass
+import ssl
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pygit2
+from pygit2.enums import ConfigLevel, FetchPrune
 
 from kardinal.git.credentials import Credentials
-from kardinal.git.errors import (
-    AuthenticationFailed,
-    DamagedRepository,
-    GitError,
-    PushRejected,
-    RefMoved,
-    RepositoryUnreachable,
-    TransientGitError,
+from kardinal.git.errors import DamagedRepository, RefMoved, TransientGitError
+from kardinal.git.meaning import (
+    Expected,
+    failure_of,
+    for_status,
+    no_credentials,
+    refused_credentials,
+    refused_push,
 )
-from kardinal.git.names import branch_of
+from kardinal.git.redirects import Redirected, request_address
 
-__all__ = ["Expected", "Transfer", "limit_waiting", "translated"]
+__all__ = ["Transfer", "prepare", "transfer"]
 
 _CONNECT_TIMEOUT = 10_000
 _SILENCE_TIMEOUT = 30_000
 """Milliseconds without a byte after which a server counts as stalled."""
 
-_DEADLINE = 900.0
-"""Seconds for one transfer, however much it moves."""
-
-_EXPLANATION = 300
-"""Characters of a remote's own words that are passed on."""
+_WINDOW = 32 << 20
+_MAPPED = 256 << 20
+"""Bytes of packs in memory, at once and in all."""
 
 _NETWORK_CLASSES = frozenset({12, 16, 34})
 """GIT_ERROR_NET, GIT_ERROR_SSL and GIT_ERROR_HTTP."""
 
-_NETWORK_WORDS = re.compile(r"SSL error|socket|timed out|connect|resolve|unexpected EOF|early EOF|disconnected", re.I)
 _STATUS = re.compile(r"unexpected http status code: (\d{3})")
-_LOST_RACE = re.compile(
-    r"non-fast-?forward|not present locally|fetch first|stale info|already exists"
-    r"|cannot lock ref|failed to (lock|update ref)|incorrect old value|remote ref (updated|has changed)",
-    re.I,
-)
 _NO_OBJECT = "0" * 40
+_BRANCHES = "+refs/heads/*:refs/heads/*"
 
 
-def limit_waiting() -> None:
-    """Make libgit2 give up on servers that do not answer; the limits hold for the whole process."""
+def prepare() -> None:
+    """Set libgit2 up for this whole process: without the configuration of others, and with limits."""
+    for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
+        pygit2.settings.search_path[level] = ""
     pygit2.settings.server_connect_timeout = _CONNECT_TIMEOUT
     pygit2.settings.server_timeout = _SILENCE_TIMEOUT
+    pygit2.settings.mwindow_size = _WINDOW
+    pygit2.settings.mwindow_mapped_limit = _MAPPED
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The precondition of a push: the reference and its commit, None where it must not exist."""
-
-    ref: str
-    old: str | None
+def transfer(mirror: str, new: str | None, callbacks: Transfer) -> None:
+    """Fetch the branches, or push where `callbacks` expect something of a reference; None deletes that."""
+    if location := _location(callbacks):
+        raise Redirected(location)
+    repository = pygit2.Repository(mirror)
+    remote = repository.remotes.create_anonymous(callbacks.url)
+    pushing = callbacks.pushing
+    try:
+        if pushing is None:
+            remote.fetch([_BRANCHES], callbacks=callbacks, prune=FetchPrune.PRUNE, proxy=True)
+        else:
+            remote.push([f"{'+' if new else ''}{new or ''}:{pushing.ref}"], callbacks=callbacks, proxy=True)
+    except pygit2.GitError as error:
+        raise _translated(error, callbacks) from None
+    callbacks.raise_refusal()
 
 
 class Transfer(pygit2.RemoteCallbacks):
-    """One fetch or push."""
+    """One fetch or push; `progress` is told the bytes received, and so that the references are known."""
 
     def __init__(
-        self, url: str, credentials: Credentials | None, *, stopping: threading.Event, pushing: Expected | None = None
+        self, url: str, credentials: Credentials | None, *, progress: Callable[[int], None], pushing: Expected | None
     ) -> None:
         super().__init__()
-        self._url = url
-        self._secret = credentials
-        self._stopping = stopping
-        self._pushing = pushing
-        # HTTP deadlines are real time.
-        self._deadline = time.monotonic() + _DEADLINE
+        self.url = url
+        self.secret = credentials
+        self.pushing = pushing
+        self._progress = progress
         self._asked = False
         self._said: list[str] = []
         self._refusal: str | None = None
 
     def credentials(self, url: str, username_from_url: str | None, allowed_types: object) -> pygit2.UserPass:
-        if self._secret is None:
-            raise AuthenticationFailed(
-                f"{self._url} asks for credentials",
-                remedy="Put username and password, or a token, into a Secret and name it in git.secretRef",
-            )
-        if urlsplit(url)[:2] != urlsplit(self._url)[:2]:
-            raise AuthenticationFailed(
-                f"{self._url} redirects to another host, which is not given the credentials",
-                remedy="Put the final address into git.url",
-            )
+        if self.secret is None:
+            raise no_credentials(self.url)
+        if url.rstrip("/") != self.url:
+            raise Redirected(url)
         if self._asked:
-            raise _refused_credentials(self._url)
+            raise refused_credentials(self.url)
         self._asked = True
-        return pygit2.UserPass(self._secret.username, self._secret.password)
+        return pygit2.UserPass(self.secret.username, self.secret.password)
 
-    def transfer_progress(self, stats: object) -> None:
-        self._check()
+    def transfer_progress(self, stats: pygit2.remotes.TransferProgress) -> None:
+        self._progress(stats.received_bytes)
 
     def push_transfer_progress(self, objects_pushed: int, total_objects: int, bytes_pushed: int) -> None:
-        self._check()
+        self._progress(bytes_pushed)
 
     def sideband_progress(self, string: str) -> None:
-        self._check()
         self._said.append(string)
+        del self._said[:-100]
 
     def push_negotiation(self, updates: list[pygit2.remotes.PushUpdate]) -> None:
-        expected = self._pushing
+        self._progress(0)
+        expected = self.pushing
         if expected is None:
             return
         found = str(updates[0].src) if updates else _NO_OBJECT
@@ -129,65 +124,41 @@ class Transfer(pygit2.RemoteCallbacks):
 
     def raise_refusal(self) -> None:
         """Raise what the remote had against the push; libgit2 itself reports it as a success."""
-        if self._refusal is None or self._pushing is None:
-            return
-        said = "".join(self._said)
-        if _LOST_RACE.search(self._refusal) or _LOST_RACE.search(said):
-            raise RefMoved(self._pushing.ref, old=self._pushing.old)
-        words = " ".join(f"{self._refusal}. {said}".split())[:_EXPLANATION].strip(" .")
-        raise PushRejected(
-            f"{self._url} refuses the push to {branch_of(self._pushing.ref)}: {words}",
-            remedy="Allow this user to push to the branch, or use approval: pr-review",
-        )
-
-    def _check(self) -> None:
-        if self._stopping.is_set():
-            raise TransientGitError(f"the transfer with {self._url} was stopped")
-        if time.monotonic() > self._deadline:
-            raise TransientGitError(f"the transfer with {self._url} took longer than {_DEADLINE:.0f} s")
+        if self._refusal is not None and self.pushing is not None:
+            raise refused_push(self._refusal, "".join(self._said), self.url, self.pushing)
 
 
-def translated(error: pygit2.GitError, url: str, *, pushing: Expected | None = None) -> Exception:
+def _translated(error: pygit2.GitError, callbacks: Transfer) -> Exception:
     """Return what a failure of libgit2 during a transfer means."""
-    text = str(error)
-    if pushing is not None and _LOST_RACE.search(text):
-        return RefMoved(pushing.ref, old=pushing.old)
+    text, url = str(error), callbacks.url
     if isinstance(error, pygit2.errors.AuthError):
-        return _refused_credentials(url)
+        return refused_credentials(url)
     if match := _STATUS.search(text):
-        return _for_status(int(match[1]), url)
-    if isinstance(error, pygit2.errors.CertificateError) or "certificate" in text:
-        return RepositoryUnreachable(
-            f"the TLS certificate of {url} is not trusted",
-            remedy="Add its authority to the trusted ones, for example by SSL_CERT_FILE",
-        )
-    if re.search(r"resolve|failed to connect", text, re.I):
-        return RepositoryUnreachable(
-            f"{url} can not be reached", remedy="Check the host name and the network", transient=True
-        )
-    if getattr(error, "error_class", None) in _NETWORK_CLASSES or _NETWORK_WORDS.search(text):
+        return for_status(int(match[1]), url)
+    if isinstance(error, pygit2.errors.CertificateError):
+        text = f"certificate: {text}"
+    failure = failure_of(text, url, pushing=callbacks.pushing)
+    if getattr(error, "error_class", None) in _NETWORK_CLASSES and isinstance(failure, DamagedRepository):
         return TransientGitError(f"the connection to {url} was lost, or it did not answer in time")
-    return DamagedRepository(f"the mirror of {url} can not be used")
+    return failure
 
 
-def _for_status(status: int, url: str) -> GitError:
-    if status == 401:
-        return _refused_credentials(url)
-    if status == 403:
-        return AuthenticationFailed(
-            f"{url} does not allow this (403)", remedy="Give the user of git.secretRef read and write access"
-        )
-    if status == 404:
-        return RepositoryUnreachable(
-            f"{url} does not exist, or is not visible with these credentials (404)",
-            remedy="Correct git.url, or name a Secret with access in git.secretRef",
-        )
-    if status in (408, 425, 429) or status >= 500:
-        return TransientGitError(f"{url} answered {status}")
-    return RepositoryUnreachable(f"{url} answered {status}", remedy="Check that git.url names a Git repository")
-
-
-def _refused_credentials(url: str) -> AuthenticationFailed:
-    return AuthenticationFailed(
-        f"{url} refuses the credentials", remedy="Correct the Secret that git.secretRef names: it may have expired"
+def _location(callbacks: Transfer) -> str:
+    """Return where the host redirects the transfer to; empty where it does not."""
+    parts = urlsplit(request_address(callbacks.url))
+    service = "git-receive-pack" if callbacks.pushing else "git-upload-pack"
+    headers = {}
+    if callbacks.secret is not None:
+        pair = f"{callbacks.secret.username}:{callbacks.secret.password}".encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    connection = http.client.HTTPSConnection(
+        parts.netloc, timeout=_CONNECT_TIMEOUT / 1000, context=ssl.create_default_context()
     )
+    try:
+        connection.request("GET", f"{parts.path}?service={service}", headers=headers)
+        answer = connection.getresponse()
+        return (answer.headers.get("Location") or "") if 300 <= answer.status < 400 else ""
+    except (OSError, http.client.HTTPException):
+        return ""
+    finally:
+        connection.close()

@@ -43,7 +43,7 @@ from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
 from kardinal_agent.health import HealthAdapter
-from kardinal_agent.remotes import Remote, Remotes
+from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps import STEPS, Done, StepContext, StepResult, Waiting
 
 __all__ = ["Attempt", "Tools"]
@@ -53,6 +53,9 @@ STEP_DEADLINE = 100.0
 
 A transfer under way goes on by itself: the next attempt shares it.
 """
+
+QUEUE_CHECK = timedelta(seconds=30)
+"""How often a promotion that waits for its turn at a host looks by itself."""
 
 T = TypeVar("T")
 
@@ -95,6 +98,13 @@ class Attempt:
 
     async def run(self) -> Result:
         """Go as far as it goes now; the result says when to look again even if nothing happens."""
+        try:
+            return await self._run()
+        finally:
+            if self._remote is not None:
+                self._remote.release()
+
+    async def _run(self) -> Result:
         result: Result | None = None
         self._draft.move(transitions.owned(self._draft.status, now=self._tools.clock.now()))
         while result is None:
@@ -178,16 +188,21 @@ class Attempt:
         landed = await self._caught(withdraw(self._context(len(self._sequence) - 1)), name="superseded")
         if isinstance(landed, Failure):
             return await self._retry(landed, name="superseded")
+        if isinstance(landed, Waiting):
+            return await self._wait(landed)
         if landed:
             self._superseded = False
             return None
         return await self._fail(SUPERSEDED, f"superseded by a newer Bundle of {self._step.spec.pipeline}")
 
-    async def _caught(self, action: Awaitable[T], *, name: str) -> T | Failure:
+    async def _caught(self, action: Awaitable[T], *, name: str) -> T | Waiting | Failure:
         """Await an action of a step; whatever goes wrong in it is a failed attempt."""
         try:
             async with asyncio.timeout(STEP_DEADLINE):
                 return await action
+        except Queued as queued:
+            until = self._tools.clock.now() + QUEUE_CHECK
+            return Waiting(queued.message, until=until, subscribe=queued.subscribe)
         except Exception as error:
             failure = classified(error)
             if not failure.known:

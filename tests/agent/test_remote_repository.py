@@ -107,7 +107,7 @@ async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promo
         return False
 
     server.trouble = stall
-    monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 0.3)
+    monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 1.0)
     await start_agent(world)
     await world.apply(secret(server, username=USER, password=PASSWORD))
     await deploy(world, STAGING)

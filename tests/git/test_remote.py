@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pygit2
 import pytest
 
 from kardinal.git import (
@@ -21,12 +20,21 @@ from kardinal.git import (
     Repositories,
     Repository,
     RepositoryUnreachable,
+    TransferLimits,
     TransientGitError,
 )
 from kardinal.runtime.clock import SystemClock
 from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, no_trouble, self_signed, serving
+
+
+@pytest.fixture(params=["git", "libgit2"], autouse=True)
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make transfers by `git`, and by libgit2 as where there is none."""
+    if request.param == "libgit2":
+        monkeypatch.setattr("kardinal.git.mirror.find_git_once", lambda: None)
+    return str(request.param)
 
 
 def mirrors(tmp_path: Path) -> list[Path]:
@@ -62,7 +70,7 @@ async def test_a_fetch_that_began_before_the_question_does_not_answer_it(
     advertised, resume = threading.Event(), threading.Event()
 
     def answer_late(exchange: Exchange, path: str) -> bool:
-        if not exchange.headers.get("Authorization"):
+        if not (exchange.headers.get("Authorization") and exchange.headers.get("User-Agent")):
             return False
         server.trouble = no_trouble
         answer = exchange.ask_git()
@@ -130,15 +138,18 @@ async def test_a_push_whose_answer_was_lost_is_found_and_not_repeated(
 
     def lose_the_answer(exchange: Exchange, path: str) -> bool:
         if exchange.command == "POST" and path.endswith("receive-pack"):
-            server.trouble = no_trouble
-            exchange.ask_git()
+            # A client whose connection was open before may send the request once more by itself.
+            if not asked:
+                asked.append(exchange.ask_git())
             exchange.close_connection = True
             return True
         return False
 
+    asked: list[bytes] = []
     server.trouble = lose_the_answer
     with pytest.raises(TransientGitError):
         await remote.land("main", setting("dev", b"v2\n"), message("dev"))
+    server.trouble = no_trouble
     landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
     assert landed.adopted
     assert bare("rev-list", "--count", "main") == "2"
@@ -238,9 +249,10 @@ async def test_credentials_do_not_follow_a_redirect_to_another_host(
             return True
 
         server.trouble = redirect
-        with pytest.raises(AuthenticationFailed, match="redirects to another host"):
+        with pytest.raises(RepositoryUnreachable, match=f"redirects to {stranger.url}/gitops.git") as caught:
             await remote.head("main")
-        assert not any(authorised for authorised in stranger.authorisations)
+        assert not caught.value.transient
+        assert stranger.requests == []
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -259,16 +271,18 @@ async def test_a_server_in_trouble_is_worth_another_attempt(
 
 
 @pytest.fixture
-def little_patience(remote: Repository) -> Iterator[None]:
-    patience = pygit2.settings.server_timeout
-    pygit2.settings.server_timeout = 500
-    yield
-    pygit2.settings.server_timeout = patience
+async def impatient(tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> AsyncIterator[Repositories]:
+    """Yield repositories that wait for two seconds where others wait for a minute."""
+    limits = TransferLimits(advertisement=2, window=5)
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, limits=limits)
+    yield repositories
+    await repositories.close()
 
 
 async def test_a_stalled_server_is_given_up_and_holds_up_no_other(
-    remote: Repository, repository: Repository, server: SmartServer, little_patience: None
+    impatient: Repositories, repository: Repository, server: SmartServer
 ) -> None:
+    remote = impatient.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
     stalled, over = threading.Event(), threading.Event()
 
     def stall(exchange: Exchange, path: str) -> bool:
@@ -281,7 +295,7 @@ async def test_a_stalled_server_is_given_up_and_holds_up_no_other(
     await asyncio.to_thread(stalled.wait, 10)
     await repository.land("main", setting("dev", b"v2\n"), message("dev"))
     assert not waiting.done()
-    with pytest.raises(TransientGitError, match="did not answer in time"):
+    with pytest.raises(TransientGitError, match="has not listed its branches"):
         await waiting
     over.set()
 

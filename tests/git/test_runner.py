@@ -12,6 +12,7 @@ from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import BlockingCallOnLoop, GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.git.local import LocalBackend
 from kardinal.git.refs import RefStore
+from kardinal.git.shares import Lane
 from tests.git.conftest import Git, message, setting, until
 from tests.support.clock import VirtualClock
 
@@ -42,7 +43,7 @@ async def test_a_job_counts_until_its_thread_is_done_with_it(runner: GitRunner) 
 
 async def test_transfers_do_not_take_the_threads_of_other_work(runner: GitRunner) -> None:
     go = threading.Event()
-    stalled = [asyncio.create_task(runner.run_transfer(go.wait, 10)) for _ in range(8)]
+    stalled = [asyncio.create_task(runner.run_transfer(Lane(f"host-{n}", "team"), go.wait, 10)) for n in range(8)]
     assert await runner.run(lambda: "done") == "done"
     go.set()
     await asyncio.gather(*stalled)

@@ -19,7 +19,6 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
 
-import pygit2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -188,8 +187,9 @@ def self_signed(directory: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a certificate that libgit2 trusts: one for the whole run, because it never forgets one it was given."""
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a certificate that every transfer of the run trusts."""
     certificate = self_signed(tmp_path_factory.mktemp("certificate"))
-    pygit2.settings.ssl_cert_file = str(certificate)
-    return certificate
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(certificate))
+        yield certificate

@@ -1,0 +1,231 @@
+"""Processes that talk to a remote, and that can be killed.
+
+A transfer waits for a peer that may be slow, endless or hostile, and no library gives a thread back from that. Here it
+is a child in a process group of its own, with a limit of its address space, and killed with all that it started when it
+takes too long. A shell stands between: it sets the limit, and its watcher kills the group when standard input ends,
+which the kernel does for us if this process is killed.
+
+What a child says comes by two pipes: events for the program (`Reader.feed`), and text for people, of which the end is
+kept. Both are bounded, because a remote has a say in their length.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kardinal.git.errors import TransferStopped
+
+__all__ = ["Children", "Ended", "Reader", "TransferLimits", "private_file"]
+
+_SCRIPT = """\
+ulimit -v "$1" 2>/dev/null
+shift
+exec 3<&0 4>&1 </dev/null 1>&2
+{ read -r _ <&3; kill -KILL 0; } 4>&- &
+watcher=$!
+"$@" 3<&-
+code=$?
+kill -KILL $watcher
+wait $watcher 2>/dev/null
+exit $code
+"""
+_KEPT_TEXT = 64 << 10
+_LONGEST_LINE = 64 << 10
+_CHUNK = 64 << 10
+_FIRST_FREE = 20
+"""The lowest number of a file passed on: shells use those below ten by one digit, and some above for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferLimits:
+    """How long and how large a transfer may be, in seconds and bytes.
+
+    `advertisement`: until the remote has listed its references. `rate`: bytes a second, over any `window`.
+    """
+
+    total: float = 3600.0
+    advertisement: float = 60.0
+    window: int = 60
+    rate: int = 1024
+    memory: int = 1 << 30
+
+
+class Reader(Protocol):
+    """Understands the events of a child, line by line."""
+
+    advertised: bool
+    """Whether the remote has listed its references."""
+    received: int | None
+    """Bytes so far; None where the child itself watches the rate."""
+
+    def feed(self, line: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a child ended: its exit code, and the end of its text."""
+
+    code: int
+    text: str
+
+
+@contextlib.contextmanager
+def private_file(content: bytes) -> Iterator[int]:
+    """Yield a file without a name that a child can be given, for what must not stand in its arguments."""
+    with contextlib.ExitStack() as stack:
+        if hasattr(os, "memfd_create"):
+            made = os.memfd_create("kardinal", os.MFD_CLOEXEC)
+            stack.callback(os.close, made)
+        else:
+            made = stack.enter_context(tempfile.TemporaryFile()).fileno()
+        with open(made, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(made, 0, os.SEEK_SET)
+        number = fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+        stack.callback(os.close, number)
+        yield number
+
+
+class Children:
+    """The children of one repository; `close` kills them all."""
+
+    def __init__(self, limits: TransferLimits) -> None:
+        self.limits = limits
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """Kill what runs, and let nothing start any more."""
+        with self._lock:
+            self._closed = True
+            for process in self._running:
+                _kill(process)
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        url: str,
+        environment: Mapping[str, str],
+        files: Sequence[int],
+        reader: Reader,
+    ) -> Ended:
+        """Run a child to its end; raises `TransferStopped` when it had to be killed."""
+        command = ["/bin/sh", "-c", _SCRIPT, "sh", str(self.limits.memory >> 10), *arguments]
+        with self._lock:
+            if self._closed:
+                raise _stopped(url)
+            process = subprocess.Popen(  # noqa: S603 - the program is ours, its arguments are checked URLs and names
+                command,
+                env=dict(environment),
+                pass_fds=files,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._running.add(process)
+        text = bytearray()
+        try:
+            _follow(process, reader, text, _Watch(url, self.limits, reader).check)
+        finally:
+            # Killed before it is waited for: until then its number belongs to no other process.
+            with self._lock:
+                self._running.discard(process)
+                closed = self._closed
+            _kill(process)
+            code = process.wait()
+            _close_pipes(process)
+            _reap_group(process.pid)
+        if closed and code < 0:
+            raise _stopped(url)
+        return Ended(code, text.decode("utf-8", "replace"))
+
+
+class _Watch:
+    """Tells when a child has used up its time."""
+
+    def __init__(self, url: str, limits: TransferLimits, reader: Reader) -> None:
+        self._url = url
+        self._limits = limits
+        self._reader = reader
+        # What is waited for is another machine: real time.
+        self._started = self._window = time.monotonic()
+        self._before = 0
+
+    def check(self) -> float:
+        """Return the seconds until the next look; raises `TransferStopped` when the time is over."""
+        now, limits = time.monotonic(), self._limits
+        if now - self._started >= limits.total:
+            raise TransferStopped(
+                f"the transfer with {self._url} took longer than {limits.total:.0f} s",
+                remedy="Raise --git-transfer-max if the repository is that large",
+            )
+        until = self._started + limits.total
+        if not self._reader.advertised:
+            if now - self._started >= limits.advertisement:
+                raise TransferStopped(f"{self._url} has not listed its branches in {limits.advertisement:.0f} s")
+            return min(until, self._started + limits.advertisement) - now
+        if self._reader.received is None:
+            return until - now
+        if now - self._window >= limits.window:
+            if self._reader.received - self._before < limits.rate * limits.window:
+                raise TransferStopped(f"{self._url} sends less than {limits.rate} bytes a second")
+            self._window, self._before = now, self._reader.received
+        return min(until, self._window + limits.window) - now
+
+
+def _follow(process: subprocess.Popen[bytes], reader: Reader, text: bytearray, check: Callable[[], float]) -> None:
+    """Read both pipes of a child until it has closed them."""
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select(max(check(), 0.01)):
+                chunk = os.read(key.fd, _CHUNK)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stderr:
+                    text += chunk
+                    del text[:-_KEPT_TEXT]
+                else:
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    rest = rest[:_LONGEST_LINE]
+                    for line in lines:
+                        reader.feed(line.decode("utf-8", "replace"))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def _reap_group(group: int) -> None:
+    """Wait for what the child started: as the first process of a container we inherit it."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-group, 0)
+
+
+def _stopped(url: str) -> TransferStopped:
+    return TransferStopped(f"the transfer with {url} was stopped")

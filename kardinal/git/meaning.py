@@ -1,0 +1,137 @@
+"""Tell what the failures of a transfer mean, whichever program made it.
+
+They are recognised here and nowhere else, by status code and by the words of Git, libgit2 and curl. What they say to
+users is kardinal's own text; only what the remote itself wrote about a refusal is passed on, because it names the rule.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kardinal.git.errors import (
+    AuthenticationFailed,
+    DamagedRepository,
+    GitError,
+    PushRejected,
+    RefMoved,
+    RepositoryUnreachable,
+    TransientGitError,
+)
+from kardinal.git.names import branch_of
+
+__all__ = ["Expected", "failure_of", "for_status", "no_credentials", "refused_credentials", "refused_push"]
+
+_EXPLANATION = 300
+"""Characters of a remote's own words that are passed on."""
+
+_LOST_RACE = re.compile(
+    r"non-fast-?forward|not present locally|fetch first|stale info|already exists"
+    r"|cannot lock ref|failed to (lock|update ref)|incorrect old value|remote ref (updated|has changed)",
+    re.I,
+)
+_NETWORK_WORDS = re.compile(
+    r"SSL error|socket|timed out|connect|resolve|unexpected EOF|early EOF|hung up|RPC failed|Empty reply|Recv failure"
+    r"|Send failure|transfer closed|reset|GnuTLS|TLS|HTTP/2|remote failure",
+    re.I,
+)
+_SAID_BY_REMOTE = re.compile(r"^remote: .*$", re.M)
+_UNREACHABLE = re.compile(r"resolve|failed to connect|could ?n[o']t connect", re.I)
+_NO_MEMORY = re.compile(
+    r"out of memory|cannot allocate memory|mmap failed|failed to (allocate|mmap|map segment)|MemoryError", re.I
+)
+_DAMAGED = re.compile(
+    r"not a git repository: |could not read|unable to (read|create|write|parse)|bad object|inflate|corrupt"
+    r"|revision walk|packfile|pack signature|missing (blob|tree|commit)|loose object|index-pack failed"
+    r"|not a valid object|all necessary objects",
+    re.I,
+)
+_NOT_GIT = re.compile(
+    r"protocol error|bad line length|is this a git repository|invalid server response|expected flush|expected packet"
+    r"|invalid (pkt|packet|content-type)|unexpected (content|pkt)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The precondition of a push: the reference and its commit, None where it must not exist."""
+
+    ref: str
+    old: str | None
+
+
+def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Exception:
+    """Return what a transfer that failed without an HTTP status means, from the words about it."""
+    text = _SAID_BY_REMOTE.sub("", text)
+    if pushing is not None and _LOST_RACE.search(text):
+        return RefMoved(pushing.ref, old=pushing.old)
+    if "certificate" in text:
+        return RepositoryUnreachable(
+            f"the TLS certificate of {url} is not trusted",
+            remedy="Add its authority to the trusted ones, for example by SSL_CERT_FILE",
+        )
+    if _UNREACHABLE.search(text):
+        return RepositoryUnreachable(
+            f"{url} can not be reached", remedy="Check the host name and the network", transient=True
+        )
+    if _NO_MEMORY.search(text):
+        return GitError(
+            f"the transfer with {url} needs more memory than one is given", remedy="Use a smaller repository"
+        )
+    if "No space left" in text:
+        return TransientGitError(f"there is no space for the mirror of {url}", remedy="Enlarge the volume of the cache")
+    if "cannot lock ref" in text or ".lock'" in text:
+        # The mirror is written by this process alone: an earlier one was killed.
+        return DamagedRepository(f"the mirror of {url} is locked")
+    if "too slow" in text:
+        return TransientGitError(f"{url} sends too little, or did not answer in time")
+    if _NOT_GIT.search(text):
+        return RepositoryUnreachable(
+            f"{url} does not answer as a Git repository does", remedy="Check that git.url names one"
+        )
+    if not _DAMAGED.search(text) and _NETWORK_WORDS.search(text):
+        return TransientGitError(f"the connection to {url} was lost, or it did not answer in time")
+    return DamagedRepository(f"the mirror of {url} can not be used")
+
+
+def refused_push(refusal: str, said: str, url: str, pushing: Expected) -> Exception:
+    """Return what a push means that the remote has refused by `refusal`, having `said` more to its user."""
+    if _LOST_RACE.search(refusal) or _LOST_RACE.search(said):
+        return RefMoved(pushing.ref, old=pushing.old)
+    words = "".join(character if character.isprintable() else " " for character in f"{refusal}. {said}")
+    return PushRejected(
+        f"{url} refuses the push to {branch_of(pushing.ref)}: {' '.join(words.split())[:_EXPLANATION].strip(' .')}",
+        remedy="Allow this user to push to the branch, or use approval: pr-review",
+    )
+
+
+def for_status(status: int, url: str) -> GitError:
+    """Return what a failed transfer with this HTTP status means."""
+    if status == 401:
+        return refused_credentials(url)
+    if status == 403:
+        return AuthenticationFailed(
+            f"{url} does not allow this (403)", remedy="Give the user of git.secretRef read and write access"
+        )
+    if status == 404:
+        return RepositoryUnreachable(
+            f"{url} does not exist, or is not visible with these credentials (404)",
+            remedy="Correct git.url, or name a Secret with access in git.secretRef",
+        )
+    if status in (408, 425, 429) or status >= 500:
+        return TransientGitError(f"{url} answered {status}")
+    return RepositoryUnreachable(f"{url} answered {status}", remedy="Check that git.url names a Git repository")
+
+
+def no_credentials(url: str) -> AuthenticationFailed:
+    return AuthenticationFailed(
+        f"{url} asks for credentials",
+        remedy="Put username and password, or a token, into a Secret and name it in git.secretRef",
+    )
+
+
+def refused_credentials(url: str) -> AuthenticationFailed:
+    return AuthenticationFailed(
+        f"{url} refuses the credentials", remedy="Correct the Secret that git.secretRef names: it may have expired"
+    )

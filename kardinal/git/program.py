@@ -1,0 +1,191 @@
+"""Transfers by the `git` program.
+
+It runs without the configuration of its user and of its machine, cannot ask anyone, runs no hook and speaks https
+alone. Credentials are in a file without a name that it inherits as its configuration: neither its arguments nor its
+environment hold them. They are sent with the first request, to the host of the URL only, and redirects come back to us
+(`redirects`). Everything that is decided about an answer comes from the trace, which Git writes for programs: the phase
+of the transfer and the HTTP headers, without those of ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from kardinal.git.child import Children, Ended, private_file
+from kardinal.git.credentials import Credentials
+from kardinal.git.meaning import Expected, failure_of, for_status, no_credentials, refused_push
+from kardinal.git.redirects import Redirected
+
+__all__ = ["GitProgram", "find_git"]
+
+_OLDEST = (2, 39)
+_BRANCHES = "+refs/heads/*:refs/heads/*"
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_VERSION = re.compile(r"git version (\d+)\.(\d+)")
+_STATUS = re.compile(r"<= Recv header: HTTP/\S+ (\d{3})")
+_LOCATION = re.compile(r"<= Recv header: location: *(.*)", re.I)
+_ADVERTISED = re.compile(r'"region_leave".*"label":"(remote_refs|get_refs_list)"')
+_PORCELAIN = re.compile(r"^([ +*=!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.M)
+_SAID = re.compile(r"^remote: (.*)$", re.M)
+_SETTINGS = """\
+[protocol]
+	allow = never
+[protocol "https"]
+	allow = always
+[core]
+	hooksPath = /dev/null
+	packedGitWindowSize = 32m
+	packedGitLimit = 256m
+	bigFileThreshold = 16m
+[credential]
+	helper =
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[fetch]
+	unpackLimit = 1
+	writeCommitGraph = false
+[pack]
+	threads = 1
+	windowMemory = 64m
+[push]
+	followTags = false
+"""
+
+
+def find_git() -> str | None:
+    """Return the path of a `git` that is recent enough, where the system can run it as described above."""
+    found = shutil.which("git") if sys.platform == "linux" else None
+    if found is None:
+        return None
+    try:
+        done = subprocess.run(  # noqa: S603 - found on our own PATH
+            [found, "version"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = _VERSION.match(done.stdout)
+    return found if version and (int(version[1]), int(version[2])) >= _OLDEST else None
+
+
+class _Trace:
+    """The events of one transfer."""
+
+    def __init__(self) -> None:
+        self.advertised = False
+        self.received: int | None = None
+        self.status = 0
+        self.location = ""
+
+    def feed(self, line: str) -> None:
+        if found := _STATUS.search(line):
+            self.status, self.location = int(found[1]), ""
+        elif found := _LOCATION.search(line):
+            self.location = found[1].strip()
+        elif _ADVERTISED.search(line):
+            self.advertised = True
+
+
+class GitProgram:
+    """Makes the transfers of one mirror with `git`."""
+
+    def __init__(self, program: str, mirror: str, credentials: Credentials | None, children: Children) -> None:
+        self._program = program
+        self._mirror = mirror
+        self._credentials = credentials
+        self._children = children
+
+    def fetch(self, url: str) -> None:
+        """Make the branches of the mirror those of `url`."""
+        options = ("--no-tags", "--prune", "--force", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
+        trace, ended = self._run(url, "fetch", *options, "--no-recurse-submodules", url, _BRANCHES)
+        if ended.code != 0:
+            raise self._failure(trace, ended, url)
+
+    def push(self, url: str, new: str | None, expected: Expected) -> None:
+        """Move a reference of `url` from the expected commit to `new`; None deletes it."""
+        options = ("--porcelain", "--no-verify", "--no-signed", "--no-recurse-submodules", "--no-progress")
+        lease = f"--force-with-lease={expected.ref}:{expected.old or ''}"
+        trace, ended = self._run(url, "push", *options, lease, url, f"{new or ''}:{expected.ref}")
+        for flag, ref, summary in _PORCELAIN.findall(ended.text):
+            if ref != expected.ref:
+                continue
+            if flag == "!":
+                raise refused_push(_refusal(summary), " ".join(_SAID.findall(ended.text)), url, expected)
+            if flag == "=":
+                # It was there before this push: read again, and find what is our own.
+                raise refused_push("stale info", "", url, expected)
+            if ended.code == 0:
+                return
+        raise self._failure(trace, ended, url, pushing=expected)
+
+    def _run(self, url: str, *arguments: str) -> tuple[_Trace, Ended]:
+        trace = _Trace()
+        with private_file(self._configuration(url).encode()) as number:
+            environment = {
+                "PATH": os.environ.get("PATH", os.defpath),
+                "HOME": "/nonexistent",
+                "LC_ALL": "C",
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{number}",
+                "GIT_ATTR_NOSYSTEM": "1",
+                "GIT_TERMINAL_PROMPT": "0",
+                "GIT_TRACE_CURL": "4",
+                "GIT_TRACE_CURL_NO_DATA": "1",
+                "GIT_TRACE_REDACT": "1",
+                "GIT_TRACE2_EVENT": "4",
+                **_proxies(),
+            }
+            command = [self._program, f"--git-dir={self._mirror}", *arguments]
+            ended = self._children.run(command, url=url, environment=environment, files=[number], reader=trace)
+        return trace, ended
+
+    def _configuration(self, url: str) -> str:
+        limits = self._children.limits
+        lines = [
+            "[http]",
+            "\tfollowRedirects = false",
+            f"\tlowSpeedLimit = {limits.rate}",
+            f"\tlowSpeedTime = {limits.window}",
+        ]
+        for key, variable in (("sslCAInfo", "SSL_CERT_FILE"), ("sslCAPath", "SSL_CERT_DIR")):
+            if path := os.environ.get(variable):
+                lines.append(f"\t{key} = {_quoted(path)}")
+        if self._credentials is not None:
+            pair = f"{self._credentials.username}:{self._credentials.password}".encode()
+            header = f"Authorization: Basic {base64.b64encode(pair).decode()}"
+            lines += [f'[http "https://{urlsplit(url).netloc}/"]', f"\textraHeader = {_quoted(header)}"]
+        return _SETTINGS + "\n".join(lines) + "\n"
+
+    def _failure(self, trace: _Trace, ended: Ended, url: str, *, pushing: Expected | None = None) -> Exception:
+        if 300 <= trace.status < 400 and trace.location:
+            return Redirected(trace.location)
+        if trace.status == 401 and self._credentials is None:
+            return no_credentials(url)
+        if trace.status >= 300:
+            return for_status(trace.status, url)
+        return failure_of(ended.text, url, pushing=pushing)
+
+
+def _refusal(summary: str) -> str:
+    """`[remote rejected] (words)` → `words`."""
+    found = re.search(r"\((.*)\)\s*$", summary)
+    return found[1] if found else summary
+
+
+def _proxies() -> dict[str, str]:
+    names: Sequence[str] = [*_PROXIES, *(name.upper() for name in _PROXIES)]
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
