@@ -37,7 +37,7 @@ _MAX_HOST = 253
 _REMOTE = re.compile(
     r"(?P<scheme>https?|ssh)://(?:(?P<user>[^/\\?#]*)@)?"
     r"(?P<host>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{0,5}))?(?P<path>/.*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # without ASCII, the long s (U+017F) is an `s` here and another letter elsewhere
 )
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -116,15 +116,23 @@ async def test_the_lines_of_the_refusal_mend_it(world: World, server: SmartServe
     await world.until(lambda: repository.promotions(DEV))
 
 
-@pytest.mark.parametrize("written", ["evil.example.com\\.git.example.com", "evil.example.com%2f.git.example.com"])
-async def test_a_url_has_one_host_for_every_reader(world: World, written: str) -> None:
-    """A reader that ends the host at `\\` or `%2f` would contact another one than `*.git.example.com` permits."""
-    await start_controller(world, allow_git_hosts=("*.example.com",))
-    await world.apply(pipeline(f"https://{written}/gitops.git", provider="git", environments=[DEV]), bundle(BUNDLE))
-    found = await world.wait_for(
-        PIPELINE, "my-app", lambda found: ready(found) == "False" and "neither a name nor an address" in str(found)
-    )
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example.com\\.git.example.com/acme/gitops",
+        "https://evil.example.com%2f.git.example.com/acme/gitops",
+        "https://\uff47it.example.com/acme/gitops",
+        "https://\u017fcm.example.com/acme/gitops",
+        "http\u017f://git.example.com/acme/gitops",
+    ],
+)
+async def test_a_host_has_one_spelling_for_every_reader(world: World, url: str) -> None:
+    """Refuse a host that ends elsewhere for some readers, and letters that resolvers take for others."""
+    await start_controller(world)
+    await world.apply(pipeline(url, provider="git", environments=[DEV]), bundle(BUNDLE))
+    found = await world.wait_for(PIPELINE, "my-app", lambda found: ready(found) == "False")
     assert "git.url" in str(found["status"])
+    assert "is not a repository URL" in str(found["status"])
     assert await world.find(PROMOTION_STEP, names.step_name(BUNDLE, DEV)) is None
 
 
