@@ -135,8 +135,8 @@ class Remotes:
         except Forbidden:
             raise SecretUnreadable(
                 f"git.secretRef: Secret {namespace}/{name} may not be read by this agent",
-                remedy=f"Apply deploy/agent/secrets/namespace.yaml (of the controller: deploy/secrets/namespace.yaml) to "
-                f"namespace {namespace}, with {name} among the names of its Role",
+                remedy=f"Apply deploy/agent/secrets/namespace.yaml (for the controller deploy/secrets/namespace.yaml) "
+                f"to namespace {namespace}, with {name} among the names of its Role",
             ) from None
 
 

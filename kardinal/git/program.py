@@ -66,14 +66,23 @@ def find_git() -> str | None:
     found = shutil.which("git") if sys.platform == "linux" else None
     if found is None:
         return None
+    version = _VERSION.match(_answer(found, "version"))
+    if version is None or (int(version[1]), int(version[2])) < _OLDEST:
+        return None
+    # Some packages leave out what speaks https.
+    return (
+        found if os.access(os.path.join(_answer(found, "--exec-path").strip(), "git-remote-https"), os.X_OK) else None
+    )
+
+
+def _answer(program: str, question: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - found on our own PATH
-            [found, "version"], capture_output=True, text=True, timeout=10, check=False
+            [program, question], capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    version = _VERSION.match(done.stdout)
-    return found if version and (int(version[1]), int(version[2])) >= _OLDEST else None
+        return ""
+    return done.stdout
 
 
 class _Trace:
