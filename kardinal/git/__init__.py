@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         PushRejected,
         RefMoved,
         RepositoryUnreachable,
+        TransferStopped,
         TransientGitError,
     )
     from kardinal.git.history import FIND_DEPTH
@@ -60,6 +61,7 @@ __all__ = [
     "RepositoryUnreachable",
     "Subscription",
     "TransferLimits",
+    "TransferStopped",
     "TransientGitError",
     "TreeView",
     "create_bare_repository",
@@ -71,7 +73,7 @@ _MODULES = {
     "credentials": "Credentials",
     "errors": (
         "AuthenticationFailed BranchNotFound CommitNotFound DamagedRepository GitError "
-        "InvalidBranchName MergeConflict PushRejected RefMoved RepositoryUnreachable TransientGitError"
+        "InvalidBranchName MergeConflict PushRejected RefMoved RepositoryUnreachable TransferStopped TransientGitError"
     ),
     "history": "FIND_DEPTH",
     "references": "HeldRecord References",

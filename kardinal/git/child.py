@@ -30,7 +30,8 @@ __all__ = ["Children", "Ended", "Reader", "TransferLimits", "private_file"]
 
 _SCRIPT = """\
 ulimit -v "$1" 2>/dev/null
-shift
+ulimit -f "$2" 2>/dev/null
+shift 2
 exec 3<&0 4>&1 </dev/null 1>&2
 { read -r _ <&3; kill -KILL 0; } 4>&- &
 watcher=$!
@@ -43,6 +44,8 @@ exit $code
 _KEPT_TEXT = 64 << 10
 _LONGEST_LINE = 64 << 10
 _CHUNK = 64 << 10
+_BLOCK = 512
+"""Bytes of the unit in which shells count the length of files."""
 _FIRST_FREE = 20
 """The lowest number of a file passed on: shells use those below ten by one digit, and some above for themselves."""
 
@@ -51,7 +54,8 @@ _FIRST_FREE = 20
 class TransferLimits:
     """How long and how large a transfer may be, in seconds and bytes.
 
-    `advertisement`: until the remote has listed its references. `rate`: bytes a second, over any `window`.
+    `advertisement`: until the remote has listed its references. `rate`: bytes a second, over any `window`. `memory`:
+    of the address space of each process. `file`: of each file that is written, such as the pack of a clone.
     """
 
     total: float = 3600.0
@@ -59,6 +63,7 @@ class TransferLimits:
     window: int = 60
     rate: int = 1024
     memory: int = 1 << 30
+    file: int = 1 << 30
 
 
 class Reader(Protocol):
@@ -123,7 +128,8 @@ class Children:
         reader: Reader,
     ) -> Ended:
         """Run a child to its end; raises `TransferStopped` when it had to be killed."""
-        command = ["/bin/sh", "-c", _SCRIPT, "sh", str(self.limits.memory >> 10), *arguments]
+        memory, blocks = self.limits.memory // 1024, self.limits.file // _BLOCK
+        command = ["/bin/sh", "-c", _SCRIPT, "sh", str(memory), str(blocks), *arguments]
         with self._lock:
             if self._closed:
                 raise _stopped(url)

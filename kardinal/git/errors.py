@@ -9,8 +9,8 @@
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
     ├── DamagedRepository        objects or references that can not be read
+    ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
-        └── TransferStopped      a transfer that was killed, by a limit or because the program ends
 
 `transient` decides between retrying with back-off and giving up at once; it is a property of the error, so that no
 caller keeps a list. Texts are kardinal's own: libgit2's may carry paths of the cache or pieces of a URL.
@@ -96,8 +96,10 @@ class TransientGitError(GitError):
         super().__init__(message, remedy=remedy, transient=True)
 
 
-class TransferStopped(TransientGitError):
+class TransferStopped(GitError):
     """A transfer that was killed: what it wrote into a mirror may be half done."""
+
+    transient = True
 
 
 class RefMoved(Exception):

@@ -16,6 +16,7 @@ from kardinal.git.errors import (
     PushRejected,
     RefMoved,
     RepositoryUnreachable,
+    TransferStopped,
     TransientGitError,
 )
 from kardinal.git.names import branch_of
@@ -46,6 +47,7 @@ _DAMAGED = re.compile(
     r"|not a valid object|all necessary objects",
     re.I,
 )
+_TOO_LARGE = re.compile(r"signal 25|file too large|file size limit", re.I)
 _NOT_GIT = re.compile(
     r"protocol error|bad line length|is this a git repository|invalid server response|expected flush|expected packet"
     r"|invalid (pkt|packet|content-type)|unexpected (content|pkt)",
@@ -78,6 +80,12 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
     if _NO_MEMORY.search(text):
         return GitError(
             f"the transfer with {url} needs more memory than one is given", remedy="Use a smaller repository"
+        )
+    if _TOO_LARGE.search(text):
+        return TransferStopped(
+            f"{url} is larger than the mirror of a repository may be",
+            remedy="Keep what is deployed in a repository of its own",
+            transient=False,
         )
     if "No space left" in text:
         return TransientGitError(f"there is no space for the mirror of {url}", remedy="Enlarge the volume of the cache")

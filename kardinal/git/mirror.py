@@ -176,7 +176,7 @@ class MirrorBackend:
             self._fetch_into()
         except TransferStopped:
             # Killed, it left locks and halves of packs.
-            self._damaged = True
+            self._discard()
             raise
         self._damaged = False
 

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from kardinal.git.child import Children, Ended, private_file
@@ -28,6 +29,7 @@ __all__ = ["GitProgram", "find_git"]
 _OLDEST = (2, 39)
 _BRANCHES = "+refs/heads/*:refs/heads/*"
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_BLOCK = 512
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _STATUS = re.compile(r"<= Recv header: HTTP/\S+ (\d{3})")
 _LOCATION = re.compile(r"<= Recv header: location: *(.*)", re.I)
@@ -181,7 +183,13 @@ class GitProgram:
             return no_credentials(url)
         if trace.status >= 300:
             return for_status(trace.status, url)
-        return failure_of(ended.text, url, pushing=pushing)
+        # Git itself says only that the program it started has not answered.
+        text = "file size limit" if self._pack_is_too_large() else ended.text
+        return failure_of(text, url, pushing=pushing)
+
+    def _pack_is_too_large(self) -> bool:
+        unfinished = Path(self._mirror, "objects", "pack").glob("tmp_pack_*")
+        return any(pack.stat().st_size + _BLOCK > self._children.limits.file for pack in unfinished)
 
 
 def _refusal(summary: str) -> str:

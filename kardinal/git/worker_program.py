@@ -16,6 +16,7 @@ from kardinal.git.errors import (
     PushRejected,
     RefMoved,
     RepositoryUnreachable,
+    TransferStopped,
     TransientGitError,
 )
 from kardinal.git.meaning import Expected, failure_of
@@ -24,7 +25,9 @@ from kardinal.git.redirects import Redirected
 __all__ = ["WorkerProgram"]
 
 _PASSED_ON = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
-_ERRORS = {error.__name__: error for error in (AuthenticationFailed, PushRejected, RepositoryUnreachable)}
+_ERRORS = {
+    error.__name__: error for error in (AuthenticationFailed, PushRejected, RepositoryUnreachable, TransferStopped)
+}
 
 
 class _Events:

@@ -22,6 +22,7 @@ from kardinal.git import (
     Repository,
     RepositoryUnreachable,
     TransferLimits,
+    TransferStopped,
     TransientGitError,
 )
 from kardinal.objects import JsonObject
@@ -153,7 +154,7 @@ async def test_a_list_of_references_without_end_is_given_up(
     first = b"1" * 40 + b" refs/heads/a\0multi_ack side-band-64k ofs-delta\n"
     line = b"1" * 40 + b" refs/heads/bbbb\n"
     server.trouble = drip(over, packet(head) + b"0000" + packet(first), packet(line) * 100, pause=0.1)
-    with pytest.raises(TransientGitError, match="has not listed its branches in 3 s"):
+    with pytest.raises(TransferStopped, match="has not listed its branches in 3 s"):
         await remote.head("main")
 
 
@@ -175,7 +176,7 @@ async def test_a_pack_that_comes_too_slowly_is_given_up(
         return True
 
     server.trouble = slow_pack
-    with pytest.raises(TransientGitError, match=r"too little|less than 1024 bytes|has not listed"):
+    with pytest.raises((TransferStopped, TransientGitError), match=r"too little|less than 1024 bytes|has not listed"):
         await remote.head("main")
 
 
@@ -245,7 +246,7 @@ async def test_no_argument_and_no_variable_of_a_child_holds_the_credentials(
             seen = (child / "cmdline").read_bytes() + (child / "environ").read_bytes()
             assert PASSWORD.encode() not in seen
             assert pair not in seen
-    with pytest.raises(TransientGitError):
+    with pytest.raises((TransferStopped, TransientGitError)):
         await fetch
     await until(lambda: not processes(server.url))
 
@@ -291,3 +292,23 @@ async def test_a_transfer_that_needs_too_much_memory_fails_alone(
     finally:
         await repositories.close()
         runner.close()
+
+
+async def test_a_repository_that_is_too_large_leaves_nothing_behind(
+    tmp_path: Path, server: SmartServer, repository: GitRepository, clock: VirtualClock, transport: str
+) -> None:
+    (tmp_path / "large").write_bytes(os.urandom(6 << 20))
+    blob = repository.git("hash-object", "-w", str(tmp_path / "large"))
+    tree = repository.git("mktree", stdin=f"100644 blob {blob}\tlarge\n")
+    repository.git("update-ref", "refs/heads/main", repository.git("commit-tree", tree, "-m", "large"))
+    runner = GitRunner()
+    limits = TransferLimits(file=2 << 20)
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, limits=limits)
+    try:
+        with pytest.raises(TransferStopped, match="larger than the mirror") as caught:
+            await repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD)).head("main")
+    finally:
+        await repositories.close()
+        runner.close()
+    assert not caught.value.transient
+    assert [entry.name for entry in (tmp_path / "cache").iterdir()] == ["lock"]

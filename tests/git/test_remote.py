@@ -21,6 +21,7 @@ from kardinal.git import (
     Repository,
     RepositoryUnreachable,
     TransferLimits,
+    TransferStopped,
     TransientGitError,
 )
 from kardinal.runtime.clock import SystemClock
@@ -295,7 +296,7 @@ async def test_a_stalled_server_is_given_up_and_holds_up_no_other(
     await asyncio.to_thread(stalled.wait, 10)
     await repository.land("main", setting("dev", b"v2\n"), message("dev"))
     assert not waiting.done()
-    with pytest.raises(TransientGitError, match="has not listed its branches"):
+    with pytest.raises(TransferStopped, match="has not listed its branches"):
         await waiting
     over.set()
 
