@@ -232,7 +232,8 @@ def _decoded_segments(url: str, path: str) -> tuple[str, ...]:
 
 
 def _invalid(url: str, reason: str) -> InvalidRepositoryURL:
-    shown = url.partition("://")[2].rpartition("@")[2] or url
+    # Without what may be credentials, also where the scheme was forgotten.
+    shown = (url.partition("://")[2] or url).rpartition("@")[2]
     return InvalidRepositoryURL(
         f"{shown[:120]!r} is not a repository URL: {reason}", remedy="Correct git.url in the Pipeline"
     )
