@@ -4,7 +4,7 @@ The store returns the objects that it holds: they are shared and must not be cha
 would cost more than the reconcile that asks. A change arrives as a new object that takes the old one's place.
 
 An index maps an object to any number of values; buckets that become empty vanish, or every value ever seen would stay
-for ever.
+for ever. An object that an index function fails on is not in that index: one odd object must not end the watch of all.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
+import structlog
+
 from kardinal.objects import JsonObject, Key
 
 __all__ = ["IndexFunction", "Store"]
+
+log = structlog.get_logger(__name__)
 
 IndexFunction = Callable[[JsonObject], Iterable[str]]
 
@@ -88,7 +92,7 @@ class _Index:
         return self._buckets.get(value, {})
 
     def put(self, key: Key, obj: JsonObject) -> None:
-        values = tuple(dict.fromkeys(self._function(obj)))
+        values = self._values_of(key, obj)
         if self._values.get(key, ()) == values:
             return
         self.remove(key)
@@ -97,6 +101,13 @@ class _Index:
         self._values[key] = values
         for value in values:
             self._buckets.setdefault(value, {})[key] = None
+
+    def _values_of(self, key: Key, obj: JsonObject) -> tuple[str, ...]:
+        try:
+            return tuple(dict.fromkeys(self._function(obj)))
+        except Exception as error:
+            log.error("an index function failed", object=str(key), exc_info=error)
+            return ()
 
     def remove(self, key: Key) -> None:
         for value in self._values.pop(key, ()):

@@ -75,3 +75,14 @@ def test_replacing_the_content_keeps_indexes_right(store: Store) -> None:
     store.replace({key_of(kept): kept, key_of(widget("c")): widget("c", colour="red")})
     assert names(store.by_index("colour", "red")) == ["c"]
     assert names(store.list("default")) == ["b", "c"]
+
+
+def test_an_object_that_an_index_fails_on_is_left_out_of_it_alone(store: Store) -> None:
+    def strict(obj: JsonObject) -> list[str]:
+        return [obj["spec"]["needed"]]
+
+    store.add_index("strict", strict)
+    odd, fine = widget("odd"), widget("fine") | {"spec": {"needed": "x"}}
+    put(store, odd, fine)
+    assert store.by_index("strict", "x") == [fine]
+    assert names(store.list()) == ["odd", "fine"]
