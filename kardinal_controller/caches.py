@@ -41,7 +41,9 @@ class Caches:
         self.bundles.index(_PIPELINE, lambda obj: [_index_value(obj, pipeline_label(obj))])
         self.bundles.index(_PENDING, lambda obj: [_index_value(obj, pipeline_label(obj))] if is_pending(obj) else [])
         self.bundles.index(_STARTED, lambda obj: [_index_value(obj, pipeline_label(obj))] if has_started(obj) else [])
-        self.bundles.index(_UNTRANSLATED, lambda obj: [""] if needs_translation(obj) else [])
+        self.bundles.index(
+            _UNTRANSLATED, lambda obj: ["", obj["metadata"]["namespace"]] if needs_translation(obj) else []
+        )
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
         self.gates.index(_BUNDLE, _bundle_of_gate)
         self.gates.index(_ORIGIN, _template_of_gate)
@@ -69,9 +71,9 @@ class Caches:
         """Return the Bundles of a Pipeline that have, or had, a Graph: few, because the history is short."""
         return self.bundles.by_index(_STARTED, f"{namespace}/{label_value(pipeline)}")
 
-    def untranslated(self) -> list[JsonObject]:
-        """Return the Bundles of every Pipeline that `needs_translation` is true of."""
-        return self.bundles.by_index(_UNTRANSLATED, "")
+    def untranslated(self, namespace: str = "") -> list[JsonObject]:
+        """Return the Bundles of a namespace, or of all, that `needs_translation` is true of."""
+        return self.bundles.by_index(_UNTRANSLATED, namespace)
 
     def steps_of(self, bundle: Key) -> list[JsonObject]:
         return self.steps.by_index(_BUNDLE, str(bundle))

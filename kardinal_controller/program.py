@@ -154,7 +154,7 @@ class Controller:
         validation = ValidationReconciler(
             caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock, features=features
         )
-        history = HistoryReconciler(caches, manager.client)
+        history = HistoryReconciler(caches, manager.client, clock=self._clock)
         manager.controller("pipeline", validation, validation.sources())
         manager.controller("pipeline-history", history, history.sources())
 

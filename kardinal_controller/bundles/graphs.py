@@ -48,7 +48,7 @@ class GraphKeeper:
         self._client = client
         self._clock = clock
         self._features = features
-        self._policy_namespaces = policy_namespaces
+        self.policy_namespaces = policy_namespaces
         self._attestations = attestations
         self._expressions = expressions
 
@@ -152,14 +152,14 @@ class GraphKeeper:
         return self._collected(pipeline, self._caches.templates(self._namespaces(pipeline)))
 
     def _namespaces(self, pipeline: Pipeline) -> list[str]:
-        return sorted({*self._policy_namespaces, pipeline.metadata.namespace})
+        return sorted({*self.policy_namespaces, pipeline.metadata.namespace})
 
     def _collected(self, pipeline: Pipeline, gates: Iterable[JsonObject]) -> tuple[GateTemplate, ...]:
         return collect(
             map(PolicyGate.model_validate, gates),
             pipeline=pipeline.metadata.name,
             namespace=pipeline.metadata.namespace,
-            policy_namespaces=self._policy_namespaces,
+            policy_namespaces=self.policy_namespaces,
         )
 
 

@@ -51,7 +51,7 @@ class BundleReconciler:
         self._write_by: dict[Key, float] = {}
 
     def sources(self) -> Sequence[Source]:
-        return bundle_sources(self._caches)
+        return bundle_sources(self._caches, policy_namespaces=self._graphs.policy_namespaces)
 
     async def reconcile(self, key: Key) -> Result:
         current = self._caches.bundles.get(*key)

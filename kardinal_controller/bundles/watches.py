@@ -7,7 +7,7 @@ status, an agent the progress of a step. Predicates keep those changes from beco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from kardinal.api.names import ANNOTATION_PIN
 from kardinal.objects import JsonObject, Key, key_of, labels_of
@@ -39,7 +39,7 @@ _NEVER_SUPERSEDED = frozenset(["Verified", "Superseded"])
 _rivalry = changed(lambda bundle: (is_pending(bundle), has_started(bundle), pipeline_label(bundle)))
 
 
-def bundle_sources(caches: Caches) -> Sequence[Source]:
+def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Sequence[Source]:
     """Return the sources of the controller of Bundles."""
 
     def siblings(bundle: JsonObject) -> Iterable[Key]:
@@ -61,8 +61,12 @@ def bundle_sources(caches: Caches) -> Sequence[Source]:
         return (key_of(bundle) for bundle in caches.bundles_of(*key) if needs_translation(bundle))
 
     def untranslated(gate: JsonObject) -> Iterable[Key]:
-        """Name every Bundle that waits for a correction: the gate may be one, such as a permission to skip."""
-        return map(key_of, caches.untranslated())
+        """Name the Bundles that wait for a correction: the gate may be one, such as a permission to skip.
+
+        A team's gate concerns those of its namespace alone.
+        """
+        namespace = gate["metadata"]["namespace"]
+        return map(key_of, caches.untranslated("" if namespace in policy_namespaces else namespace))
 
     return [
         Watch(caches.bundles),

@@ -3,33 +3,39 @@
 Their Graphs go with them by ownership. Three kinds of Bundles stay beyond the limit: what an environment runs, because
 rollback and gates ask for it; what is superseded but has steps that have not finished, which would be cut off half way;
 and what has not finished at all.
+
+A run looks at every Bundle of the Pipeline, as plain JSON, and at most every two seconds: thousands that end one after
+the other would otherwise cost the square of their number.
 """
 
 from __future__ import annotations
 
-import asyncio
+import math
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from kardinal.api import BUNDLE, Bundle, Pipeline
+from kardinal.api import BUNDLE, Pipeline
+from kardinal.api.bundle import ENDED_PHASES
 from kardinal.kube import Client, Conflict, NotFound
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Result, Source, Watch
+from kardinal.runtime import Clock, Result, Source, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
-from kardinal_controller.bundles.supersession import age
 from kardinal_controller.caches import Caches, pipeline_label
 
 __all__ = ["HistoryReconciler", "surplus"]
 
-_PORTION = 100
+_PAUSE = 2.0
+"""Seconds between two looks at the Bundles of one Pipeline."""
 
 
 class HistoryReconciler:
     """Deletes the Bundles of Pipelines that are too many."""
 
-    def __init__(self, caches: Caches, client: Client) -> None:
+    def __init__(self, caches: Caches, client: Client, *, clock: Clock) -> None:
         self._caches = caches
         self._client = client
+        self._clock = clock
+        self._looked: dict[Key, float] = {}
 
     def sources(self) -> Sequence[Source]:
         return [
@@ -42,22 +48,20 @@ class HistoryReconciler:
     async def reconcile(self, key: Key) -> Result:
         current = self._caches.pipelines.get(*key)
         if current is None or "deletionTimestamp" in current["metadata"]:
+            self._looked.pop(key, None)
             return Result()
-        pipeline = Pipeline.model_validate(current)
-        limit = pipeline.spec.history_limit
+        now = self._clock.monotonic()
+        if (left := self._looked.get(key, -math.inf) + _PAUSE - now) > 0:
+            return Result(requeue_after=timedelta(seconds=left))
+        self._looked[key] = now
+        limit = Pipeline.model_validate(current).spec.history_limit
         stored = self._caches.bundles_of(key.namespace, key.name)
         if len(stored) <= limit:
             return Result()
-        bundles: list[Bundle] = []
-        for each in stored:
-            if not self._is_leaving(each):
-                bundles.append(Bundle.model_validate(each))
-            if len(bundles) % _PORTION == 0:
-                # There may be thousands, and others wait for the event loop.
-                await asyncio.sleep(0)
-        for bundle in surplus(bundles, limit=limit):
+        for bundle in surplus([each for each in stored if not self._is_leaving(each)], limit=limit):
+            metadata = bundle["metadata"]
             try:
-                await self._client.delete(BUNDLE, bundle.metadata.name, key.namespace, uid=bundle.metadata.uid)
+                await self._client.delete(BUNDLE, metadata["name"], key.namespace, uid=metadata["uid"])
             except (NotFound, Conflict):
                 # Gone, or another Bundle of the same name.
                 continue
@@ -79,20 +83,29 @@ class HistoryReconciler:
         return [] if bundle is None else self._pipeline_of_bundle(bundle)
 
 
-def surplus(bundles: Sequence[Bundle], *, limit: int) -> list[Bundle]:
+def surplus(bundles: Sequence[JsonObject], *, limit: int) -> list[JsonObject]:
     """Return the finished Bundles beyond the limit, oldest first; never one that an environment runs."""
     running = _running(bundles)
-    finished = sorted((bundle for bundle in bundles if bundle.status.has_ended), key=age)
+    finished = sorted((bundle for bundle in bundles if _status(bundle).get("phase") in ENDED_PHASES), key=_age)
     beyond = finished[: max(len(finished) - limit, 0)]
-    return [bundle for bundle in beyond if bundle.metadata.name not in running]
+    return [bundle for bundle in beyond if bundle["metadata"]["name"] not in running]
 
 
-def _running(bundles: Iterable[Bundle]) -> set[str]:
+def _running(bundles: Iterable[JsonObject]) -> set[str]:
     """Return the names of the Bundles that were Verified last in some environment."""
     latest: dict[str, tuple[datetime, str]] = {}
     for bundle in bundles:
-        for environment, entry in bundle.status.environments.items():
-            if entry.state == "Verified" and entry.verified_at:
-                candidate = (entry.verified_at, bundle.metadata.name)
+        for environment, entry in (_status(bundle).get("environments") or {}).items():
+            if entry.get("state") == "Verified" and entry.get("verifiedAt"):
+                candidate = (datetime.fromisoformat(entry["verifiedAt"]), bundle["metadata"]["name"])
                 latest[environment] = max(latest.get(environment, candidate), candidate)
     return {name for _, name in latest.values()}
+
+
+def _age(bundle: JsonObject) -> tuple[str, int]:
+    """Return what sorts Bundles from the oldest to the newest, as supersession does."""
+    return bundle["metadata"]["creationTimestamp"], _status(bundle).get("sequence") or 0
+
+
+def _status(bundle: JsonObject) -> JsonObject:
+    return bundle.get("status") or {}

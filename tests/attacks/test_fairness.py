@@ -12,9 +12,10 @@ import pytest
 from kardinal.api import BUNDLE, Bundle, names
 from kardinal.objects import EVENT, NAMESPACE, JsonObject, Key
 from kardinal.runtime import Channel, Manager, ResourceRef, Result
+from kardinal_controller.program import Controller
 from kardinal_local.plane.audit import LoggedRequest
 from tests.support.names import DEV, TEAM, of_run
-from tests.support.objects import bundle, namespace, pipeline
+from tests.support.objects import bundle, gate, namespace, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
@@ -151,7 +152,26 @@ async def test_a_run_does_not_read_every_bundle_of_its_pipeline(world: World, mo
     await world.settle()
     phases = Counter(obj["status"]["phase"] for obj in await world.objects(BUNDLE))
     assert phases == {"Promoting": 1, "Superseded": 59}
+    assert models < 6 * runs_of_bundles(controller)
+
+
+async def test_the_gate_of_a_team_wakes_no_bundle_of_another(world: World) -> None:
+    controller = await start_controller(world)
+    await world.apply(namespace(LOUD))
+    await world.apply(*(bundle(f"b{each}", pipeline="missing") for each in range(10)))
+    await world.settle()
+    before = runs_of_bundles(controller)
+    for expression in ("true", "false", "1 == 1"):
+        await world.apply(gate("mine", expression, namespace=LOUD))
+        await world.settle()
+    assert runs_of_bundles(controller) == before
+    await world.apply(gate("ours", "true"))
+    await world.settle()
+    assert runs_of_bundles(controller) >= before + 10
+
+
+def runs_of_bundles(controller: Controller) -> float:
+    """Return how often the reconciler of Bundles has run."""
     labels = [{"controller": "bundle", "result": result} for result in ("success", "error", "requeue_after")]
     registry = controller.manager.metrics
-    runs = sum(registry.get_sample_value("controller_runtime_reconcile_total", each) or 0 for each in labels)
-    assert models < 6 * runs
+    return sum(registry.get_sample_value("controller_runtime_reconcile_total", each) or 0 for each in labels)
