@@ -29,7 +29,7 @@ async def ended(world: World, repository: GitRepository, **fields: Any) -> JsonO
     step = await world.wait_for(
         PROMOTION_STEP,
         names.step_name(BUNDLE, DEV),
-        lambda step: (step.get("status") or {}).get("state") in ("Failed", "Verified"),
+        lambda step: (step.get("status") or {}).get("state") in ("Failed", "HealthChecking", "Verified"),
     )
     status: JsonObject = step["status"]
     return status
