@@ -1,6 +1,6 @@
 """Measure what one namespace's backlog and failing Pipelines cost another: the walk of a Bundle, idle and beside them.
 
-    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20]
+    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50]
 
 The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`). Namespace `quiet`
 walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
@@ -98,14 +98,16 @@ class Tenants:
                     return time.perf_counter() - began
         raise RuntimeError("the watch ended early")
 
-    async def flood(self, bundles: int, *, failing: int) -> None:
-        """Create the Bundles of the loud namespace, as fast as a few clients can."""
+    async def flood(self, bundles: int, *, failing: int, rate: float) -> None:
+        """Create the Bundles of the loud namespace: so many a second, or with 0 as fast as a few clients can."""
         numbers = iter(range(bundles))
 
         async def send() -> None:
             for number in numbers:
                 pipeline = "failing-0" if number % 2 else "missing"
                 await self._client.create(BUNDLE, _bundle(f"b-{number}", LOUD, pipeline, f"2.0.{number}"))
+                if rate:
+                    await asyncio.sleep(CLIENTS / rate)
 
         for number in range(1, failing + 1):
             await self._client.create(BUNDLE, _bundle(f"f-{number}", LOUD, f"failing-{number}", "3.0.0"))
@@ -132,7 +134,7 @@ def _print(what: str, seconds: Sequence[float], idle: float) -> None:
     print(f"{what:<44} {statistics.median(seconds):7.2f} s {p95:7.2f} s {p95 / idle:6.2f}  ({len(seconds)} walks)")
 
 
-async def _measure(directory: Path, *, bundles: int, failing: int, walks: int) -> None:
+async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, rate: float) -> None:
     repository = directory / "gitops.git"
     await asyncio.to_thread(
         create_bare_repository, repository, sample.files(), message="an application", clock=SystemClock()
@@ -144,7 +146,7 @@ async def _measure(directory: Path, *, bundles: int, failing: int, walks: int) -
             await tenants.prepare(repository, failing=failing)
             await tenants.walk()
             idle = [await tenants.walk() for _ in range(walks)]
-            flood = asyncio.create_task(tenants.flood(bundles, failing=failing))
+            flood = asyncio.create_task(tenants.flood(bundles, failing=failing, rate=rate))
             try:
                 beside = [await tenants.walk()]
                 while not flood.done() or len(beside) < walks:
@@ -170,9 +172,10 @@ def main() -> None:
     parser.add_argument("--bundles", type=int, default=10_000)
     parser.add_argument("--failing", type=int, default=20)
     parser.add_argument("--walks", type=int, default=20)
+    parser.add_argument("--rate", type=float, default=0.0, help="Bundles created a second; 0: as fast as possible")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kardinal-bench-") as directory:
-        asyncio.run(_measure(Path(directory), bundles=chosen.bundles, failing=chosen.failing, walks=chosen.walks))
+        asyncio.run(_measure(Path(directory), **vars(chosen)))
 
 
 if __name__ == "__main__":
