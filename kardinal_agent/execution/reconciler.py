@@ -16,7 +16,7 @@ from kardinal.api import names
 from kardinal.api.promotion_step import ENDED_STATES, PromotionStepSpec
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
-from kardinal.runtime.predicates import changed, labels_changed, metadata_changed, status_changed
+from kardinal.runtime.predicates import changed, either, labels_changed, metadata_changed, status_changed
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt, Tools
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
@@ -85,6 +85,8 @@ def sources(
     # The agent's own status writes leave generation and metadata as they were.
     return (
         Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
+        # One of them is looked at again: a Deployment that was ready before the cache had the state found no step by it.
+        Watch(steps, when=status_changed("state") & either(_is_proven_now)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
         Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph")),
         Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
@@ -131,9 +133,13 @@ def _gates_of(step: JsonObject) -> Iterable[str]:
     return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), freeze)}
 
 
+def _is_proven_now(step: JsonObject) -> bool:
+    """Return whether the workload of a promotion is looked at: in no other state is it."""
+    return bool(_state(step) == "HealthChecking")
+
+
 def _deployment_of(step: JsonObject) -> Iterable[Key]:
-    if _state(step) != "HealthChecking":
-        # No Deployment is looked at in any other state.
+    if not _is_proven_now(step):
         return
     try:
         key = deployment_key(PromotionStepSpec.model_validate(step["spec"]))
