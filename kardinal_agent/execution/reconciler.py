@@ -85,7 +85,7 @@ def sources(
     # The agent's own status writes leave generation and metadata as they were.
     return (
         Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
-        # One of them is looked at again: a Deployment that was ready before the cache had the state found no step by it.
+        # Once more: a Deployment that was ready before the cache had this state was mapped to no step.
         Watch(steps, when=status_changed("state") & either(_is_proven_now)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
         Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph")),
