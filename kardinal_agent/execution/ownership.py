@@ -29,6 +29,8 @@ NOT_OWNED = "NotOwned"
 
 _PATIENCE = timedelta(seconds=2)
 """How long a step may be untraceable before it is told so: the caches of the kinds are not filled at one moment."""
+_INSTANT = 0.001
+"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class StepRefusals:
         """Write the condition, or wait until it is due."""
         since = self._since.setdefault(key_of(raw), self._clock.monotonic())
         left = _PATIENCE.total_seconds() - (self._clock.monotonic() - since)
-        if left > 0:
+        if left > _INSTANT:
             return Result(requeue_after=timedelta(seconds=left))
         status: JsonObject = raw.get("status") or {}
         message = f"not executed: {why}"

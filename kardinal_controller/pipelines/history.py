@@ -26,6 +26,8 @@ __all__ = ["HistoryReconciler", "surplus"]
 
 _PAUSE = 2.0
 """Seconds between two looks at the Bundles of one Pipeline."""
+_INSTANT = 0.001
+"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
 
 
 class HistoryReconciler:
@@ -51,7 +53,7 @@ class HistoryReconciler:
             self._looked.pop(key, None)
             return Result()
         now = self._clock.monotonic()
-        if (left := self._looked.get(key, -math.inf) + _PAUSE - now) > 0:
+        if (left := self._looked.get(key, -math.inf) + _PAUSE - now) > _INSTANT:
             return Result(requeue_after=timedelta(seconds=left))
         self._looked[key] = now
         limit = Pipeline.model_validate(current).spec.history_limit
