@@ -14,10 +14,12 @@ import aiohttp
 import pytest
 
 from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal.kube import PatchType
 from kardinal_controller.program import ControllerOptions
 from kardinal_local.plane.audit import WRITES, LoggedRequest
 from tests.bundles.reading import phase, states
-from tests.support.names import DEV, POLICIES, PROD, STAGING
+from tests.bundles.scripted_agent import ScriptedAgent
+from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_agent, start_controller, start_simulator
 from tests.support.repository import GitRepository
@@ -167,3 +169,38 @@ async def test_a_process_that_cannot_start_says_what_to_do(arguments: list[str],
     assert process.returncode == code
     assert says in errors.decode()
     assert "Traceback" not in errors.decode()
+
+
+async def test_the_graph_of_an_older_version_is_recorded_and_goes_on(world: World, agent: ScriptedAgent) -> None:
+    """Versions before the record wrote the name of the Graph alone."""
+    controller = await start_controller(world, standalone=False)
+    await world.apply(pipeline("file:///repo"), bundle("app-1"))
+    await agent.verify(f"app-1-{DEV}")
+    await world.settle()
+    known = (await world.get(BUNDLE, "app-1"))["status"]["graph"]
+    await world.stop(controller)
+    forgotten = {"status": {"graph": None}}
+    await world.client.patch(BUNDLE, "app-1", TEAM, forgotten, kind=PatchType.MERGE, subresource="status")
+    await start_controller(world, standalone=False)
+    found = await world.wait_for(BUNDLE, "app-1", lambda obj: "graph" in obj["status"])
+    assert found["status"]["graph"] == known
+    await agent.verify(f"app-1-{STAGING}", f"app-1-{PROD}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+
+
+async def test_a_graph_whose_uid_was_not_recorded_before_a_crash_is_known_by_its_hash(
+    world: World, agent: ScriptedAgent
+) -> None:
+    controller = await start_controller(world, standalone=False)
+    await world.apply(pipeline("file:///repo"), bundle("app-1"))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    await world.settle()
+    known = (await world.get(BUNDLE, "app-1"))["status"]["graph"]
+    await world.stop(controller)
+    before = {"graph": {"uid": None, "hash": None, "nextHash": known["hash"]}, "graphRef": None, "phase": None}
+    await world.client.patch(BUNDLE, "app-1", TEAM, {"status": before}, kind=PatchType.MERGE, subresource="status")
+    await start_controller(world, standalone=False)
+    found = await world.wait_for(BUNDLE, "app-1", lambda obj: "uid" in obj["status"].get("graph", {}))
+    assert found["status"]["graph"] == known
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
