@@ -33,8 +33,6 @@ class StepNode:
     id: str
     environment: str
     upstreams: tuple[str, ...]
-    object: str = ""
-    """The name of the PromotionStep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class GateNode:
     environment: str
     namespace: str
     name: str
-    object: str = ""
+    object: str
     """The name of the instance."""
 
 
@@ -101,7 +99,7 @@ def _described(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode]:
     for node in nodes:
         match node.get(NODE_KEY):
             case {"kind": "step", "environment": str(environment), "upstreams": list(upstreams)}:
-                yield StepNode(node["id"], environment, tuple(map(str, upstreams)), _object(node))
+                yield StepNode(node["id"], environment, tuple(map(str, upstreams)))
             case {
                 "kind": "gate",
                 "environment": str(environment),
@@ -123,7 +121,7 @@ def _from_templates(nodes: Iterable[JsonObject]) -> Iterator[StepNode | GateNode
             continue
         if node in environments:
             upstreams = _UPSTREAM.findall(spec.get("upstreamVerified") or "")
-            yield StepNode(node, environments[node], tuple(environments[each] for each in upstreams), objects[node])
+            yield StepNode(node, environments[node], tuple(environments[each] for each in upstreams))
         elif origin := spec.get("origin"):
             yield GateNode(node, origin["environment"], origin["namespace"], origin["name"], objects[node])
 

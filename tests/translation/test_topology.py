@@ -49,7 +49,7 @@ def test_a_gate_carries_its_template_and_its_environment() -> None:
 def test_topology_is_read_from_what_nodes_carry_and_not_from_their_templates() -> None:
     graph = diamond()
     node(graph, "prod")["template"]["spec"]["upstreamVerified"] = "${dev.status.state}"
-    assert read_topology(graph).steps["prod"] == StepNode("prod", "prod", ("us", "eu"), "app-1-prod")
+    assert read_topology(graph).steps["prod"] == StepNode("prod", "prod", ("us", "eu"))
     assert list(read_topology(graph).gates) == [
         GateNode("soak0prod", "prod", "platform-policies", "soak", "app-1-prod-soak")
     ]
