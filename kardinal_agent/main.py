@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from kardinal.extensions import ExtensionError, Extensions, load_extensions
 from kardinal.git.options import git_hosts_option, git_transfer_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
@@ -106,17 +107,18 @@ def main(
     )
     try:
         _prepare(git_cache_dir)
-        run(_run(options, control_plane=control_plane_kubeconfig, own=kubeconfig))
-    except (ConfigError, ConfigurationError, RuntimeFailure, OSError) as error:
+        run(_run(options, load_extensions(), control_plane=control_plane_kubeconfig, own=kubeconfig))
+    except (ConfigError, ConfigurationError, ExtensionError, RuntimeFailure, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)
 
 
-async def _run(options: AgentOptions, *, control_plane: Path | None, own: Path | None) -> None:
+async def _run(options: AgentOptions, extensions: Extensions, *, control_plane: Path | None, own: Path | None) -> None:
     async with AsyncExitStack() as stack:
         client = await _connect(stack, control_plane)
         local = await _connect(stack, own) if own or (control_plane and _in_cluster()) else None
-        await Agent(options, client, clock=SystemClock(), local_client=local).manager.run()
+        agent = Agent(options, client, clock=SystemClock(), extensions=extensions, local_client=local)
+        await agent.manager.run()
 
 
 async def _connect(stack: AsyncExitStack, kubeconfig: Path | None) -> Client:

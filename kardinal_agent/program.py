@@ -17,11 +17,13 @@ from pathlib import Path
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
+from kardinal.extensions import Extensions
 from kardinal.git import GitRunner, Repositories, TransferLimits
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
+from kardinal.steps.rendering import NO_RENDERER
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
@@ -30,6 +32,7 @@ from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthNamespaces, ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.remotes import RemoteRules, Remotes
+from kardinal_agent.steps import effects
 
 __all__ = ["Agent", "AgentOptions", "Parts", "install"]
 
@@ -90,7 +93,7 @@ class Parts:
         self.runner.close()
 
 
-def install(manager: Manager, options: AgentOptions, *, local: Manager | None = None) -> Parts:
+def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, local: Manager | None = None) -> Parts:
     """Add the agent's controller to `manager`; `local` watches the agent's own cluster where that is another one."""
     own = local or manager
     clock = manager.clock
@@ -115,6 +118,9 @@ def install(manager: Manager, options: AgentOptions, *, local: Manager | None = 
     merges = MergeWatches(channel)
     tools = Tools(
         shard=options.shard,
+        registry=extensions.registry,
+        steps=effects(extensions.steps),
+        renderer=NO_RENDERER,
         gates=Gates(gates),
         health=ResourceHealth(
             deployments,
@@ -168,7 +174,13 @@ class Agent:
     """An agent as a program of its own."""
 
     def __init__(
-        self, options: AgentOptions, client: Client, *, clock: Clock, local_client: Client | None = None
+        self,
+        options: AgentOptions,
+        client: Client,
+        *,
+        clock: Clock,
+        extensions: Extensions,
+        local_client: Client | None = None,
     ) -> None:
         name = f"kardinal-agent-{options.shard}" if options.shard else "kardinal-agent"
         self.manager = Manager(
@@ -181,7 +193,7 @@ class Agent:
         local = Manager(local_client, clock=clock, name=f"{name}-local") if local_client is not None else None
         if local is not None:
             self.manager.add(local)
-        parts = install(self.manager, options, local=local)
+        parts = install(self.manager, options, extensions=extensions, local=local)
         self.runner = parts.runner
         self.repositories = parts.repositories
 

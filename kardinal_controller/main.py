@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from kardinal.extensions import ExtensionError, Extensions, load_extensions
 from kardinal.git.options import git_hosts_option, git_transfer_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
@@ -75,13 +76,13 @@ def main(
         git_cache_dir=git_cache_dir,
     )
     try:
-        run(_run(options, kubeconfig))
-    except (ConfigError, RuntimeFailure) as error:
+        run(_run(options, load_extensions(), kubeconfig))
+    except (ConfigError, ExtensionError, RuntimeFailure) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)
 
 
-async def _run(options: ControllerOptions, kubeconfig: Path | None) -> None:
+async def _run(options: ControllerOptions, extensions: Extensions, kubeconfig: Path | None) -> None:
     connection = await load_connection(kubeconfig)
     async with Client(connection, user_agent="kardinal-controller") as client:
-        await Controller(options, client, clock=SystemClock()).manager.run()
+        await Controller(options, client, clock=SystemClock(), extensions=extensions).manager.run()

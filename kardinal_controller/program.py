@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
+from kardinal.extensions import Extensions
 from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
@@ -62,7 +63,8 @@ class ControllerOptions:
 class Controller:
     """The control plane on one connection; started once, stopped once."""
 
-    def __init__(self, options: ControllerOptions, client: Client, *, clock: Clock) -> None:
+    def __init__(self, options: ControllerOptions, client: Client, *, clock: Clock, extensions: Extensions) -> None:
+        self._extensions = extensions
         self.manager = Manager(
             client,
             clock=clock,
@@ -78,7 +80,9 @@ class Controller:
         self.manager.add(self._attestations)
         self._expressions = ExpressionCompiler()
         self.manager.add(self._expressions)
-        features = Features(allow_local_repositories=options.allow_local_repositories)
+        features = Features(
+            registry=self._extensions.registry, allow_local_repositories=options.allow_local_repositories
+        )
         self._declare_bundles(options, features)
         self._declare_pipelines(features)
         self._declare_gates(options)
@@ -199,4 +203,5 @@ class Controller:
                 allow_git_hosts=options.allow_git_hosts,
                 git_transfer_max=options.git_transfer_max,
             ),
+            extensions=self._extensions,
         )

@@ -18,6 +18,7 @@ from pathlib import Path
 import orjson
 
 from kardinal.api.crds import definitions
+from kardinal.extensions import load_extensions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
 from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
@@ -135,7 +136,8 @@ async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory:
         metrics_address="127.0.0.1:0",
         probe_address="127.0.0.1:0",
     )
-    controller = Controller(options, client, clock=SystemClock())
+    extensions = await asyncio.to_thread(load_extensions)
+    controller = Controller(options, client, clock=SystemClock(), extensions=extensions)
     stack.push_async_callback(controller.stop)
     await controller.start()
     return Endpoints(

@@ -20,6 +20,7 @@ __all__ = [
     "BundleSpec",
     "BundleStatus",
     "BundleType",
+    "Chart",
     "EnvironmentStatus",
     "GitCommit",
     "GraphRecord",
@@ -53,8 +54,20 @@ class GitCommit(Model):
     path: RelativePath | None = None
 
 
+class Chart(Model):
+    """A version of a Helm chart."""
+
+    repository: Url
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    version: Annotated[str, Field(min_length=1, max_length=128)]
+    digest: Digest | None = None
+
+
 class Artifacts(Model):
+    """The versions that a Bundle moves."""
+
     images: Annotated[tuple[Image, ...], Field(max_length=64)] = ()
+    charts: Annotated[tuple[Chart, ...], Field(max_length=64)] = ()
     git_commit: GitCommit | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from kardinal.api.base import (
+    DNS_LABEL_PATTERN,
     DnsLabel,
     Duration,
     Model,
@@ -21,6 +22,7 @@ from kardinal.objects import PIPELINE, ResourceType
 
 __all__ = [
     "PIPELINE",
+    "AdapterName",
     "Approval",
     "Delivery",
     "Environment",
@@ -28,18 +30,43 @@ __all__ = [
     "Health",
     "HealthReference",
     "HealthResource",
+    "HelmUpdate",
+    "HelmValue",
+    "Identity",
+    "MessageTemplate",
     "Pipeline",
     "PipelineSpec",
     "PipelineStatus",
-    "Provider",
+    "ProviderName",
+    "ReplaceUpdate",
+    "StepRetry",
     "StepSpec",
     "Update",
 ]
 
-Provider = Literal["git", "local", "github", "gitlab", "gitea", "bitbucket"]
+_IDENTITY_PATTERN = r"^[^<>\x00-\x1f\x7f]+$"
+"""A commit has the name and the address of a person on one line, the address between angle brackets."""
+
+ProviderName = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
 """`git` is plain Git without pull requests; `local` keeps pull requests inside a bare repository on this machine."""
 
+AdapterName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z][a-zA-Z0-9-]*$")]
+
 Approval = Literal["auto", "pr-review"]
+
+
+class Identity(Model):
+    """An author or committer of commits."""
+
+    name: Annotated[str, Field(min_length=1, max_length=128, pattern=_IDENTITY_PATTERN)]
+    email: Annotated[str, Field(min_length=3, max_length=254, pattern=_IDENTITY_PATTERN)]
+
+
+class MessageTemplate(Model):
+    """The message of a promotion's commit, with placeholders such as `${bundle.version}`; trailers are always added."""
+
+    subject: Annotated[str | None, Field(min_length=1, max_length=512)] = None
+    body: Annotated[str | None, Field(max_length=4096)] = None
 
 
 class Git(Model):
@@ -48,14 +75,47 @@ class Git(Model):
     url: Url
     branch: Annotated[str, Field(min_length=1, max_length=244)] = "main"
     layout: Literal["directory", "branch"] = "directory"
-    provider: Provider = "git"
+    provider: ProviderName = "git"
     secret_ref: SecretReference | None = None
+    webhook_secret_ref: SecretReference | None = None
+    signing_secret_ref: SecretReference | None = None
+    merge_method: Literal["merge", "squash", "rebase"] | None = None
+    status_on_others: bool = False
+    message: MessageTemplate | None = None
+    author: Identity | None = None
+    committer: Identity | None = None
+
+
+class HelmValue(Model):
+    """One scalar of a values file that holds an image, or a part of one."""
+
+    path: Annotated[str, Field(min_length=1, max_length=512)]
+    value: Literal["tag", "digest", "reference", "repository"] = "tag"
+    image: Annotated[str | None, Field(max_length=253)] = None
+
+
+class HelmUpdate(Model):
+    """Which scalars of which values file take the promoted images."""
+
+    file: RelativePath = "values.yaml"
+    values: Annotated[tuple[HelmValue, ...], Field(max_length=64)] = ()
+
+
+class ReplaceUpdate(Model):
+    """The files in which a literal, by default the repository of the image, is followed by the version to replace."""
+
+    files: Annotated[tuple[RelativePath, ...], Field(min_length=1, max_length=64)]
+    literal: Annotated[str | None, Field(min_length=1, max_length=512)] = None
 
 
 class Update(Model):
     """How the manifests of an environment take a new artifact."""
 
     strategy: Literal["kustomize", "helm", "replace", "oci"] = "kustomize"
+    verify_effect: Literal["fail", "warn", "off"] = "fail"
+    images: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=64)] = ()
+    helm: HelmUpdate | None = None
+    replace: ReplaceUpdate | None = None
 
 
 class HealthResource(Model):
@@ -77,7 +137,7 @@ class HealthReference(Model):
 class Health(Model):
     """How an environment proves that it runs what was promoted; without `type` the adapter is detected."""
 
-    type: Literal["resource", "argocd", "flux", "argoRollouts", "flagger"] | None = None
+    type: AdapterName | None = None
     resource: HealthResource | None = None
     argocd: HealthReference | None = None
     flux: HealthReference | None = None
@@ -91,10 +151,21 @@ class Delivery(Model):
     delegate: Literal["none", "argoRollouts", "flagger"] = "none"
 
 
+class StepRetry(Model):
+    """How often a step that failed for a passing reason is tried in all."""
+
+    attempts: Annotated[int, Field(ge=1, le=100)]
+
+
 class StepSpec(Model):
     """One step of an explicit sequence; `config` is the step's own."""
 
-    uses: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+    uses: Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
+    as_: Annotated[str | None, Field(alias="as", min_length=1, max_length=63, pattern=r"^[a-z][a-zA-Z0-9]*$")] = None
+    if_: Annotated[str | None, Field(alias="if", min_length=1, max_length=1024)] = None
+    timeout: Duration | None = None
+    retry: StepRetry | None = None
+    continue_on_error: bool | None = None
     config: Annotated[
         dict[str, Any] | None,
         Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}),
@@ -106,6 +177,7 @@ class Environment(Model):
 
     name: DnsLabel
     path: RelativePath | None = None
+    branch: Annotated[str | None, Field(min_length=1, max_length=244)] = None
     depends_on: Annotated[
         tuple[DnsLabel, ...] | None, Field(max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = None

@@ -21,7 +21,7 @@ class UnsupportedChoice:
 
     field: str
     value: object
-    supported: tuple[str | None, ...]
+    supported: tuple[object, ...]
 
     @property
     def message(self) -> str:
@@ -34,7 +34,7 @@ class UnsupportedChoice:
 
     @property
     def _named(self) -> list[str]:
-        return [choice for choice in self.supported if choice is not None]
+        return [choice for choice in self.supported if isinstance(choice, str)]
 
 
 def unsupported_choices(model: Model, *, field: str) -> Iterator[UnsupportedChoice]:

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
 from kardinal.api.base import DnsLabel, Name, Url
 from kardinal.api.names import LABEL_BUNDLE
-from kardinal.api.pipeline import Provider
+from kardinal.api.pipeline import ProviderName
 from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
@@ -44,7 +44,7 @@ class _Strict(BaseModel):
 class GitConfig(_Strict):
     url: Url
     branch: str = "main"
-    provider: Provider | None = None
+    provider: ProviderName | None = None
     secret: Name | None = None
 
 

@@ -12,7 +12,6 @@ The branch's name is deterministic, so a restart meets its own work. What it fin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from kardinal.git.backend import Backend, require_tip
@@ -24,6 +23,7 @@ from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Landed
+from kardinal.steps.edit import Changes
 
 __all__ = ["propose"]
 
@@ -58,12 +58,13 @@ def propose(
     return Landed(commit=new, tree=after, changed=True, adopted=False)
 
 
-def _agree(staging: Staging, tree: str, other: str, files: Mapping[str, bytes]) -> bool:
+def _agree(staging: Staging, tree: str, other: str, files: Changes) -> bool:
     """Return whether two trees have the same content where `files` are."""
     one, two = TreeView(staging, tree), TreeView(staging, other)
     return all(one.identify(path) == two.identify(path) for path in files)
 
 
-def _says(staging: Staging, tree: str, files: Mapping[str, bytes]) -> bool:
+def _says(staging: Staging, tree: str, files: Changes) -> bool:
     view = TreeView(staging, tree)
-    return all(view.identify(path) == staging.add_blob(content) for path, content in files.items())
+    wanted = {path: None if content is None else staging.add_blob(content) for path, content in files.items()}
+    return all(view.identify(path) == blob for path, blob in wanted.items())

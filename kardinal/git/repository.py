@@ -22,13 +22,13 @@ from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.references import References
 from kardinal.git.runner import GitRunner
-from kardinal.git.tree import TreeView, apply, split_path
+from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 from kardinal.git.watcher import RefWatcher
 from kardinal.git.writer import BranchWriter
 from kardinal.runtime.clock import Clock
 from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.edit import Edit
+from kardinal.steps.edit import Edit, split_path
 
 __all__ = ["Repository"]
 
@@ -150,6 +150,11 @@ class Repository:
         """Return what `function`, which only reads, makes of the files at a commit."""
         async with self._observed("inspect"):
             return await self._at(commit, lambda staging, tree: function(TreeView(staging, tree)))
+
+    async def examine(self, commit: str, function: Callable[[TreeView], T]) -> T:
+        """Return what `function`, which only reads, makes of the files at a commit as an edit sees them."""
+        async with self._observed("examine"):
+            return await self._at(commit, lambda staging, tree: function(TreeView.for_edit(staging, tree)))
 
     async def log(self, branch: str, limit: int) -> list[Commit]:
         """Return the commits of `branch` from its head back."""

@@ -18,9 +18,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kardinal.git.objects import Entry, Staging
-from kardinal.steps.edit import EDITED_LIMIT, READ_LIMIT, TOTAL_READ_LIMIT, EditError, too_large
+from kardinal.steps.edit import (
+    EDITED_LIMIT,
+    READ_LIMIT,
+    TOTAL_READ_LIMIT,
+    Changes,
+    EditError,
+    split_path,
+    too_large,
+)
 
-__all__ = ["File", "TreeView", "apply", "split_path"]
+__all__ = ["File", "TreeView", "apply"]
 
 _MAX_LINKS = 40
 """Symbolic links followed for one path; what Linux allows."""
@@ -176,25 +184,15 @@ class TreeView:
         )
 
 
-def split_path(path: str) -> list[str]:
-    """Return the segments of a path inside a repository; the empty path and `.` are its root."""
-    segments = [segment for segment in path.split("/") if segment not in ("", ".")]
-    if path.startswith("/") or "\\" in path or "\0" in path:
-        raise EditError(path, "not a relative path inside the repository")
-    for segment in segments:
-        if segment == "..":
-            raise EditError(path, "`..` is not allowed in a path")
-        if segment.lower() == ".git":
-            raise EditError(path, "`.git` is not part of the repository's content")
-    return segments
-
-
-def apply(staging: Staging, tree: str, files: Mapping[str, bytes]) -> str:
-    """Return the id of `tree` with the content of `files` put in; modes of existing files stay."""
-    for path, content in files.items():
+def apply(staging: Staging, tree: str, changes: Changes) -> str:
+    """Return the id of `tree` after `changes`; modes of existing files stay, directories left empty go."""
+    for path, content in changes.items():
         segments = split_path(path)
         if not segments:
             raise EditError(path, "names no file")
+        if content is None:
+            tree = _delete(staging, tree, segments, path) or staging.add_tree({})
+            continue
         if len(content) > EDITED_LIMIT:
             raise too_large(path, len(content), EDITED_LIMIT, used="written")
         tree = _put(staging, tree, segments, content, path)
@@ -206,7 +204,7 @@ def _put(staging: Staging, tree: str, segments: list[str], content: bytes, path:
     name, below = segments[0], segments[1:]
     there = entries.get(name)
     if there is not None and there.is_symlink:
-        raise EditError(path, f"{name} is a symbolic link", remedy="Name the file it points to")
+        raise _is_link(path, name)
     if below:
         if there is None:
             subtree = staging.add_tree({})
@@ -222,3 +220,28 @@ def _put(staging: Staging, tree: str, segments: list[str], content: bytes, path:
     else:
         raise EditError(path, f"{name} is not a file")
     return tree if changed == there else staging.add_tree({**entries, name: changed})
+
+
+def _delete(staging: Staging, tree: str, segments: list[str], path: str) -> str | None:
+    """Return the id of the tree without the file; None when nothing is left. A file that is not there is fine."""
+    entries = staging.tree(tree)
+    name, below = segments[0], segments[1:]
+    there = entries.get(name)
+    if there is None:
+        return tree
+    if there.is_symlink:
+        raise _is_link(path, name)
+    left = {other: entry for other, entry in entries.items() if other != name}
+    if below:
+        subtree = _delete(staging, there.id, below, path) if there.is_directory else there.id
+        if subtree == there.id:
+            return tree
+        if subtree is not None:
+            left = {**entries, name: Entry.directory(subtree)}
+    elif not there.is_file:
+        raise EditError(path, f"{name} is not a file")
+    return staging.add_tree(left) if left else None
+
+
+def _is_link(path: str, name: str) -> EditError:
+    return EditError(path, f"{name} is a symbolic link", remedy="Name the file it points to")

@@ -20,11 +20,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file as an edit finds and leaves it; `before` is None for a new file."""
+    """One file as an edit finds and leaves it; `before` is None for a new file, `after` for one that is deleted."""
 
     path: str
     before: bytes | None
-    after: bytes
+    after: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

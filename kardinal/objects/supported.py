@@ -16,19 +16,35 @@ __all__ = [
     "UNAVAILABLE_STEPS",
 ]
 
-FIELD_VALUES: Mapping[tuple[str, str], tuple[str | None, ...]] = {
+FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("PipelineSpec", "promotion_policy"): ("supersede",),
     ("Git", "layout"): ("directory",),
-    ("Git", "provider"): ("git", "local"),
+    ("Git", "webhook_secret_ref"): (None,),
+    ("Git", "signing_secret_ref"): (None,),
+    ("Git", "merge_method"): (None,),
+    ("Git", "status_on_others"): (False,),
+    ("Git", "message"): (None,),
+    ("Git", "author"): (None,),
+    ("Git", "committer"): (None,),
     ("Update", "strategy"): ("kustomize",),
-    ("Health", "type"): (None, "resource"),
+    ("Update", "verify_effect"): ("fail",),
+    ("Update", "images"): ((),),
+    ("Update", "helm"): (None,),
+    ("Update", "replace"): (None,),
     ("Health", "argocd"): (None,),
     ("Health", "flux"): (None,),
     ("Health", "cluster"): (None,),
     ("Delivery", "delegate"): ("none",),
+    ("StepSpec", "as_"): (None,),
+    ("StepSpec", "if_"): (None,),
+    ("StepSpec", "timeout"): (None,),
+    ("StepSpec", "retry"): (None,),
+    ("StepSpec", "continue_on_error"): (None, False),
     ("Environment", "approval"): ("auto", "pr-review"),
+    ("Environment", "branch"): (None,),
     ("Environment", "on_health_failure"): ("none",),
     ("BundleSpec", "type"): ("image",),
+    ("Artifacts", "charts"): ((),),
     ("Artifacts", "git_commit"): (None,),
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""

@@ -19,7 +19,6 @@ __all__ = [
     "HEALTH_CHECK",
     "OPEN_PR",
     "WAIT_FOR_MERGE",
-    "declared",
 ]
 
 GIT_CLONE = StepDeclaration(name="git-clone", role=Role.OPEN, outputs={"commit": "base_commit"})
@@ -52,8 +51,3 @@ BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
     for step in (GIT_CLONE, KUSTOMIZE_SET_IMAGE, GIT_COMMIT, GIT_PUSH, OPEN_PR, WAIT_FOR_MERGE, HEALTH_CHECK)
 }
 """Every step that this version executes, by name."""
-
-
-def declared(role: Role) -> tuple[StepDeclaration, ...]:
-    """Return the steps of one role."""
-    return tuple(step for step in BUILTIN_STEPS.values() if step.role is role)

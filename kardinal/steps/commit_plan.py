@@ -10,16 +10,17 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.image import bundle_version
 from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.declaration import PlannedStep
-from kardinal.steps.edit import Edit, Tree
-from kardinal.steps.images import images_of
+from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, Surroundings
+from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
+from kardinal.steps.images import ImageChange, images_of
+from kardinal.steps.overlay import Overlay
 
-__all__ = ["commit_message", "edit_of", "trailers_of"]
+__all__ = ["commit_message", "edit_of", "image_changes_of", "trailers_of"]
 
 
 def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
@@ -43,15 +44,55 @@ def commit_message(step: PromotionStep, bundle: Bundle) -> CommitMessage:
     )
 
 
-def edit_of(step: PromotionStep, bundle: Bundle, steps: Iterable[PlannedStep]) -> Edit:
-    """Return the edits of `steps` as one; steps without an edit do not count."""
-    edits = [
-        planned.declaration.edit.make(step, bundle, planned.config)
-        for planned in steps
-        if planned.declaration.edit is not None
-    ]
+def edit_of(
+    step: PromotionStep, bundle: Bundle, steps: Iterable[PlannedStep], surroundings: Surroundings | None = None
+) -> Edit:
+    """Return the edits of `steps` as one, each on top of those before; steps without an edit do not count.
 
-    def edit(tree: Tree) -> Mapping[str, bytes]:
-        return {path: content for one in edits for path, content in one(tree).items()}
+    An edit that changes a file outside the environment's directory is refused.
+    """
+    sequence, around = tuple(steps), surroundings or Surroundings()
+
+    def edit(tree: Tree) -> Changes:
+        overlay = Overlay(tree)
+        for _ in _applied(overlay, step, bundle, sequence, around):
+            pass
+        return overlay.changes
 
     return edit
+
+
+def image_changes_of(
+    tree: Tree,
+    step: PromotionStep,
+    bundle: Bundle,
+    steps: Iterable[PlannedStep],
+    surroundings: Surroundings | None = None,
+) -> dict[str, Sequence[ImageChange]]:
+    """Return which images the edits of `steps` change in which file: only the step that writes a file can read it."""
+    overlay, found = Overlay(tree), dict[str, Sequence[ImageChange]]()
+    for edit, changes in _applied(overlay, step, bundle, tuple(steps), surroundings or Surroundings()):
+        found |= {path: edit.image_changes(tree.read(path), content) for path, content in changes.items()}
+    return {path: changes for path, changes in found.items() if changes}
+
+
+def _applied(
+    overlay: Overlay, step: PromotionStep, bundle: Bundle, steps: Iterable[PlannedStep], around: Surroundings
+) -> Iterator[tuple[FileEdit, Changes]]:
+    """Put the changes of each edit on top of those before, and yield them."""
+    for planned in steps:
+        edit = planned.declaration.edit
+        if edit is None:
+            continue
+        context = EditContext(step=step, bundle=bundle, tree=overlay, inputs=around.inputs, renderer=around.renderer)
+        changes = edit.plan(context, planned.config)
+        _check_inside(changes, step.spec.path, planned.name)
+        overlay.apply(changes)
+        yield edit, changes
+
+
+def _check_inside(changes: Changes, directory: str, name: str) -> None:
+    inside = split_path(directory)
+    for path in changes:
+        if split_path(path)[: len(inside)] != inside:
+            raise EditError(path, f"step {name} may not change it: it is outside {directory}")

@@ -17,11 +17,23 @@ from pydantic import ConfigDict
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.base import Model
+from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionState
-from kardinal.steps.edit import Edit
+from kardinal.steps.edit import Changes, Tree
 from kardinal.steps.images import ImageChange
+from kardinal.steps.rendering import NO_RENDERER, Renderer
 
-__all__ = ["Fact", "FileEdit", "NoConfig", "PlannedStep", "Role", "StepConfig", "StepDeclaration"]
+__all__ = [
+    "EditContext",
+    "Fact",
+    "FileEdit",
+    "NoConfig",
+    "PlannedStep",
+    "Role",
+    "StepConfig",
+    "StepDeclaration",
+    "Surroundings",
+]
 
 
 Fact = Literal["base_commit", "changed", "merged_commit", "merged_by"]
@@ -51,15 +63,36 @@ class NoConfig(StepConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The parts that edits may use besides the tree: trees of other repositories by name, and a renderer."""
+
+    inputs: Mapping[str, Tree] = field(default_factory=dict)
+    renderer: Renderer = NO_RENDERER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditContext:
+    """Everything an edit is made from. `tree` is the whole repository, as the edits before have left it."""
+
+    step: PromotionStep
+    bundle: Bundle
+    tree: Tree
+    inputs: Mapping[str, Tree]
+    """The trees that other steps have opened, by their `as`."""
+    renderer: Renderer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileEdit:
     """How a step changes files.
 
-    `make` builds the edit from the PromotionStep, its Bundle and the step's config. `image_changes` compares a changed
-    file before (None for a new file) and after, for the text of a pull request.
+    `plan` returns the changes for a context and the step's config; it may run several times, on newer trees.
+    `image_changes` compares a changed file before (None for a new file) and after (None for one that is deleted), for
+    the text of a pull request.
     """
 
-    make: Callable[[PromotionStep, Bundle, Any], Edit]
-    image_changes: Callable[[bytes | None, bytes], Sequence[ImageChange]]
+    plan: Callable[[EditContext, Any], Changes]
+    image_changes: Callable[[bytes | None, bytes | None], Sequence[ImageChange]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +114,8 @@ class StepDeclaration:
     """For the role EDIT."""
     outputs: Mapping[str, Fact] = field(default_factory=dict)
     """Which keys of the step's outputs later steps read, and the facts that they are."""
+    effect: Callable[[], Any] | None = None
+    """Makes the agent's part of a step of another package; that of built-in steps is in `kardinal_agent.steps`."""
 
     def __post_init__(self) -> None:
         if (self.role is Role.EDIT) != (self.edit is not None):
@@ -99,10 +134,11 @@ class StepDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One step of a sequence that has no problems: its declaration, and its config as read."""
+    """One step of a sequence that has no problems: its declaration, its config as read, and its entry as written."""
 
     declaration: StepDeclaration
     config: StepConfig
+    spec: StepSpec
 
     @property
     def name(self) -> str:

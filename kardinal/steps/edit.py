@@ -11,7 +11,19 @@ from typing import Protocol
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["EDITED_LIMIT", "READ_LIMIT", "TOTAL_READ_LIMIT", "Edit", "EditError", "Tree", "too_large"]
+__all__ = [
+    "CHANGES_LIMIT",
+    "EDITED_LIMIT",
+    "READ_LIMIT",
+    "TOTAL_EDITED_LIMIT",
+    "TOTAL_READ_LIMIT",
+    "Changes",
+    "Edit",
+    "EditError",
+    "Tree",
+    "split_path",
+    "too_large",
+]
 
 EDITED_LIMIT = 1 << 20
 """Bytes of a file that an edit changes or makes."""
@@ -21,6 +33,12 @@ READ_LIMIT = 4 << 20
 
 TOTAL_READ_LIMIT = 64 << 20
 """Bytes of everything that one edit reads."""
+
+CHANGES_LIMIT = 5_000
+"""Files that one promotion changes."""
+
+TOTAL_EDITED_LIMIT = 64 << 20
+"""Bytes of all files that one promotion changes or makes."""
 
 
 class EditError(KardinalError):
@@ -36,6 +54,19 @@ def too_large(path: str, size: int, limit: int, *, used: str) -> EditError:
     return EditError(
         path, f"has {size:,} bytes; files of at most {limit:,} are {used}", remedy="Split it, or name another path"
     )
+
+
+def split_path(path: str) -> list[str]:
+    """Return the segments of a path inside a repository; the empty path and `.` are its root."""
+    segments = [segment for segment in path.split("/") if segment not in ("", ".")]
+    if path.startswith("/") or "\\" in path or "\0" in path:
+        raise EditError(path, "not a relative path inside the repository")
+    for segment in segments:
+        if segment == "..":
+            raise EditError(path, "`..` is not allowed in a path")
+        if segment.lower() == ".git":
+            raise EditError(path, "`.git` is not part of the repository's content")
+    return segments
 
 
 class Tree(Protocol):
@@ -55,10 +86,17 @@ class Tree(Protocol):
 
     def is_dir(self, path: str) -> bool: ...
 
+    def identify(self, path: str) -> str | None:
+        """Return an id of a file or directory: equal ids mean equal content. None when there is no such path."""
+        ...
+
     def within(self, directory: str) -> Tree:
         """Return the tree below `directory`, which nothing read through it can leave."""
         ...
 
 
-Edit = Callable[[Tree], Mapping[str, bytes]]
-"""From a tree to the new content of the files to change, by path."""
+Changes = Mapping[str, bytes | None]
+"""Path -> the new content of a file, None to delete it. The mode of a file stays."""
+
+Edit = Callable[[Tree], Changes]
+"""From a tree to what changes in it."""

@@ -76,8 +76,10 @@ def set_images(content: bytes, images: Sequence[PromotedImage]) -> bytes:
     return (codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b"") + text.encode()
 
 
-def image_changes(before: bytes | None, after: bytes) -> list[ImageChange]:
+def image_changes(before: bytes | None, after: bytes | None) -> list[ImageChange]:
     """Return the entries that yield another image than before, in the order of the file."""
+    if after is None:
+        return []
     old = {entry.name: entry.yields for entry in _entries(_decoded(before))} if before is not None else {}
     new = [(entry.name, entry.yields) for entry in _entries(_decoded(after))]
     return [ImageChange(name, old.get(name), image) for name, image in new if old.get(name) != image]

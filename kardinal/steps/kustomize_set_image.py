@@ -5,15 +5,14 @@ The environment's directory is the limit: files below it are read, and a link th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
-from kardinal.api import Bundle, PromotionStep
 from kardinal.api.base import RelativePath
-from kardinal.steps.declaration import FileEdit, Role, StepConfig, StepDeclaration
-from kardinal.steps.edit import EDITED_LIMIT, Edit, EditError, Tree, too_large
+from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
+from kardinal.steps.edit import EDITED_LIMIT, Changes, EditError, Tree, too_large
 from kardinal.steps.images import PromotedImage, images_of
 from kardinal.steps.kustomization import FILE_NAMES, KustomizationError, image_changes, set_images
 
@@ -33,14 +32,9 @@ class KustomizeSetImageConfig(StepConfig):
         return path
 
 
-def _edit(step: PromotionStep, bundle: Bundle, config: KustomizeSetImageConfig) -> Edit:
-    images = images_of(bundle)
-
-    def edit(tree: Tree) -> Mapping[str, bytes]:
-        environment = tree.within(step.spec.path)
-        return _set_images(environment, config.path or "", images, inside=step.spec.path)
-
-    return edit
+def _plan(context: EditContext, config: KustomizeSetImageConfig) -> Changes:
+    path = context.step.spec.path
+    return _set_images(context.tree.within(path), config.path or "", images_of(context.bundle), inside=path)
 
 
 def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage], *, inside: str) -> dict[str, bytes]:
@@ -65,5 +59,5 @@ KUSTOMIZE_SET_IMAGE = StepDeclaration(
     name="kustomize-set-image",
     role=Role.EDIT,
     config=KustomizeSetImageConfig,
-    edit=FileEdit(make=_edit, image_changes=image_changes),
+    edit=FileEdit(plan=_plan, image_changes=image_changes),
 )

@@ -21,24 +21,17 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from kardinal.api.pipeline import Approval, Provider, StepSpec
+from kardinal.api.pipeline import Approval, StepSpec
 from kardinal.objects.suggestions import nearest
 from kardinal.objects.supported import UNAVAILABLE_STEPS
-from kardinal.steps.builtin import (
-    BUILTIN_STEPS,
-    GIT_CLONE,
-    GIT_COMMIT,
-    GIT_PUSH,
-    HEALTH_CHECK,
-    OPEN_PR,
-    WAIT_FOR_MERGE,
-    declared,
-)
+from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK, OPEN_PR, WAIT_FOR_MERGE
+from kardinal.steps.capabilities import Capabilities
 from kardinal.steps.declaration import PlannedStep, Role, StepConfig, StepDeclaration
 
-__all__ = ["SequenceProblem", "default_sequence", "planned", "sequence_problems"]
+__all__ = ["SequenceProblem", "StepTable", "default_sequence", "planned", "sequence_problems"]
 
-_WITHOUT_PULL_REQUESTS: Final = frozenset(["git"])
+StepTable = Mapping[str, StepDeclaration]
+"""Every step that a program executes, by name."""
 
 _NEEDS: Final[Mapping[Role, tuple[Role, str]]] = {
     Role.EDIT: (Role.OPEN, "there is no tree to edit"),
@@ -75,33 +68,38 @@ def default_sequence(*, approval: Approval, pr: bool, strategy: str) -> tuple[St
     return tuple(StepSpec(uses=name) for name in names)
 
 
-def planned(steps: Iterable[StepSpec]) -> tuple[PlannedStep, ...]:
+def planned(steps: Iterable[StepSpec], table: StepTable) -> tuple[PlannedStep, ...]:
     """Return the declarations and inputs of a sequence that has no problems."""
-    declarations = ((BUILTIN_STEPS[step.uses], step.config or {}) for step in steps)
-    return tuple(PlannedStep(found, found.config.model_validate(config)) for found, config in declarations)
+    return tuple(
+        PlannedStep(found, found.config.model_validate(step.config or {}), step)
+        for found, step in ((table[step.uses], step) for step in steps)
+    )
 
 
 def sequence_problems(
-    steps: Sequence[StepSpec], *, approval: Approval, pr: bool, provider: Provider
+    steps: Sequence[StepSpec], *, approval: Approval, pr: bool, capabilities: Capabilities, table: StepTable
 ) -> list[SequenceProblem]:
-    """Return everything that keeps `steps` from being executed as written, in order; empty when they can be."""
+    """Return everything that keeps `steps` from being executed as written, in order; empty when they can be.
+
+    `capabilities` are those of the provider.
+    """
     if not steps:
         return [SequenceProblem(0, "steps", "the sequence is empty: leave steps out to get the default sequence")]
-    problems = [problem for index, step in enumerate(steps) for problem in _step_problems(index, step)]
+    problems = [problem for index, step in enumerate(steps) for problem in _step_problems(index, step, table)]
     if not problems:
-        declarations = [BUILTIN_STEPS[step.uses] for step in steps]
+        declarations = [table[step.uses] for step in steps]
         problems = [
-            *_order_problems(declarations),
-            *_proposal_problems(declarations, approval=approval, pr=pr, provider=provider),
+            *_order_problems(declarations, table),
+            *_proposal_problems(declarations, table, approval=approval, pr=pr, capabilities=capabilities),
         ]
     return sorted(problems, key=lambda problem: problem.index)
 
 
-def _step_problems(index: int, step: StepSpec) -> Iterable[SequenceProblem]:
+def _step_problems(index: int, step: StepSpec, table: StepTable) -> Iterable[SequenceProblem]:
     field = f"steps[{index}]"
-    declaration = BUILTIN_STEPS.get(step.uses)
+    declaration = table.get(step.uses)
     if declaration is None:
-        yield SequenceProblem(index, f"{field}.uses", _unknown_step(step.uses))
+        yield SequenceProblem(index, f"{field}.uses", _unknown_step(step.uses, table))
         return
     try:
         declaration.config.model_validate(step.config or {})
@@ -113,12 +111,12 @@ def _step_problems(index: int, step: StepSpec) -> Iterable[SequenceProblem]:
             )
 
 
-def _unknown_step(name: str) -> str:
+def _unknown_step(name: str, table: StepTable) -> str:
     if name in UNAVAILABLE_STEPS:
         return f"step {name!r} is not available in this version"
-    if near := nearest(name, BUILTIN_STEPS):
+    if near := nearest(name, table):
         return f"unknown step {name!r}; did you mean {near!r}?"
-    known = ", ".join(BUILTIN_STEPS)
+    known = ", ".join(table)
     return f"unknown step {name!r}; custom steps are not available in this version, built in are {known}"
 
 
@@ -132,38 +130,43 @@ def _config_message(config: type[StepConfig], step: str, detail: Mapping[str, An
     return f"{step} has no such input; " + (f"did you mean {near!r}?" if near else f"it takes {', '.join(known)}")
 
 
-def _order_problems(steps: Sequence[StepDeclaration]) -> Iterable[SequenceProblem]:
+def _order_problems(steps: Sequence[StepDeclaration], table: StepTable) -> Iterable[SequenceProblem]:
     for index, step in enumerate(steps):
         field = f"steps[{index}].uses"
         if step in steps[:index] and step.role is not Role.EDIT:
             yield SequenceProblem(index, field, f"{step.name} stands in the sequence twice; keep one")
             continue
         before, after = ({other.role for other in part} for part in (steps[:index], steps[index + 1 :]))
-        for message in _neighbour_problems(step, before=before, after=after):
+        for message in _neighbour_problems(step, table, before=before, after=after):
             yield SequenceProblem(index, field, message)
     if not steps[-1].proves:
+        prove = _names(Role.PROVE, table)
         yield SequenceProblem(
             len(steps) - 1,
             f"steps[{len(steps) - 1}].uses",
-            f"the last step must be {_names(Role.PROVE)}: an environment is Verified only when it proves what it runs",
+            f"the last step must be {prove}: an environment is Verified only when it proves what it runs",
         )
 
 
-def _neighbour_problems(step: StepDeclaration, *, before: set[Role | None], after: set[Role | None]) -> Iterable[str]:
+def _neighbour_problems(
+    step: StepDeclaration, table: StepTable, *, before: set[Role | None], after: set[Role | None]
+) -> Iterable[str]:
     if step.role is None:
         return
     needed, missing = _NEEDS.get(step.role, (None, ""))
     if needed and needed not in before:
-        yield f"{step.name} before {_names(needed)}: {missing}; put {_names(needed)} before it"
+        names = _names(needed, table)
+        yield f"{step.name} before {names}: {missing}; put {names} before it"
     if step.role is Role.COMMIT and Role.EDIT not in before:
-        yield f"no step before {step.name} edits a file; add {_names(Role.EDIT)}"
+        yield f"no step before {step.name} edits a file; add {_names(Role.EDIT, table)}"
     follower = _LEADS_TO.get(step.role)
     if follower and follower not in after:
-        yield f"{step.name} has no effect without {_names(follower)}; add {_names(follower)} after it"
+        names = _names(follower, table)
+        yield f"{step.name} has no effect without {names}; add {names} after it"
 
 
 def _proposal_problems(
-    steps: Sequence[StepDeclaration], *, approval: Approval, pr: bool, provider: Provider
+    steps: Sequence[StepDeclaration], table: StepTable, *, approval: Approval, pr: bool, capabilities: Capabilities
 ) -> Iterable[SequenceProblem]:
     asked_by = "approval" if approval == "pr-review" else "pr"
     push, proposal = (_position(steps, role) for role in (Role.PUSH, Role.PROPOSE))
@@ -175,17 +178,18 @@ def _proposal_problems(
             f"{steps[proposal].name} in an environment without pull requests; set approval: pr-review or pr: true",
         )
     if proposal is None and wanted and push is not None:
+        names = _names(Role.PROPOSE, table)
         yield SequenceProblem(
             push,
             f"steps[{push}].uses",
-            f"{steps[push].name} without {_names(Role.PROPOSE)} would land unseen, but {asked_by} asks for a pull "
-            f"request; add {_names(Role.PROPOSE)} after it",
+            f"{steps[push].name} without {names} would land unseen, but {asked_by} asks for a pull "
+            f"request; add {names} after it",
         )
-    if proposal is not None and provider in _WITHOUT_PULL_REQUESTS:
+    if proposal is not None and not capabilities.pull_requests:
         yield SequenceProblem(
             proposal,
             asked_by,
-            f"provider {provider!r} has no pull requests; use approval: auto without pr, or another git.provider",
+            "this provider has no pull requests; use approval: auto without pr, or another git.provider",
         )
 
 
@@ -197,5 +201,5 @@ def _position(steps: Sequence[StepDeclaration], role: Role) -> int | None:
     return next((index for index, step in enumerate(steps) if step.role is role), None)
 
 
-def _names(role: Role) -> str:
-    return " or ".join(step.name for step in declared(role))
+def _names(role: Role, table: StepTable) -> str:
+    return " or ".join(step.name for step in table.values() if step.role is role)

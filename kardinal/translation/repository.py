@@ -7,34 +7,40 @@ the Git room; here its refusals get a field, and the provider is held against it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kardinal.api.names import PROPOSALS
 from kardinal.api.pipeline import Git
 from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
+from kardinal.objects.suggestions import nearest
 from kardinal.policy.binding import clean_branch
+from kardinal.steps.registry import Registry
 from kardinal.translation.errors import Problem
 
-__all__ = ["Features", "repository_problems"]
+__all__ = ["Features", "repository_problems", "unknown_name"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """The features that the operator has allowed beyond the default."""
+    """The names that this program executes, and what the operator has allowed beyond the default."""
 
+    registry: Registry
     allow_local_repositories: bool = False
 
 
 def repository_problems(git: Git, *, subject: str, features: Features) -> Iterator[Problem]:
     """Why the repository of a Pipeline cannot be written to by this version."""
     yield from _branch_problems(git.branch, subject=subject)
+    capabilities = features.registry.providers.get(git.provider)
+    if capabilities is None:
+        yield unknown_name(subject, "spec.git.provider", git.provider, features.registry.providers)
     try:
         url = RepositoryURL.parse(git.url, allow_local=features.allow_local_repositories)
     except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
         yield Problem(subject, f"spec.{error.field}", error.name, error.message, error.remedy)
         return
-    if git.provider == "local" and url.path is None:
+    if capabilities is not None and capabilities.local and url.path is None:
         yield Problem(
             subject,
             "spec.git.provider",
@@ -42,6 +48,14 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
             "provider local keeps pull requests inside a bare repository on this machine, which spec.git.url is not",
             "use a file:// URL, or provider git",
         )
+
+
+def unknown_name(subject: str, field: str, name: str, known: Iterable[str]) -> Problem:
+    """Return the problem of a name that nothing here executes, with the nearest one that something does."""
+    names = sorted(known)
+    near = nearest(name, names)
+    remedy = f"did you mean {near}?" if near else f"use {' or '.join(names)}"
+    return Problem(subject, field, "NotAvailable", f"{name!r} is not available in this version", remedy)
 
 
 def _branch_problems(branch: str, *, subject: str) -> Iterator[Problem]:

@@ -15,9 +15,10 @@ from kardinal.api.supported import unsupported_choices
 from kardinal.objects.supported import FIELD_VALUES
 from kardinal.policy.binding import clean_path
 from kardinal.policy.matching import GateTemplate
+from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.translation.errors import Problem
-from kardinal.translation.repository import Features, repository_problems
+from kardinal.translation.repository import Features, repository_problems, unknown_name
 
 __all__ = ["bundle_problems", "gate_problems", "pipeline_problems"]
 
@@ -33,7 +34,8 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     problems += repository_problems(pipeline.spec.git, subject=subject, features=features)
     problems += _shared_directories(pipeline.spec.environments, subject=subject)
     for index, environment in enumerate(pipeline.spec.environments):
-        problems += _environment(environment, pipeline.spec.git, subject=subject, field=f"spec.environments[{index}]")
+        field = f"spec.environments[{index}]"
+        problems += _environment(environment, pipeline.spec.git, features.registry, subject=subject, field=field)
     return tuple(problems)
 
 
@@ -81,11 +83,21 @@ def _shared_directories(environments: Sequence[Environment], *, subject: str) ->
             yield Problem(subject, f"spec.environments[{index}].path", "DuplicatePath", message, remedy)
 
 
-def _environment(environment: Environment, git: Git, *, subject: str, field: str) -> Iterator[Problem]:
+def _environment(
+    environment: Environment, git: Git, registry: Registry, *, subject: str, field: str
+) -> Iterator[Problem]:
+    adapter = environment.health.type
+    if adapter is not None and adapter not in registry.adapters:
+        yield unknown_name(subject, f"{field}.health.type", adapter, registry.adapters)
+    capabilities = registry.providers.get(git.provider)
     steps = environment.steps
     if steps is None:
         if environment.update.strategy not in FIELD_VALUES["Update", "strategy"]:
             return
         steps = default_sequence(approval=environment.approval, pr=environment.pr, strategy=environment.update.strategy)
-    for problem in sequence_problems(steps, approval=environment.approval, pr=environment.pr, provider=git.provider):
+    if capabilities is None:
+        return
+    for problem in sequence_problems(
+        steps, approval=environment.approval, pr=environment.pr, capabilities=capabilities, table=registry.steps
+    ):
         yield Problem(subject, f"{field}.{problem.field}", "InvalidSequence", problem.message)

@@ -8,7 +8,7 @@ status itself does; the queue then repeats the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -18,7 +18,10 @@ import structlog
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result, StatusWriter
+from kardinal.steps.declaration import Surroundings
 from kardinal.steps.facts import facts_of
+from kardinal.steps.registry import Registry
+from kardinal.steps.rendering import Renderer
 from kardinal.steps.sequence import planned
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
@@ -44,7 +47,7 @@ from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
 from kardinal_agent.health import HealthAdapter
 from kardinal_agent.remotes import Queued, Remote, Remotes
-from kardinal_agent.steps import STEPS, Done, StepContext, StepResult, Waiting
+from kardinal_agent.steps import Done, Step, StepContext, StepResult, Waiting
 
 __all__ = ["Attempt", "Tools"]
 
@@ -67,6 +70,10 @@ class Tools:
     """The parts that all promotions of an agent share."""
 
     shard: str | None
+    registry: Registry
+    steps: Mapping[str, Step]
+    """The effect of every step of the registry, by name."""
+    renderer: Renderer
     gates: Gates
     health: HealthAdapter
     remotes: Remotes
@@ -88,8 +95,8 @@ class Attempt:
         self._bundle = owned.bundle
         self._gates = tools.gates.of(owned)
         self._superseded = self._bundle.status.phase == "Superseded"
-        self._refusal = refusal(self._step, self._bundle, tools.health)
-        self._sequence = planned(self._step.spec.steps) if self._refusal is None else ()
+        self._refusal = refusal(self._step, self._bundle, tools.registry, tools.health)
+        self._sequence = planned(self._step.spec.steps, tools.registry.steps) if self._refusal is None else ()
         self._draft = StatusDraft(
             raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock
         )
@@ -165,7 +172,7 @@ class Attempt:
         self._draft.move(transitions.entered(self._draft.status, step, index, now=now, timeout=timeout))
         if outside:
             await self._draft.write()
-        return await self._caught(STEPS[step.name].run(self._context(index)), name=step.name)
+        return await self._caught(self._tools.steps[step.name].run(self._context(index)), name=step.name)
 
     async def _go_on(self, index: int, *, outside: bool) -> Result | None:
         """Run one step and take its result over; None when the next decision is due at once."""
@@ -221,6 +228,7 @@ class Attempt:
             health=self._tools.health,
             now=self._tools.clock.now(),
             remote=self._open,
+            surroundings=Surroundings(renderer=self._tools.renderer),
         )
 
     async def _open(self) -> Remote:

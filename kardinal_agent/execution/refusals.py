@@ -14,18 +14,19 @@ from kardinal.api.image import image_problems
 from kardinal.api.pipeline import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
+from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import sequence_problems
 from kardinal_agent.health import HealthAdapter
 
 __all__ = ["refusal"]
 
 
-def refusal(step: PromotionStep, bundle: Bundle, health: HealthAdapter) -> str | None:
+def refusal(step: PromotionStep, bundle: Bundle, registry: Registry, health: HealthAdapter) -> str | None:
     """Return the first thing that is wrong, with its field; None when the PromotionStep can be executed."""
-    return next(iter(_refusals(step.spec, bundle)), None) or health.refusal(step)
+    return next(iter(_refusals(step.spec, bundle, registry)), None) or health.refusal(step)
 
 
-def _refusals(spec: PromotionStepSpec, bundle: Bundle) -> Iterable[str]:
+def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> Iterable[str]:
     bundle_name = f"bundle {bundle.metadata.name}"
     for choice in unsupported_choices(spec, field=""):
         yield f"{choice.field}: {choice.message}"
@@ -37,7 +38,15 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle) -> Iterable[str]:
         yield f"{bundle_name}: spec.artifacts.images: there is nothing to promote"
     for field, message in image_problems(bundle.spec.artifacts):
         yield f"{bundle_name}: spec.{field}: {message}"
-    for problem in sequence_problems(spec.steps, approval=spec.approval, pr=spec.pr, provider=spec.git.provider):
+    capabilities = registry.providers.get(spec.git.provider)
+    if capabilities is None:
+        yield f"git.provider: {spec.git.provider!r} is not available in this version"
+        return
+    if spec.health.type is not None and spec.health.type not in registry.adapters:
+        yield f"health.type: {spec.health.type!r} is not available in this version"
+    for problem in sequence_problems(
+        spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
+    ):
         yield f"{problem.field}: {problem.message}"
 
 

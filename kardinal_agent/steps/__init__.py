@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from kardinal.steps import builtin
-from kardinal.steps.declaration import Role
+from kardinal.steps.declaration import Role, StepDeclaration
+from kardinal.steps.sequence import StepTable
+from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.steps.base import Announcement, Done, Step, StepContext, StepResult, Subscribe, Waiting
 from kardinal_agent.steps.edit_files import EditFiles
 from kardinal_agent.steps.git_clone import GitClone
@@ -16,7 +18,6 @@ from kardinal_agent.steps.wait_for_merge import WaitForMerge
 
 __all__ = [
     "PULL_REQUEST_OPENED",
-    "STEPS",
     "Announcement",
     "Done",
     "Step",
@@ -24,10 +25,10 @@ __all__ = [
     "StepResult",
     "Subscribe",
     "Waiting",
+    "effects",
 ]
 
-STEPS: Final[Mapping[str, Step]] = {
-    **{declaration.name: EditFiles() for declaration in builtin.declared(Role.EDIT)},
+_EFFECTS: Final[Mapping[str, Step]] = {
     builtin.GIT_CLONE.name: GitClone(),
     builtin.GIT_COMMIT.name: GitCommit(),
     builtin.GIT_PUSH.name: GitPush(),
@@ -35,4 +36,19 @@ STEPS: Final[Mapping[str, Step]] = {
     builtin.WAIT_FOR_MERGE.name: WaitForMerge(),
     builtin.HEALTH_CHECK.name: HealthCheck(),
 }
-"""Every step of `kardinal.steps.builtin`; those that only change files share their effect."""
+
+
+def effects(table: StepTable) -> dict[str, Step]:
+    """Return the effect of every step; those that only change files share one. Raises `ConfigurationError`."""
+    return {name: _effect(declaration) for name, declaration in table.items()}
+
+
+def _effect(declaration: StepDeclaration) -> Step:
+    if declaration.role is Role.EDIT:
+        return EditFiles()
+    if declaration.name in _EFFECTS:
+        return _EFFECTS[declaration.name]
+    if declaration.effect is None:
+        raise ConfigurationError(f"step {declaration.name} neither edits files nor declares an effect")
+    made: Step = declaration.effect()
+    return made

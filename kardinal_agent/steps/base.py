@@ -17,10 +17,11 @@ from kardinal.api.evidence import GateResult
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus
 from kardinal.git import Subscription
 from kardinal.steps.commit_message import CommitMessage
-from kardinal.steps.commit_plan import commit_message, edit_of
-from kardinal.steps.declaration import PlannedStep, Role
-from kardinal.steps.edit import Edit
+from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
+from kardinal.steps.declaration import PlannedStep, Role, Surroundings
+from kardinal.steps.edit import Edit, Tree
 from kardinal.steps.facts import Facts, facts_of
+from kardinal.steps.images import ImageChange
 from kardinal_agent.health.verdict import HealthAdapter
 from kardinal_agent.remotes import Remote
 
@@ -89,6 +90,7 @@ class StepContext:
     health: HealthAdapter
     now: datetime
     remote: Callable[[], Awaitable[Remote]]
+    surroundings: Surroundings
 
     @property
     def facts(self) -> Facts:
@@ -103,7 +105,11 @@ class StepContext:
     @property
     def edit(self) -> Edit:
         """Return the edits up to this step as one."""
-        return edit_of(self.step, self.bundle, self.edits)
+        return edit_of(self.step, self.bundle, self.edits, self.surroundings)
+
+    def image_changes(self, tree: Tree) -> Mapping[str, Sequence[ImageChange]]:
+        """Return which images the edits up to this step change in which file of `tree`."""
+        return image_changes_of(tree, self.step, self.bundle, self.edits, self.surroundings)
 
     @property
     def message(self) -> CommitMessage:

@@ -6,14 +6,9 @@ open one is adopted by opening it again.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-
 from kardinal.api.promotion_step import PullRequestStatus
 from kardinal.git import Repository
 from kardinal.scm import NewPullRequest, PullRequest
-from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.images import ImageChange
 from kardinal.steps.pull_request_text import LABEL, Proposal, body, title
 from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
 from kardinal_agent.steps.pull_requests import own_pull_request, waiting_message
@@ -48,13 +43,13 @@ def _done(pull_request: PullRequest, context: StepContext, announcement: Announc
 
 
 async def _new(context: StepContext, repository: Repository) -> NewPullRequest:
-    spec = context.step.spec
+    spec, head = context.step.spec, await repository.head(context.target)
     proposal = Proposal(
         pipeline=spec.pipeline,
         environment=spec.environment,
         bundle=context.bundle,
         gates=context.gates(),
-        changes=await _changes(context, repository),
+        changes=await repository.examine(head.commit, context.image_changes),
         merged_by_agent=context.merges_itself,
         now=context.now,
     )
@@ -68,18 +63,3 @@ async def _new(context: StepContext, repository: Repository) -> NewPullRequest:
         bundle=context.bundle.metadata.name,
         pipeline=spec.pipeline,
     )
-
-
-async def _changes(context: StepContext, repository: Repository) -> dict[str, Sequence[ImageChange]]:
-    """Return what each edit changes in which file: only the edit's own step can read the files that it writes."""
-    head = await repository.head(context.target)
-    changes: dict[str, Sequence[ImageChange]] = {}
-    for planned in context.edits:
-        edit = planned.declaration.edit
-        if edit is None:
-            continue
-        plan = await repository.plan(head.commit, edit_of(context.step, context.bundle, [planned]))
-        for change in plan.changes:
-            # Composing a large file takes long enough to hold up everything else on the loop.
-            changes[change.path] = await asyncio.to_thread(edit.image_changes, change.before, change.after)
-    return changes

@@ -16,6 +16,7 @@ from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 from kardinal_agent.program import Agent, AgentOptions
 from tests.support.names import DEV, POLICIES, TEAM
 from tests.support.objects import API_VERSION, bundle, namespace
+from tests.support.registry import EXTENSIONS
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
 
@@ -44,7 +45,9 @@ _HOUR = timedelta(hours=1)
 async def start_agent(world: World, **options: Any) -> Agent:
     settings: dict[str, Any] = {"allow_local_repositories": True, "git_cache_dir": world.new_directory("agent-git")}
     chosen = AgentOptions(**settings | options)
-    return await world.run(lambda client: Agent(chosen, client, clock=world.clock), identity="agent")
+    return await world.run(
+        lambda client: Agent(chosen, client, clock=world.clock, extensions=EXTENSIONS), identity="agent"
+    )
 
 
 def promotion_step(

@@ -18,6 +18,7 @@ from kardinal.scm import PullRequests
 from kardinal_agent.program import Agent, AgentOptions
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV
+from tests.support.registry import EXTENSIONS
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -59,7 +60,9 @@ class Crash:
 
 async def start_crashing(world: World, crash: Crash) -> None:
     options = AgentOptions(git_cache_dir=world.new_directory("agent-git"), allow_local_repositories=True)
-    agent = await world.run(lambda client: Agent(options, crash.install(client), clock=world.clock), identity="agent")
+    agent = await world.run(
+        lambda client: Agent(options, crash.install(client), clock=world.clock, extensions=EXTENSIONS), identity="agent"
+    )
     crash.ends(lambda: world.stop(agent))
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.api.promotion_step import PromotionStepSpec, PromotionStepStatus, Retry, StepProgress
+from kardinal.steps.builtin import BUILTIN_STEPS
 from kardinal.steps.declaration import StepDeclaration
 from kardinal.steps.sequence import default_sequence, planned
 from kardinal_agent.execution.machine import (
@@ -30,7 +31,10 @@ NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 PUSHED = ["git-clone", "kustomize-set-image", "git-commit", "git-push"]
 
 AUTO, REVIEWED = (
-    [step.declaration for step in planned(default_sequence(approval="auto", pr=pr, strategy="kustomize"))]
+    [
+        step.declaration
+        for step in planned(default_sequence(approval="auto", pr=pr, strategy="kustomize"), BUILTIN_STEPS)
+    ]
     for pr in (False, True)
 )
 

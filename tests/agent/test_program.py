@@ -21,6 +21,7 @@ from kardinal_agent.program import Agent, AgentOptions
 from kardinal_local.plane import Authority, LocalPlane
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV, STAGING, TEAM
+from tests.support.registry import EXTENSIONS
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -80,7 +81,8 @@ async def test_secrets_and_deployments_are_those_of_the_agents_own_cluster(
             git_cache_dir=world.new_directory("agent-git"), allow_local_repositories=True, shard="east"
         )
         agent = await world.run(
-            lambda client: Agent(options, client, clock=world.clock, local_client=local), identity="agent"
+            lambda client: Agent(options, client, clock=world.clock, extensions=EXTENSIONS, local_client=local),
+            identity="agent",
         )
         await deploy(world)
         await create(world, promotion_step(repository, shard="east", labels={names.LABEL_SHARD: "east"}))

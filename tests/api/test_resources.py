@@ -60,7 +60,7 @@ def _put(path: str, value: Any) -> Callable[[JsonObject], None]:
 @pytest.mark.parametrize(
     ("example", "change", "field"),
     [
-        (examples.PIPELINE, _put("spec/git/provider", "svn"), "spec.git.provider"),
+        (examples.PIPELINE, _put("spec/git/provider", "s v n"), "spec.git.provider"),
         (examples.PIPELINE, _put("spec/git", {"branch": "main"}), "spec.git.url"),
         (examples.PIPELINE, _put("spec/environments/0/name", "Dev"), "spec.environments[0].name"),
         (examples.PIPELINE, _put("spec/environments/1/name", "dev"), "spec.environments[1]"),

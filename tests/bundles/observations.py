@@ -14,6 +14,7 @@ from kardinal.translation.translate import translate
 from kardinal_controller.bundles.decide import WriteStatus, decide
 from kardinal_controller.bundles.observation import Observation
 from tests.support import objects
+from tests.support.registry import REGISTRY
 
 __all__ = ["MONOTONIC", "NOW", "PIPELINE", "SAID", "bundle", "graph", "next_run", "retargeted", "seen", "steps"]
 
@@ -44,7 +45,7 @@ def bundle(
 def graph(pipeline: Pipeline = PIPELINE, *, target: str | None = None, refused_because: str = "") -> JsonObject:
     """Return the Graph of the Bundle, as translation makes it, and as the engine answers where it refuses it."""
     intent = {"target": target} if target else {}
-    features = Features(allow_local_repositories=True)
+    features = Features(registry=REGISTRY, allow_local_repositories=True)
     made = translate(pipeline, bundle(intent=intent), (), features=features, now=NOW)
     made["metadata"]["uid"] = "uid-of-the-graph"
     if refused_because:

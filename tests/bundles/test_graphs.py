@@ -16,6 +16,7 @@ from tests.bundles.reading import node_of
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD
 from tests.support.objects import bundle, gate, pipeline
+from tests.support.registry import REGISTRY
 from tests.support.world import World
 
 
@@ -26,7 +27,7 @@ def keeper(world: World) -> GraphKeeper:
         Caches(Manager(world.client, clock=world.clock, name="deaf")),
         world.client,
         clock=world.clock,
-        features=Features(allow_local_repositories=True),
+        features=Features(registry=REGISTRY, allow_local_repositories=True),
         policy_namespaces=(POLICIES,),
         attestations=Attestations(world.client, namespace=SYSTEM_NAMESPACE),
         expressions=ExpressionCompiler(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import get_args
 
@@ -13,8 +12,8 @@ from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.steps.builtin import BUILTIN_STEPS, GIT_CLONE, GIT_PUSH, WAIT_FOR_MERGE
 from kardinal.steps.commit_plan import edit_of
-from kardinal.steps.declaration import Fact, FileEdit, NoConfig, PlannedStep, Role, StepDeclaration
-from kardinal.steps.edit import Edit, Tree
+from kardinal.steps.declaration import EditContext, Fact, FileEdit, NoConfig, PlannedStep, Role, StepDeclaration
+from kardinal.steps.edit import Changes, EditError, Tree
 from kardinal.steps.facts import Facts, facts_of
 from kardinal.steps.sequence import planned
 
@@ -48,6 +47,9 @@ class EmptyTree:
     def is_dir(self, path: str) -> bool:
         return False
 
+    def identify(self, path: str) -> str | None:
+        return None
+
     def within(self, directory: str) -> Tree:
         return self
 
@@ -55,13 +57,11 @@ class EmptyTree:
 def writing(path: str) -> FileEdit:
     """Return an edit that writes one file."""
 
-    def make(step: PromotionStep, bundle: Bundle, config: NoConfig) -> Edit:
-        def edit(tree: Tree) -> Mapping[str, bytes]:
-            return {path: step.spec.environment.encode()}
+    def plan(context: EditContext, config: NoConfig) -> Changes:
+        before = context.tree.read("environments/dev/a") or b""
+        return {path: before + context.step.spec.environment.encode()}
 
-        return edit
-
-    return FileEdit(make=make, image_changes=lambda before, after: [])
+    return FileEdit(plan=plan, image_changes=lambda before, after: [])
 
 
 def test_facts_are_read_by_what_they_are() -> None:
@@ -92,11 +92,24 @@ def test_every_fact_that_can_be_declared_can_be_read() -> None:
 
 def test_the_edits_of_all_steps_are_one_edit_and_other_steps_add_nothing() -> None:
     steps = [
-        PlannedStep(GIT_CLONE, NoConfig()),
-        PlannedStep(StepDeclaration(name="one", role=Role.EDIT, edit=writing("a")), NoConfig()),
-        PlannedStep(StepDeclaration(name="two", role=Role.EDIT, edit=writing("b")), NoConfig()),
+        step_of(GIT_CLONE),
+        step_of(StepDeclaration(name="one", role=Role.EDIT, edit=writing("environments/dev/a"))),
+        step_of(StepDeclaration(name="two", role=Role.EDIT, edit=writing("environments/dev/b"))),
     ]
-    assert edit_of(STEP, BUNDLE, steps)(EmptyTree()) == {"a": b"dev", "b": b"dev"}
+    # The second edit sees what the first has done.
+    expected = {"environments/dev/a": b"dev", "environments/dev/b": b"devdev"}
+    assert edit_of(STEP, BUNDLE, steps)(EmptyTree()) == expected
+
+
+@pytest.mark.parametrize("path", ["environments/prod/a", "environments/dev-2/a", "a", "environments"])
+def test_an_edit_outside_the_directory_of_the_environment_is_refused(path: str) -> None:
+    step = step_of(StepDeclaration(name="one", role=Role.EDIT, edit=writing(path)))
+    with pytest.raises(EditError, match="step one may not change it: it is outside environments/dev"):
+        edit_of(STEP, BUNDLE, [step])(EmptyTree())
+
+
+def step_of(declaration: StepDeclaration) -> PlannedStep:
+    return PlannedStep(declaration, NoConfig(), StepSpec(uses=declaration.name))
 
 
 @pytest.mark.parametrize(("role", "edit"), [(Role.EDIT, None), (Role.PUSH, writing("a")), (None, writing("a"))])
@@ -106,5 +119,5 @@ def test_a_step_that_edits_says_how_and_no_other_does(role: Role | None, edit: F
 
 
 def test_a_planned_step_has_its_input_as_read() -> None:
-    (step,) = planned([StepSpec(uses="kustomize-set-image", config={"path": "eu"})])
+    (step,) = planned([StepSpec(uses="kustomize-set-image", config={"path": "eu"})], BUILTIN_STEPS)
     assert (step.name, step.config.model_dump()) == ("kustomize-set-image", {"path": "eu"})

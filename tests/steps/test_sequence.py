@@ -8,6 +8,7 @@ import pytest
 
 from kardinal.api.pipeline import StepSpec
 from kardinal.steps.sequence import default_sequence, sequence_problems
+from tests.support.registry import REGISTRY
 
 AUTO = ("git-clone", "kustomize-set-image", "git-commit", "git-push", "health-check")
 PROPOSED = (*AUTO[:-1], "open-pr", "wait-for-merge", "health-check")
@@ -22,11 +23,17 @@ def refusals(
     *,
     approval: Literal["auto", "pr-review"] = "auto",
     pr: bool = False,
-    provider: Literal["git", "local"] = "local",
+    provider: str = "local",
 ) -> list[tuple[str, str]]:
     return [
         (problem.field, problem.message)
-        for problem in sequence_problems(sequence, approval=approval, pr=pr, provider=provider)
+        for problem in sequence_problems(
+            sequence,
+            approval=approval,
+            pr=pr,
+            capabilities=REGISTRY.providers[provider],
+            table=REGISTRY.steps,
+        )
     ]
 
 

@@ -17,6 +17,7 @@ from kardinal_local.simulator import BuiltInRenderer, Renderer, Simulator
 from kardinal_local.simulator.gitops import GitOps
 from tests.support.names import POLICIES
 from tests.support.permissions import hold_to_permissions
+from tests.support.registry import EXTENSIONS
 from tests.support.world import World
 
 __all__ = ["start_agent", "start_controller", "start_simulator"]
@@ -34,7 +35,9 @@ async def start_controller(world: World, **options: Any) -> Controller:
         "probe_address": "127.0.0.1:0",
     }
     chosen = ControllerOptions(**settings | options)
-    return await world.run(lambda client: Controller(chosen, client, clock=world.clock), identity="controller")
+    return await world.run(
+        lambda client: Controller(chosen, client, clock=world.clock, extensions=EXTENSIONS), identity="controller"
+    )
 
 
 async def start_agent(world: World, **options: Any) -> Agent:
@@ -47,7 +50,9 @@ async def start_agent(world: World, **options: Any) -> Agent:
         "probe_address": "127.0.0.1:0",
     }
     chosen = AgentOptions(**settings | options)
-    return await world.run(lambda client: Agent(chosen, client, clock=world.clock), identity="agent")
+    return await world.run(
+        lambda client: Agent(chosen, client, clock=world.clock, extensions=EXTENSIONS), identity="agent"
+    )
 
 
 class GitOpsTool:

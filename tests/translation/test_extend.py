@@ -10,6 +10,7 @@ from kardinal.translation.errors import InvalidSpec, SkipDenied
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import extend_graph
 from tests.support.objects import environment
+from tests.support.registry import REGISTRY
 from tests.translation.values import (
     MORNING,
     bundle,
@@ -27,7 +28,12 @@ from tests.translation.values import (
 
 def extended(graph: JsonObject, way: Pipeline, what: Bundle, found: list[PolicyGate] | None = None) -> JsonObject:
     nodes = extend_graph(
-        graph, way, what, gates(found or []), features=Features(allow_local_repositories=True), now=MORNING
+        graph,
+        way,
+        what,
+        gates(found or []),
+        features=Features(registry=REGISTRY, allow_local_repositories=True),
+        now=MORNING,
     )
     return {**graph, "spec": {"nodes": nodes}}
 

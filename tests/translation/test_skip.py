@@ -10,6 +10,7 @@ from kardinal.api import PolicyGate
 from kardinal.translation.errors import SkipDenied
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import translate
+from tests.support.registry import REGISTRY
 from tests.translation.values import MORNING, bundle, edges, gates, org_gate, pipeline, team_gate, translated
 
 SKIP = {"skip": ["staging"]}
@@ -82,7 +83,7 @@ def test_a_permission_is_asked_at_the_moment_of_the_translation() -> None:
         pipeline(),
         bundle(intent=SKIP),
         found,
-        features=Features(allow_local_repositories=True),
+        features=Features(registry=REGISTRY, allow_local_repositories=True),
         now=saturday,
     )
     assert list(edges(graph)) == ["dev", "prod"]

@@ -20,6 +20,9 @@ DIGEST = "sha256:" + "0123abcd" * 8
 ONLY_ONE_MEANING = {("HealthResource", "kind"), ("HealthResource", "condition")}
 """Choices with a single value, which the default is: there is nothing to ignore."""
 
+INSIDE_OF = {("HelmValue", "value"): ("Update", "helm")}
+"""Choices in a field that is refused as a whole."""
+
 
 def choices(model: type[Model], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[Model], str, Any]]:
     """Every value of every enumeration in a model and in what it holds: (path, model, attribute, value)."""
@@ -47,6 +50,7 @@ def models(annotation: Any) -> Iterator[type[Model]]:
 
 
 PIPELINE_CHOICES = list(choices(PipelineSpec))
+DECIDED_CHOICES = [choice for choice in PIPELINE_CHOICES if (choice[1].__name__, choice[2]) not in INSIDE_OF]
 BUNDLE_CHOICES = list(choices(BundleSpec))
 
 
@@ -63,14 +67,15 @@ def refused(**arguments: Any) -> list[Problem]:
 
 
 def test_every_enumeration_of_pipelines_and_bundles_is_decided() -> None:
-    decided = set(FIELD_VALUES) | ONLY_ONE_MEANING
+    assert all(FIELD_VALUES[field] == (None,) for field in INSIDE_OF.values())
+    decided = set(FIELD_VALUES) | ONLY_ONE_MEANING | set(INSIDE_OF)
     assert {(model.__name__, name) for _, model, name, _ in PIPELINE_CHOICES + BUNDLE_CHOICES} <= decided
 
 
 @pytest.mark.parametrize(
     ("path", "model", "name", "value"),
-    PIPELINE_CHOICES,
-    ids=[f"{'.'.join(path)}={value}" for path, _, _, value in PIPELINE_CHOICES],
+    DECIDED_CHOICES,
+    ids=[f"{'.'.join(path)}={value}" for path, _, _, value in DECIDED_CHOICES],
 )
 def test_each_choice_of_a_pipeline_is_executed_or_refused(
     path: tuple[str, ...], model: type[Model], name: str, value: str
@@ -100,6 +105,26 @@ def test_each_type_of_bundle_is_executed_or_refused(value: str) -> None:
     assert [(problem.field, problem.reason) for problem in refused(what=bundle(type=value))] == [
         ("spec.type", "NotAvailable")
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "remedy"),
+    [
+        ({"git": {"provider": "subversion"}}, "spec.git.provider", "use git or local"),
+        ({"git": {"provider": "locale"}}, "spec.git.provider", "did you mean local?"),
+        (
+            {"environments": [environment("dev", health={"type": "resourse"})]},
+            "spec.environments[0].health.type",
+            "did you mean resource?",
+        ),
+    ],
+)
+def test_a_provider_or_an_adapter_that_nothing_executes_is_refused_by_name(
+    change: dict[str, Any], field: str, remedy: str
+) -> None:
+    git = {"url": "file:///repo", "provider": "local", **change.pop("git", {})}
+    found = refused(way=pipeline(*change.pop("environments", ["dev"]), git=git))
+    assert [(problem.field, problem.reason, problem.remedy) for problem in found] == [(field, "NotAvailable", remedy)]
 
 
 @pytest.mark.parametrize(
@@ -154,12 +179,12 @@ def test_images_that_name_nothing_to_promote_are_refused(
         (
             pipeline(environment("dev", approval="pr-review"), provider="git"),
             "spec.environments[0].approval",
-            "provider 'git' has no pull requests",
+            "this provider has no pull requests",
         ),
         (
             pipeline(environment("dev", pr=True), provider="git"),
             "spec.environments[0].pr",
-            "provider 'git' has no pull requests",
+            "this provider has no pull requests",
         ),
         (
             pipeline(environment("dev", steps=[{"uses": "run-tests", "config": {"url": "https://x"}}])),

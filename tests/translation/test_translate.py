@@ -124,8 +124,14 @@ def test_a_step_is_a_self_contained_copy_with_its_defaults_resolved() -> None:
         "environment": "dev",
         "bundleRef": "${bundle.metadata.name}",
         "path": "environments/dev",
-        "git": {"url": "file:///repo", "branch": "main", "layout": "directory", "provider": "git"},
-        "update": {"strategy": "kustomize"},
+        "git": {
+            "url": "file:///repo",
+            "branch": "main",
+            "layout": "directory",
+            "provider": "git",
+            "statusOnOthers": False,
+        },
+        "update": {"strategy": "kustomize", "verifyEffect": "fail", "images": []},
         "approval": "auto",
         "pr": False,
         "steps": [
@@ -158,7 +164,7 @@ def test_what_the_pipeline_says_is_copied_and_not_defaulted_over() -> None:
     spec = template["spec"]
     assert template["metadata"]["labels"]["kardinal.io/shard"] == "eu-cluster"
     assert (spec["path"], spec["approval"], spec["shard"]) == ("clusters/eu/prod", "pr-review", "eu-cluster")
-    assert spec["git"] == {"layout": "directory", **git}
+    assert spec["git"] == {"layout": "directory", "statusOnOthers": False, **git}
     assert spec["health"]["resource"] == {
         "kind": "Deployment",
         "name": "web",

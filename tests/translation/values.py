@@ -12,6 +12,7 @@ from kardinal.policy.matching import GateTemplate, collect
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import translate
 from tests.support import objects
+from tests.support.registry import REGISTRY
 
 __all__ = [
     "MORNING",
@@ -71,7 +72,7 @@ def translated(
         way or pipeline(),
         what or bundle(),
         gates(found),
-        features=Features(allow_local_repositories=local),
+        features=Features(registry=REGISTRY, allow_local_repositories=local),
         now=MORNING,
     )
 

@@ -1,0 +1,76 @@
+"""The steps, providers and health adapters of a program: those built in, and those of other installed packages.
+
+A package adds its own by entry points, and is installed in both programs, because the control plane refuses names that
+it does not know:
+
+    [project.entry-points."kardinal.steps"]        name -> a `kardinal.steps.declaration.StepDeclaration`
+    [project.entry-points."kardinal.providers"]    name -> a `kardinal.scm.provider.Provider`
+    [project.entry-points."kardinal.health"]       name -> a `kardinal.steps.registry.AdapterDeclaration`
+
+A package that cannot be loaded, or takes a name that is taken, keeps the program from starting: running without it
+would fail the Pipelines that name it, one promotion after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
+
+from kardinal.objects.errors import KardinalError
+from kardinal.scm.provider import PROVIDERS, Provider
+from kardinal.steps.builtin import BUILTIN_STEPS
+from kardinal.steps.declaration import StepDeclaration
+from kardinal.steps.registry import BUILTIN_ADAPTERS, AdapterDeclaration, Registry
+
+__all__ = ["ExtensionError", "Extensions", "load_extensions"]
+
+Named = TypeVar("Named", StepDeclaration, Provider, AdapterDeclaration)
+
+
+class ExtensionError(KardinalError):
+    """A package that adds a step, a provider or a health adapter, and cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extensions:
+    """Every step, provider and health adapter of a program, by name."""
+
+    steps: Mapping[str, StepDeclaration]
+    providers: Mapping[str, Provider]
+    adapters: Mapping[str, AdapterDeclaration]
+
+    @property
+    def registry(self) -> Registry:
+        """Return what translation needs to know of them."""
+        providers = {name: provider.capabilities for name, provider in self.providers.items()}
+        return Registry(steps=self.steps, providers=providers, adapters=self.adapters)
+
+
+def load_extensions() -> Extensions:
+    """Return what is built in and what installed packages add. Raises `ExtensionError`."""
+    return Extensions(
+        steps=_extended(BUILTIN_STEPS, StepDeclaration, entry_points(group="kardinal.steps")),
+        providers=_extended(PROVIDERS, Provider, entry_points(group="kardinal.providers")),
+        adapters=_extended(BUILTIN_ADAPTERS, AdapterDeclaration, entry_points(group="kardinal.health")),
+    )
+
+
+def _extended(builtin: Mapping[str, Named], kind: type[Named], found: Iterable[EntryPoint]) -> dict[str, Named]:
+    table = dict(builtin)
+    for entry in sorted(found, key=lambda entry: entry.name):
+        package = entry.dist.name if entry.dist else "unknown"
+        where = f"entry point {entry.name} of {entry.group} in package {package}"
+        try:
+            loaded = entry.load()
+        except Exception as error:  # foreign code: whatever it raises at its import
+            raise ExtensionError(
+                f"{where} cannot be loaded: {error}", remedy="Repair the package or remove it"
+            ) from error
+        if not isinstance(loaded, kind) or loaded.name != entry.name:
+            raise ExtensionError(f"{where} is no {kind.__name__} named {entry.name}", remedy="Repair the package")
+        if entry.name in table:
+            raise ExtensionError(f"{where} takes a name that is taken", remedy="Give it another name")
+        table[entry.name] = loaded
+    return table
