@@ -19,7 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from kardinal.objects.errors import KardinalError
-from kardinal.scm.provider import PROVIDERS, Provider
+from kardinal.scm import PROVIDERS, Provider
 from kardinal.steps.builtin import BUILTIN_STEPS
 from kardinal.steps.declaration import StepDeclaration
 from kardinal.steps.registry import BUILTIN_ADAPTERS, AdapterDeclaration, Registry

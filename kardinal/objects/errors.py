@@ -6,6 +6,7 @@ What is decided about an error is data that it carries, so that no caller keeps 
     field          the field its author has to change, such as `git.url`; empty where no field is at fault
     remedy         what to do about it
     retry_after    seconds that the other side asked to wait
+    attempts       how often it is tried at most where it is transient; None leaves it to the caller
 
 The trees below it: `kardinal.kube.errors`, `kardinal.git.errors`, `kardinal.scm.errors`, `kardinal.runtime.errors`,
 `kardinal.translation.errors`, `kardinal_agent.errors`, `kardinal.api.repository_url`.
@@ -23,6 +24,7 @@ class KardinalError(Exception):
     field: str = ""
     remedy: str = ""
     retry_after: float | None = None
+    attempts: int | None = None
 
     def __init__(self, message: str = "", *, remedy: str = "", transient: bool | None = None) -> None:
         super().__init__(message)

@@ -1,18 +1,73 @@
 """Pull requests, one module per provider behind one protocol."""
 
-from kardinal.scm.base import NewPullRequest, PullRequest, PullRequests, PullRequestState, RequestObserver
-from kardinal.scm.errors import PullRequestEnded, PullRequestError, PullRequestNotFound, UnsupportedProvider
-from kardinal.scm.local import local_pull_requests
+from collections.abc import Mapping
+
+from kardinal.scm.base import (
+    Access,
+    Approval,
+    CommitStatus,
+    MergeMethod,
+    NewPullRequest,
+    PullRequest,
+    PullRequests,
+    PullRequestState,
+    RequestObserver,
+)
+from kardinal.scm.errors import (
+    AccessDenied,
+    ConflictWithBase,
+    HeadMoved,
+    HostError,
+    HostUnavailable,
+    MergeBlocked,
+    NothingToMerge,
+    PullRequestEnded,
+    PullRequestError,
+    PullRequestNotFound,
+    RateLimited,
+    RequestRefused,
+    UnknownAnswer,
+    UnsupportedProvider,
+    WebhookRejected,
+)
+from kardinal.scm.local import LOCAL, local_pull_requests
+from kardinal.scm.provider import Provider, Target
+from kardinal.scm.webhooks import Delivery
+from kardinal.steps.capabilities import Capabilities
 
 __all__ = [
+    "PROVIDERS",
+    "Access",
+    "AccessDenied",
+    "Approval",
+    "CommitStatus",
+    "ConflictWithBase",
+    "Delivery",
+    "HeadMoved",
+    "HostError",
+    "HostUnavailable",
+    "MergeBlocked",
+    "MergeMethod",
     "NewPullRequest",
+    "NothingToMerge",
+    "Provider",
     "PullRequest",
     "PullRequestEnded",
     "PullRequestError",
     "PullRequestNotFound",
     "PullRequestState",
     "PullRequests",
+    "RateLimited",
     "RequestObserver",
+    "RequestRefused",
+    "Target",
+    "UnknownAnswer",
     "UnsupportedProvider",
+    "WebhookRejected",
     "local_pull_requests",
 ]
+
+_GIT = Provider(name="git", capabilities=Capabilities(pull_requests=False))
+
+PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (_GIT, LOCAL)}
+"""The providers that kardinal brings, by the name that `git.provider` gives."""

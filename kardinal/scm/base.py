@@ -1,25 +1,52 @@
 """The protocol of pull requests.
 
-One protocol stands for all providers. It says only what promotion needs: open or adopt, look, merge, close, comment, be
-woken. Every operation is safe to repeat after a crash: opening adopts the open pull request of the same head, merging
-what is merged and closing what is closed changes nothing.
+One protocol stands for all providers. It says only what promotion needs. Every operation is safe to repeat after a
+crash: opening adopts the open pull request of the same head, merging what is merged and closing what is closed changes
+nothing, a comment is found again by its marker, and a commit status that says the same already is not written.
+
+What a provider cannot do is said by its `Capabilities`; asked for it all the same, it raises `UnsupportedProvider`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
 from kardinal.git import Subscription
+from kardinal.steps.capabilities import MergeMethod
 
-__all__ = ["NewPullRequest", "PullRequest", "PullRequestState", "PullRequests", "RequestObserver"]
+__all__ = [
+    "LABEL",
+    "Access",
+    "Approval",
+    "CommitStatus",
+    "MergeMethod",
+    "NewPullRequest",
+    "PullRequest",
+    "PullRequestState",
+    "PullRequests",
+    "RequestObserver",
+    "StatusState",
+    "is_own_label",
+]
 
 PullRequestState = Literal["open", "merged", "closed"]
+StatusState = Literal["pending", "success", "failure", "error"]
 
 RequestObserver = Callable[[str, str], None]
-"""Called as (endpoint, status) after each request; status is `ok` or the name of the error."""
+"""Called as (endpoint, status) after each request.
+
+Status is the number of an HTTP answer or the name of an error, and `ok` where no HTTP is spoken.
+"""
+
+LABEL = "kardinal"
+
+
+def is_own_label(name: str) -> bool:
+    """Return whether a label is kardinal's to put on and take off; the others belong to people."""
+    return name == LABEL or name.startswith(f"{LABEL}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +65,13 @@ class NewPullRequest:
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request as its provider knows it at one moment."""
+    """A pull request as its provider knows it at one moment.
+
+    `head_commit` is the commit that would be merged, or was. `merge_commit` and `merged_at` are None unless `state` is
+    `merged`: the commit on the base branch with which the change landed, whatever the method, and when. `mergeable` is
+    None where the provider does not know, or has not decided yet. `comments`, `closed_by` and the last three fields are
+    known to provider `local` alone.
+    """
 
     number: int
     url: str
@@ -49,37 +82,114 @@ class PullRequest:
     state: PullRequestState
     created_at: datetime
     labels: tuple[str, ...] = ()
-    comments: tuple[str, ...] = ()
+    author: str = ""
+    head_commit: str | None = None
+    mergeable: bool | None = None
     merged_by: str | None = None
+    merged_at: datetime | None = None
     merge_commit: str | None = None
+    comments: tuple[str, ...] = ()
     closed_by: str | None = None
     environment: str = ""
     bundle: str = ""
     pipeline: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A review that approves and still counts: by whom, when, and of which commit where the provider says so."""
+
+    by: str
+    at: datetime
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStatus:
+    """A statement about a commit, shown by the host under the name `context`."""
+
+    context: str
+    state: StatusState
+    description: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rights of a credential on the repository, and the merge methods that the repository's settings allow."""
+
+    read: bool
+    push: bool
+    merge_methods: frozenset[MergeMethod]
+    default_branch: str = ""
+    archived: bool = False
+
+
 class PullRequests(Protocol):
     """The pull requests of one repository."""
 
     async def open(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, or adopt the open one with the same head."""
+        """Open a pull request, or adopt the open one with the same head.
+
+        One that is adopted keeps its text. Raises `NothingToMerge` when the base has all of the head's commits.
+        """
         ...
 
-    async def get(self, number: int) -> PullRequest: ...
+    async def get(self, number: int) -> PullRequest:
+        """Return one pull request; `PullRequestNotFound` is transient while the host may not show it yet."""
+        ...
 
     async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
         """All pull requests, or those in one state, by number."""
         ...
 
     async def find(self, head: str) -> PullRequest | None:
-        """Return the newest pull request of branch `head`, in whatever state."""
+        """Return the newest pull request of branch `head` of this repository, in whatever state."""
         ...
 
-    async def merge(self, number: int, *, by: str) -> PullRequest: ...
+    async def update(
+        self, number: int, *, title: str | None = None, body: str | None = None, labels: Sequence[str] | None = None
+    ) -> PullRequest:
+        """Change what is given and differs; of the labels, only kardinal's own are taken off."""
+        ...
 
-    async def close(self, number: int, *, by: str, comment: str) -> PullRequest: ...
+    async def comment(self, number: int, body: str, *, marker: str) -> None:
+        """Write the one comment of `marker`: made once, edited when its text differs, left alone otherwise.
 
-    async def comment(self, number: int, body: str) -> PullRequest: ...
+        Only a comment of the credential's own user counts, so that the text of others is neither found nor changed.
+        """
+        ...
+
+    async def merge(
+        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+    ) -> PullRequest:
+        """Merge, unless it is merged already.
+
+        `by` is noted by providers that do not know who asks. Raises `HeadMoved` when the head is no longer
+        `expected_head`, `MergeBlocked` while the host's own rules hold it, `kardinal.git.MergeConflict` when it
+        conflicts with its base, `PullRequestEnded` when it is closed.
+        """
+        ...
+
+    async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
+        """Close without merging, unless it is closed already; raises `PullRequestEnded` when it is merged."""
+        ...
+
+    async def approvals(self, number: int) -> Sequence[Approval]:
+        """Return the approvals that count, one per person, by time."""
+        ...
+
+    async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
+        """Return the newest status of each context of a commit."""
+        ...
+
+    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+        """Write a status unless the commit has it already; return whether it was written."""
+        ...
+
+    async def access(self) -> Access:
+        """Return what the credential may do with the repository."""
+        ...
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back when something may have changed; it says only that another look is worth it."""

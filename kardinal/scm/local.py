@@ -15,19 +15,41 @@ A clone does not bring these references along; `git fetch origin 'refs/kardinal/
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from kardinal.git import BranchNotFound, GitError, HeldRecord, RefMoved, Repository, Subscription, TransientGitError
 from kardinal.runtime.clock import Clock
-from kardinal.scm.base import NewPullRequest, PullRequest, PullRequests, PullRequestState, RequestObserver
-from kardinal.scm.errors import PullRequestEnded, PullRequestError, PullRequestNotFound, UnsupportedProvider
+from kardinal.scm.base import (
+    Access,
+    Approval,
+    CommitStatus,
+    MergeMethod,
+    NewPullRequest,
+    PullRequest,
+    PullRequests,
+    PullRequestState,
+    RequestObserver,
+    is_own_label,
+)
+from kardinal.scm.comments import is_marked, marked
+from kardinal.scm.errors import (
+    HeadMoved,
+    PullRequestEnded,
+    PullRequestError,
+    PullRequestNotFound,
+    UnsupportedProvider,
+)
+from kardinal.scm.provider import Provider, Target
 from kardinal.scm.record import Record
+from kardinal.steps.capabilities import Capabilities
 
-__all__ = ["local_pull_requests"]
+__all__ = ["LOCAL", "local_pull_requests"]
 
 _PREFIX = "refs/kardinal/pull/"
+_BRANCHES = "refs/heads/"
 _REF = re.compile(r"refs/kardinal/pull/([1-9][0-9]{0,8})/(head|meta)")
 _ATTEMPTS = 100
 
@@ -75,7 +97,7 @@ class LocalPullRequests:
                 entries = await self._entries()
                 for number, record_there in (await self._read(entries)).items():
                     if record_there.head == new.head and record_there.state == "open":
-                        return self._shown(number, record_there)
+                        return await self._with_head(number, record_there)
                 unfinished = self._unfinished(entries, proposed)
                 claimed = unfinished or max(entries, default=0) + 1
                 try:
@@ -84,60 +106,100 @@ class LocalPullRequests:
                     await self._references.update(_ref(claimed, "meta"), old=None, new=meta)
                 except RefMoved:
                     continue  # another process took the number, or finished this one
-                return self._shown(claimed, record)
+                return self._shown(claimed, record, proposed)
             raise TransientGitError(f"{_ATTEMPTS} pull requests were opened by others in the meantime")
 
     async def get(self, number: int) -> PullRequest:
         """Return the pull request with this number."""
         async with self._observed("get"):
-            return self._shown(number, await self._record(number))
+            return await self._with_head(number, await self._record(number))
 
     async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
         """All pull requests, or those in one state, by number."""
         async with self._observed("list"):
             records = await self._read(await self._entries())
-            return [self._shown(number, record) for number, record in records.items() if state in (None, record.state)]
+            wanted = {number: record for number, record in records.items() if state in (None, record.state)}
+            return [await self._with_head(number, record) for number, record in wanted.items()]
 
     async def find(self, head: str) -> PullRequest | None:
         """Return the newest pull request of branch `head`, in whatever state."""
         async with self._observed("find"):
             records = await self._read(await self._entries())
             numbers = [number for number, record in records.items() if record.head == head]
-            return self._shown(numbers[-1], records[numbers[-1]]) if numbers else None
+            return await self._with_head(numbers[-1], records[numbers[-1]]) if numbers else None
 
-    async def merge(self, number: int, *, by: str) -> PullRequest:
+    async def update(
+        self, number: int, *, title: str | None = None, body: str | None = None, labels: Sequence[str] | None = None
+    ) -> PullRequest:
+        """Change what is given and differs."""
+        async with self._observed("update"), self._held(number) as (held, record):
+            given = {"title": title, "body": body, "labels": None if labels is None else _labels(record.labels, labels)}
+            updated = record.changed(**{name: value for name, value in given.items() if value is not None})
+            if updated != record:
+                await held.write(updated.encode())
+            return await self._with_head(number, updated)
+
+    async def merge(
+        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+    ) -> PullRequest:
         """Merge, unless it is merged already, and delete the proposal's branch."""
+        if method is not None:
+            raise UnsupportedProvider(
+                "provider local merges by moving the branch forward, or as one commit",
+                remedy="Leave git.mergeMethod out",
+            )
         async with self._observed("merge"), self._held(number) as (held, record):
             if record.state == "closed":
                 raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
             proposed = await self._proposed(number, record)
             if record.state == "open":
+                if expected_head not in (None, proposed):
+                    raise HeadMoved(f"branch {record.head} is at {proposed}, and no longer at {expected_head}")
                 landed = await self._repository.merge(record.base, proposed)
-                merged = record.changed(state="merged", merged_by=by, merge_commit=landed.commit)
+                merged = record.changed(
+                    state="merged", merged_by=by, merge_commit=landed.commit, merged_at=self._clock.now()
+                )
                 await held.write(merged.encode())
             else:
                 merged = record
             await self._drop_branch(merged.head, at=proposed)
-            return self._shown(number, merged)
+            return self._shown(number, merged, proposed)
 
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
         """Close without merging, unless it is closed already; the branch stays."""
         async with self._observed("close"), self._held(number) as (held, record):
             if record.state == "closed":
-                return self._shown(number, record)
+                return await self._with_head(number, record)
             if record.state == "merged":
                 raise PullRequestEnded(f"pull request {number} is merged", remedy="Undo it with a rollback")
             comments = (*record.comments, comment) if comment else record.comments
             closed = record.changed(state="closed", closed_by=by, comments=comments)
             await held.write(closed.encode())
-            return self._shown(number, closed)
+            return await self._with_head(number, closed)
 
-    async def comment(self, number: int, body: str) -> PullRequest:
-        """Add a comment."""
+    async def comment(self, number: int, body: str, *, marker: str) -> None:
+        """Write the one comment of `marker`."""
         async with self._observed("comment"), self._held(number) as (held, record):
-            commented = record.changed(comments=(*record.comments, body))
-            await held.write(commented.encode())
-            return self._shown(number, commented)
+            text = marked(body, marker)
+            others = [one for one in record.comments if not is_marked(one, marker)]
+            if text not in record.comments:
+                await held.write(record.changed(comments=(*others, text)).encode())
+
+    async def approvals(self, number: int) -> Sequence[Approval]:
+        """Return nothing: a local repository keeps no reviews, and merging is the approval."""
+        return ()
+
+    async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
+        """Return nothing: a local repository keeps no statuses."""
+        return {}
+
+    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+        """Refuse: a local repository keeps no statuses."""
+        raise UnsupportedProvider("provider local keeps no commit statuses")
+
+    async def access(self) -> Access:
+        """Return every right: the files of the repository decide."""
+        return Access(read=True, push=True, merge_methods=frozenset())
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back when any reference of the repository may have moved."""
@@ -203,7 +265,7 @@ class LocalPullRequests:
 
     async def _drop_branch(self, branch: str, *, at: str) -> None:
         try:
-            await self._references.update(f"refs/heads/{branch}", old=at, new=None)
+            await self._references.update(f"{_BRANCHES}{branch}", old=at, new=None)
         except RefMoved:
             return  # gone already, or another process works on it
 
@@ -211,8 +273,15 @@ class LocalPullRequests:
         unfinished = (number for number, entry in entries.items() if entry.meta is None and entry.head == proposed)
         return next(unfinished, None)
 
-    def _shown(self, number: int, record: Record) -> PullRequest:
-        return record.pull_request(number, repository=self._repository.url)
+    async def _with_head(self, number: int, record: Record) -> PullRequest:
+        kept = await self._references.read(_ref(number, "head"))
+        if record.state == "open":
+            kept = await self._references.read(f"{_BRANCHES}{record.head}") or kept
+        return self._shown(number, record, kept)
+
+    def _shown(self, number: int, record: Record, head: str | None) -> PullRequest:
+        shown = record.pull_request(number, repository=self._repository.url)
+        return replace(shown, head_commit=head)
 
     def _unknown(self, number: int) -> PullRequestNotFound:
         return PullRequestNotFound(
@@ -234,3 +303,17 @@ class LocalPullRequests:
 
 def _ref(number: int, part: str) -> str:
     return f"{_PREFIX}{number}/{part}"
+
+
+def _labels(there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of people, and those that are wanted."""
+    return tuple(dict.fromkeys([*(label for label in there if not is_own_label(label)), *wanted]))
+
+
+def _connect(target: Target) -> PullRequests:
+    if target.repository is None:
+        raise UnsupportedProvider(f"provider local needs the repository {target.url} itself")
+    return local_pull_requests(target.repository, clock=target.clock, on_request=target.on_request)
+
+
+LOCAL = Provider(name="local", capabilities=Capabilities(pull_requests=True, local=True), connect=_connect)

@@ -1,29 +1,71 @@
-"""The providers: what each one offers to Pipelines, in one table."""
+"""A provider: what it can do, its pull requests, its webhooks and its credentials.
+
+One module of `kardinal.scm` holds one `Provider`; packages of others add theirs by the entry point
+`kardinal.providers`. A host is reached in two steps: `authenticate` turns the values of a Secret into an
+`Authenticator`, which Git uses as well, and `connect` returns the pull requests of one repository.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from kardinal.git import Repository
+from kardinal.runtime.clock import Clock
+from kardinal.scm.base import PullRequests, RequestObserver
+from kardinal.scm.errors import AccessDenied, UnsupportedProvider
+from kardinal.scm.http.authentication import Authenticator
+from kardinal.scm.http.sessions import HostSessions
+from kardinal.scm.webhooks import Delivery
 from kardinal.steps.capabilities import Capabilities
 
-__all__ = ["PROVIDERS", "Provider"]
+__all__ = ["Provider", "Target"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One repository, and the means to reach its pull requests.
+
+    `repository` is what a provider with the capability `local` works on; a host needs `sessions` and `authenticator`.
+    `authority`: certificates in PEM form, instead of those of the machine.
+    """
+
+    url: str
+    clock: Clock
+    repository: Repository | None = None
+    sessions: HostSessions | None = None
+    authenticator: Authenticator | None = None
+    authority: str = ""
+    on_request: RequestObserver | None = None
+
+    def host_access(self) -> tuple[HostSessions, Authenticator]:
+        """Return what a host needs; raises where it is missing."""
+        if self.sessions is None:
+            raise UnsupportedProvider(f"{self.url}: no HTTP sessions were given")
+        if self.authenticator is None:
+            raise AccessDenied(
+                f"the pull requests of {self.url} need a credential",
+                remedy="Name a Secret with a token in git.secretRef",
+            )
+        return self.sessions, self.authenticator
+
+
+def no_credentials(values: Mapping[str, str], target: Target) -> Authenticator | None:
+    """Return None: the provider has no API to authenticate at."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A host of repositories: a value of `git.provider`."""
+    """One provider.
+
+    `authenticate(values of the Secret, target)` returns None where the values hold no credential. `connect` is None for
+    a provider without pull requests. `parse_webhook(headers, raw body, secret)` raises `WebhookRejected`; it is None
+    for a provider that sends no webhooks.
+    """
 
     name: str
     capabilities: Capabilities
-
-
-PROVIDERS: Final[Mapping[str, Provider]] = {
-    provider.name: provider
-    for provider in (
-        Provider(name="git", capabilities=Capabilities(pull_requests=False)),
-        Provider(name="local", capabilities=Capabilities(pull_requests=True, local=True)),
-    )
-}
-"""Every provider of this version, by name."""
+    connect: Callable[[Target], PullRequests] | None = None
+    authenticate: Callable[[Mapping[str, str], Target], Authenticator | None] = no_credentials
+    parse_webhook: Callable[[Mapping[str, str], bytes, bytes], Delivery] | None = None

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from kardinal.scm.base import NewPullRequest, PullRequest, PullRequestState
+from kardinal.scm.comments import unmarked
 from kardinal.scm.errors import PullRequestError
 
 __all__ = ["Record"]
@@ -31,6 +32,7 @@ class Record(BaseModel):
     labels: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     merged_by: str | None = None
+    merged_at: AwareDatetime | None = None
     merge_commit: str | None = None
     closed_by: str | None = None
     environment: str = ""
@@ -70,4 +72,5 @@ class Record(BaseModel):
         return self.model_copy(update=fields)
 
     def pull_request(self, number: int, *, repository: str) -> PullRequest:
-        return PullRequest(number=number, url=f"{repository}#pull/{number}", **dict(self))
+        fields = dict(self) | {"comments": tuple(map(unmarked, self.comments))}
+        return PullRequest(number=number, url=f"{repository}#pull/{number}", **fields)

@@ -220,7 +220,7 @@ async def test_a_branch_deleted_by_hand_is_merged_from_what_was_proposed(
 
 async def test_comments_are_kept_in_order(pulls: PullRequests, repository: Repository) -> None:
     number = (await pulls.open(await propose(repository))).number
-    await asyncio.gather(*(pulls.comment(number, f"comment {n}") for n in range(5)))
+    await asyncio.gather(*(pulls.comment(number, f"comment {n}", marker=f"c{n}") for n in range(5)))
     assert sorted((await pulls.get(number)).comments) == [f"comment {n}" for n in range(5)]
 
 

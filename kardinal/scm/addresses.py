@@ -1,0 +1,54 @@
+"""Take a repository's URL apart, to find the API of its host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from kardinal.api.repository_url import without_git_suffix
+from kardinal.scm.errors import UnsupportedProvider
+
+__all__ = ["RepositoryAddress", "quoted"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryAddress:
+    """`origin` is `https://host[:port]`, `segments` the decoded path without `.git` at its end."""
+
+    origin: str
+    segments: tuple[str, ...]
+
+    @classmethod
+    def of(cls, url: str) -> RepositoryAddress:
+        """Return the address of a remote repository.
+
+        Over SSH the API is taken to be at the same host name, over HTTPS and at its default port.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("https", "http", "ssh") or not parts.hostname:
+            raise UnsupportedProvider(
+                f"{url} is not at a host",
+                remedy="Use an https:// URL, or git.provider: local for a repository on this machine",
+            )
+        if parts.scheme == "ssh":
+            name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            origin = f"https://{name}"
+        else:
+            origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        segments = [unquote(segment) for segment in parts.path.split("/") if segment not in ("", ".")]
+        return cls(origin, tuple(without_git_suffix(segments)))
+
+    def owner_and_name(self) -> tuple[str, str, str]:
+        """Return (path of the installation, owner, name): a host may be installed below a path."""
+        if len(self.segments) < 2:
+            raise UnsupportedProvider(
+                f"{self.origin}/{'/'.join(self.segments)} names no repository",
+                remedy="Write git.url as https://host/owner/repository",
+            )
+        *below, owner, name = self.segments
+        return "".join(f"/{quoted(segment)}" for segment in below), owner, name
+
+
+def quoted(segment: str) -> str:
+    """Return one segment of a path with everything escaped that could end it."""
+    return quote(segment, safe="")

@@ -1,0 +1,26 @@
+"""The HTTP side of providers: sessions, budgets, conditional requests, and what an answer means."""
+
+from kardinal.scm.http.answers import Answer, Outcome, Rule, decide
+from kardinal.scm.http.authentication import Authenticator, StaticToken, static_authenticator
+from kardinal.scm.http.budget import Budget, Priority, Rate
+from kardinal.scm.http.client import Host, HostClient
+from kardinal.scm.http.heard import NEW_SECONDS, FirstHeard
+from kardinal.scm.http.sessions import HostSessions
+
+__all__ = [
+    "NEW_SECONDS",
+    "Answer",
+    "Authenticator",
+    "Budget",
+    "FirstHeard",
+    "Host",
+    "HostClient",
+    "HostSessions",
+    "Outcome",
+    "Priority",
+    "Rate",
+    "Rule",
+    "StaticToken",
+    "decide",
+    "static_authenticator",
+]

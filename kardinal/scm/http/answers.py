@@ -1,0 +1,175 @@
+"""Decide what an answer of a host means, from tables.
+
+A provider has one table; `COMMON` follows it. The first rule that matches (operation, status, a header, the body, and
+how long ago the pull request was first heard of) says what to do. An answer that no rule knows is tried a few times.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from kardinal.objects.errors import KardinalError
+from kardinal.scm.errors import AccessDenied, HostUnavailable, RateLimited, RequestRefused, UnknownAnswer
+
+__all__ = ["COMMON", "Answer", "Outcome", "Quota", "Rule", "decide", "quota_of", "retry_after_of"]
+
+MAX_WAIT = 3600.0
+"""Seconds that a host may ask to wait at once; it is asked again after them."""
+
+_QUOTED = 200
+
+
+class Outcome(Enum):
+    """What follows from an answer; the caller handles the first three, the others are raised."""
+
+    SUCCESS = "success"
+    ADOPT = "adopt"
+    """What was to be made is there already: find it."""
+    REREAD = "reread"
+    """The state is not what the request assumed: read it and decide again."""
+    TRANSIENT = "transient"
+    TERMINAL = "terminal"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of a host; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    outcome: Outcome = Outcome.SUCCESS
+
+    @cached_property
+    def value(self) -> Any:
+        """Return the JSON document of the body; None where it is none."""
+        try:
+            return json.loads(self.body) if self.body else None
+        except (ValueError, RecursionError):
+            return None
+
+    @property
+    def text(self) -> str:
+        """Return the body as rules and messages read it."""
+        return self.body[:65536].decode(errors="replace")
+
+    def message(self) -> str:
+        """Return what the host says, on one line and cut."""
+        value = self.value
+        said = value.get("message") if isinstance(value, dict) else None
+        if isinstance(said, (list, dict)):
+            said = json.dumps(said)
+        text = said if isinstance(said, str) and said else self.text
+        plain = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+        return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One row of a table.
+
+    `operations` empty: every operation. `header`: a name and a pattern that its value contains. `body`: a pattern that
+    the body contains. `within`: seconds since the pull request was first heard of. `error` is what is raised for a
+    transient or terminal outcome; `remedy` is what its reader can do.
+    """
+
+    status: int | range
+    outcome: Outcome
+    operations: frozenset[str] = frozenset()
+    header: tuple[str, str] | None = None
+    body: str = ""
+    within: float | None = None
+    error: type[KardinalError] | None = None
+    remedy: str = ""
+    retry_after: float | None = None
+
+    def matches(self, operation: str, answer: Answer, age: float | None) -> bool:
+        statuses = self.status if isinstance(self.status, range) else (self.status,)
+        return (
+            answer.status in statuses
+            and (not self.operations or operation in self.operations)
+            and (self.within is None or (age is not None and age < self.within))
+            and (self.header is None or _contains(self.header[1], answer.headers.get(self.header[0], "")))
+            and (not self.body or _contains(self.body, answer.text))
+        )
+
+
+COMMON: Sequence[Rule] = (
+    Rule(status=range(200, 300), outcome=Outcome.SUCCESS),
+    Rule(
+        status=range(300, 400),
+        outcome=Outcome.TERMINAL,
+        error=RequestRefused,
+        remedy="Redirects are not followed: put the address of the repository as it is today into git.url",
+    ),
+    Rule(status=401, outcome=Outcome.TERMINAL, error=AccessDenied),
+    Rule(status=403, outcome=Outcome.TERMINAL, error=AccessDenied),
+    Rule(status=429, outcome=Outcome.TRANSIENT, error=RateLimited),
+    Rule(status=408, outcome=Outcome.TRANSIENT, error=HostUnavailable),
+    Rule(status=425, outcome=Outcome.TRANSIENT, error=HostUnavailable),
+    Rule(status=range(500, 600), outcome=Outcome.TRANSIENT, error=HostUnavailable),
+)
+"""The rules that follow those of each provider."""
+
+UNKNOWN = Rule(status=range(1000), outcome=Outcome.UNKNOWN, error=UnknownAnswer)
+
+
+def decide(table: Sequence[Rule], operation: str, answer: Answer, *, age: float | None = None) -> Rule:
+    """Return the first rule for an answer; `UNKNOWN` where there is none."""
+    for rule in (*table, *COMMON):
+        if rule.matches(operation, answer, age):
+            return rule
+    return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many requests of how many are left, and in how many seconds all of them are back."""
+
+    remaining: int
+    limit: int
+    reset: float
+
+
+def quota_of(headers: Mapping[str, str], *, now: datetime) -> Quota | None:
+    """Return the quota that an answer tells, under the names that GitHub, GitLab and Forgejo use."""
+    for prefix in ("x-ratelimit-", "ratelimit-"):
+        remaining = _number(headers.get(f"{prefix}remaining"))
+        if remaining is not None:
+            reset = _number(headers.get(f"{prefix}reset"))
+            seconds = 60.0 if reset is None else reset - now.timestamp()
+            limit = _number(headers.get(f"{prefix}limit")) or remaining
+            return Quota(int(remaining), int(limit), min(max(seconds, 1.0), MAX_WAIT))
+    return None
+
+
+def retry_after_of(headers: Mapping[str, str], *, now: datetime) -> float | None:
+    """Return the seconds of Retry-After, which is a number or a date; at most `MAX_WAIT`."""
+    text = headers.get("retry-after", "").strip()
+    seconds = _number(text)
+    if seconds is None and text:
+        try:
+            moment = parsedate_to_datetime(text)
+        except ValueError:
+            return None
+        seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
+    return None if seconds is None else min(max(seconds, 0.0), MAX_WAIT)
+
+
+def _number(text: str | None) -> float | None:
+    if text is None or not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", text.strip(), re.ASCII):
+        return None
+    return float(text)
+
+
+def _contains(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None

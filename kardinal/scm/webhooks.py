@@ -1,0 +1,105 @@
+"""Deliveries of hosts: the signature first, over the bytes as they came; then what they are about.
+
+A delivery is a hint and no fact: it says which pull request, branch or commit is worth another look. State is read from
+the host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kardinal.scm.errors import WebhookRejected
+
+__all__ = ["Delivery", "check_hmac", "check_token", "event_of", "header_of", "payload_of"]
+
+MAX_BRANCH = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The subject of a delivery; an event that is about nothing of this (a ping) has no fields but `event`.
+
+    `branch`: the head of the pull request, or the branch that was pushed to. `repository`: the URL that the host gives
+    its repository, which is the one of the Pipeline under whatever name the host has for itself.
+    """
+
+    event: str
+    repository: str = ""
+    number: int | None = None
+    branch: str = ""
+    commit: str = ""
+
+
+def header_of(headers: Mapping[str, str], name: str) -> str:
+    """Return a header whatever its case; empty when it is missing."""
+    lowered = name.lower()
+    return next((value for key, value in headers.items() if key.lower() == lowered), "")
+
+
+def check_hmac(signature: str, body: bytes, secret: bytes) -> None:
+    """Raise `WebhookRejected` unless `signature` is the hexadecimal HMAC-SHA256 of the body under the secret."""
+    _check(signature, hmac.new(secret, body, hashlib.sha256).hexdigest(), secret)
+
+
+def check_token(token: str, secret: bytes) -> None:
+    """Raise `WebhookRejected` unless the host sent the secret itself."""
+    _check(token, secret.decode(errors="surrogateescape"), secret)
+
+
+def payload_of(body: bytes) -> Mapping[str, Any]:
+    """Return the JSON object of a delivery whose signature is right."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise WebhookRejected(
+            "the delivery is no JSON object", status=400, remedy="Set the webhook's content type to application/json"
+        )
+    return value
+
+
+def event_of(payload: Mapping[str, Any], event: str) -> Delivery:
+    """Return what a delivery is about, in the fields that GitHub, Gitea and Forgejo share."""
+    pull_request = _mapping(payload.get("pull_request"))
+    issue = _mapping(payload.get("issue"))
+    if not pull_request and issue.get("pull_request"):
+        pull_request = {"number": issue.get("number")}
+    number = pull_request.get("number", payload.get("number") if pull_request else None)
+    head = _mapping(pull_request.get("head"))
+    return Delivery(
+        event=event[:64],
+        repository=_text(_mapping(payload.get("repository")).get("clone_url"), 2048),
+        number=number if isinstance(number, int) and 0 < number < 2**53 else None,
+        branch=_text(head.get("ref") or _pushed(payload.get("ref")), MAX_BRANCH),
+        commit=_text(head.get("sha") or payload.get("sha") or payload.get("after"), 64),
+    )
+
+
+def _pushed(ref: object) -> str:
+    return ref.removeprefix("refs/heads/") if isinstance(ref, str) and ref.startswith("refs/heads/") else ""
+
+
+def _check(sent: str, expected: str, secret: bytes) -> None:
+    if not secret:
+        raise WebhookRejected(
+            "no webhook secret is set", status=401, remedy="Name a Secret with the key webhookSecret in the Pipeline"
+        )
+    # As bytes: text that is not ASCII cannot be compared in constant time.
+    if not hmac.compare_digest(sent.encode(errors="surrogateescape"), expected.encode(errors="surrogateescape")):
+        raise WebhookRejected(
+            "the signature is missing or wrong", status=401, remedy="Give the webhook at the host the same secret"
+        )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object, most: int) -> str:
+    return value if isinstance(value, str) and len(value) <= most else ""
