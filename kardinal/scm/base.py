@@ -24,6 +24,7 @@ __all__ = [
     "CommitStatus",
     "MergeMethod",
     "NewPullRequest",
+    "NoSubscription",
     "PullRequest",
     "PullRequestState",
     "PullRequests",
@@ -125,6 +126,13 @@ class Access:
     archived: bool = False
 
 
+class NoSubscription:
+    """The subscription of a provider that never calls back by itself."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class PullRequests(Protocol):
     """The pull requests of one repository."""
 
@@ -143,8 +151,8 @@ class PullRequests(Protocol):
         """All pull requests, or those in one state, by number."""
         ...
 
-    async def find(self, head: str) -> PullRequest | None:
-        """Return the newest pull request of branch `head` of this repository, in whatever state."""
+    async def find(self, head: str, *, base: str) -> PullRequest | None:
+        """Return the newest pull request from branch `head` of this repository to branch `base`, in whatever state."""
         ...
 
     async def update(

@@ -121,11 +121,11 @@ class LocalPullRequests:
             wanted = {number: record for number, record in records.items() if state in (None, record.state)}
             return [await self._with_head(number, record) for number, record in wanted.items()]
 
-    async def find(self, head: str) -> PullRequest | None:
-        """Return the newest pull request of branch `head`, in whatever state."""
+    async def find(self, head: str, *, base: str) -> PullRequest | None:
+        """Return the newest pull request from branch `head` to branch `base`, in whatever state."""
         async with self._observed("find"):
             records = await self._read(await self._entries())
-            numbers = [number for number, record in records.items() if record.head == head]
+            numbers = [number for number, record in records.items() if (record.head, record.base) == (head, base)]
             return await self._with_head(numbers[-1], records[numbers[-1]]) if numbers else None
 
     async def update(

@@ -22,6 +22,6 @@ async def own_pull_request(context: StepContext, pull_requests: PullRequests) ->
     It is this promotion's own, whatever has become of it: the process may have died between opening it and noting its
     number, and a person may have merged or closed it meanwhile. An older one belongs to an earlier Bundle of the name.
     """
-    found = await pull_requests.find(context.branch)
+    found = await pull_requests.find(context.branch, base=context.target)
     started = context.status.started_at
     return found if found is not None and started is not None and found.created_at >= started else None

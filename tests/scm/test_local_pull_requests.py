@@ -57,7 +57,7 @@ async def test_a_pull_request_is_kept_in_the_repository_and_adopted_when_opened_
     assert (opened.number, opened.state, opened.body) == (1, "open", "| a | table |")
     assert await pulls.open(new) == opened
     assert await pulls.get(1) == opened
-    assert await pulls.find(new.head) == opened
+    assert await pulls.find(new.head, base="main") == opened
     assert bare("rev-parse", "refs/kardinal/pull/1/head") == bare("rev-parse", new.head)
     assert '"environment": "prod"' in bare("cat-file", "blob", "refs/kardinal/pull/1/meta")
 

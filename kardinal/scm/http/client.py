@@ -102,12 +102,18 @@ class HostClient:
         raise self._error(operation, answer, rule)
 
     async def pages(
-        self, operation: str, path: str, *, query: Mapping[str, str], priority: Priority = Priority.OPEN
+        self,
+        operation: str,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        priority: Priority = Priority.OPEN,
+        age: float | None = None,
     ) -> AsyncIterator[Any]:
         """Yield the items of a list, page after page, while the host says that there is a next one."""
         for page in range(1, MAX_PAGES + 1):
             numbered = {**query, "page": str(page)}
-            answer = await self.request(operation, "GET", path, query=numbered, priority=priority)
+            answer = await self.request(operation, "GET", path, query=numbered, priority=priority, age=age)
             items = answer.value
             if not isinstance(items, list):
                 raise UnknownAnswer(f"{self.host.name} answered {operation} with something else than a list")
@@ -116,6 +122,10 @@ class HostClient:
             if 'rel="next"' not in answer.headers.get("link", ""):
                 return
         raise RequestRefused(f"{self.host.name} has more than {MAX_PAGES} pages of {operation}")
+
+    def age(self, name: str) -> float:
+        """Return the seconds since this program first heard of `name` at this host."""
+        return self._sessions.heard.age(f"{self.host.base} {name}")
 
     async def _attempt(self, operation: str, method: str, url: str, body: object, priority: Priority) -> Answer:
         budget = self._sessions.budget(self.host.name, self._authenticator.identity, self.host.rate)

@@ -1,0 +1,139 @@
+"""The answers of Gitea and Forgejo that mean more than their status says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kardinal.scm.errors import (
+    AccessDenied,
+    ConflictWithBase,
+    HostUnavailable,
+    MergeBlocked,
+    PullRequestNotFound,
+    RequestRefused,
+)
+from kardinal.scm.http import NEW_SECONDS, Outcome, Rule
+
+__all__ = ["ANSWERS", "PERMISSIONS"]
+
+PERMISSIONS: Mapping[str, str] = {
+    "open": "write:repository",
+    "get": "read:repository",
+    "list": "read:repository",
+    "find": "read:repository",
+    "update": "write:repository",
+    "merge": "write:repository",
+    "close": "write:repository",
+    "approvals": "read:repository",
+    "statuses": "read:repository",
+    "set-status": "write:repository",
+    "access": "read:repository",
+    "labels": "write:issue",
+    "comment": "write:issue",
+    "user": "read:user",
+}
+"""Operation -> the scope of a token that it needs."""
+
+_MERGE = frozenset({"merge"})
+_OPEN = frozenset({"open"})
+_CLOSE = frozenset({"close"})
+_OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "labels"})
+_OF_COMMIT = frozenset({"statuses", "set-status"})
+
+_MERGE_RULES: Sequence[Rule] = (
+    Rule(status=404, outcome=Outcome.REREAD, operations=_MERGE),
+    Rule(status=405, outcome=Outcome.REREAD, operations=_MERGE, body="already merged"),
+    Rule(
+        status=405,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        body="not allowed to merge",
+        error=AccessDenied,
+        remedy="Give the token's user write access, and put it on the merge list of the branch protection",
+    ),
+    Rule(
+        status=405,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        body="allowed merge style",
+        error=RequestRefused,
+        remedy="Set git.mergeMethod to a method that the repository's settings allow",
+    ),
+    # The host is still comparing the branches, or found a conflict: its answer does not say which.
+    Rule(
+        status=405,
+        outcome=Outcome.TRANSIENT,
+        operations=_MERGE,
+        body="try again later",
+        error=MergeBlocked,
+        retry_after=2.0,
+    ),
+    Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
+    Rule(status=409, outcome=Outcome.REREAD, operations=_MERGE, body="head out of date"),
+    Rule(status=409, outcome=Outcome.TRANSIENT, operations=_MERGE, body="push out of date", error=HostUnavailable),
+    Rule(
+        status=409,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        body="PushRejected",
+        error=RequestRefused,
+        remedy="Ask the owner of the repository which rule or hook refuses the merge",
+    ),
+    Rule(
+        status=409,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        body='"(Style|StdErr)"',
+        error=ConflictWithBase,
+        remedy="Promote again, or resolve the conflict on the branch",
+    ),
+)
+
+_OPEN_RULES: Sequence[Rule] = (
+    Rule(status=409, outcome=Outcome.ADOPT, operations=_OPEN),
+    Rule(status=422, outcome=Outcome.SUCCESS, operations=_OPEN, body="no changes between"),
+    # A branch may be pushed a moment before the host knows it.
+    Rule(status=404, outcome=Outcome.TRANSIENT, operations=_OPEN, within=NEW_SECONDS, retry_after=1.0),
+    Rule(
+        status=404,
+        outcome=Outcome.TERMINAL,
+        operations=_OPEN,
+        error=RequestRefused,
+        remedy="Check git.branch, and that the token's user can read the repository and has pull requests there",
+    ),
+)
+
+ANSWERS: Sequence[Rule] = (
+    *_MERGE_RULES,
+    *_OPEN_RULES,
+    Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"find"})),
+    Rule(status=412, outcome=Outcome.REREAD, operations=_CLOSE),
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_ONE,
+        within=NEW_SECONDS,
+        error=PullRequestNotFound,
+        retry_after=1.0,
+    ),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_ONE, error=PullRequestNotFound),
+    Rule(
+        status=404,
+        outcome=Outcome.TERMINAL,
+        error=AccessDenied,
+        operations=frozenset({"access", "list"}),
+        remedy="Check git.url, and that the token's user can read the repository",
+    ),
+    # The commit may be pushed a moment before.
+    Rule(status=404, outcome=Outcome.TRANSIENT, operations=_OF_COMMIT, within=NEW_SECONDS, retry_after=1.0),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_COMMIT, error=RequestRefused),
+    Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
+    Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
+    Rule(
+        status=423,
+        outcome=Outcome.TERMINAL,
+        error=RequestRefused,
+        remedy="The repository is archived: unarchive it, or point git.url to another one",
+    ),
+)
+"""The table of both hosts; the common one follows it."""

@@ -1,0 +1,176 @@
+"""The objects of the Gitea API that are read, and what they mean; checked before anything of them is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, Field, RootModel, ValidationError
+
+from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
+from kardinal.scm.errors import UnknownAnswer
+
+__all__ = ["ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of", "parsed"]
+
+_MERGE_METHODS: tuple[MergeMethod, ...] = ("merge", "squash", "rebase")
+_STATES: dict[str, StatusState] = {"pending": "pending", "success": "success", "error": "error", "failure": "failure"}
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def parsed(model: type[M], value: Any) -> M:
+    """Return `value` as a model; raises `UnknownAnswer` for a host that answers with something else."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        wrong = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "everything"
+        name = model.__name__.removeprefix("Api")
+        raise UnknownAnswer(f"the host's answer is no {name} (field {wrong})") from None
+
+
+class ApiUser(BaseModel):
+    login: str = ""
+
+
+class ApiLabel(BaseModel):
+    id: int
+    name: str
+
+
+class ApiBranch(BaseModel):
+    label: str = ""
+    ref: str = ""
+    sha: str = ""
+    repo_id: int = 0
+
+
+class ApiPullRequest(BaseModel):
+    """A pull request; `label` of a branch keeps the name when the branch is gone, and `ref` does not."""
+
+    number: int = Field(gt=0)
+    html_url: str
+    title: str
+    body: str = ""
+    state: str
+    merged: bool = False
+    mergeable: bool = False
+    created_at: AwareDatetime
+    merged_at: AwareDatetime | None = None
+    merge_commit_sha: str | None = None
+    merged_by: ApiUser | None = None
+    user: ApiUser | None = None
+    labels: list[ApiLabel] | None = None
+    head: ApiBranch
+    base: ApiBranch
+
+    @property
+    def of_this_repository(self) -> bool:
+        """Return whether the head is a branch of the same repository, and not of a fork."""
+        return self.head.repo_id == self.base.repo_id
+
+    def pull_request(self) -> PullRequest:
+        """Return it in kardinal's terms.
+
+        That the host calls one not mergeable says little: it may still be looking.
+        """
+        return PullRequest(
+            number=self.number,
+            url=self.html_url,
+            title=self.title,
+            body=self.body,
+            head=self.head.label or self.head.ref,
+            base=self.base.label or self.base.ref,
+            state="merged" if self.merged else "closed" if self.state == "closed" else "open",
+            created_at=self.created_at,
+            labels=tuple(label.name for label in self.labels or ()),
+            author=self.user.login if self.user else "",
+            head_commit=self.head.sha or None,
+            mergeable=True if self.mergeable else None,
+            merged_by=self.merged_by.login if self.merged and self.merged_by else None,
+            merged_at=self.merged_at if self.merged else None,
+            merge_commit=self.merge_commit_sha if self.merged else None,
+        )
+
+
+class ApiPermissions(BaseModel):
+    pull: bool = False
+    push: bool = False
+
+
+class ApiRepository(BaseModel):
+    """The settings of a repository, as the credential's user sees them."""
+
+    default_branch: str = ""
+    archived: bool = False
+    has_pull_requests: bool = True
+    allow_merge_commits: bool = False
+    allow_squash_merge: bool = False
+    allow_rebase: bool = False
+    default_merge_style: str = "merge"
+    permissions: ApiPermissions = ApiPermissions()
+
+    def access(self) -> Access:
+        allowed = (self.allow_merge_commits, self.allow_squash_merge, self.allow_rebase)
+        return Access(
+            read=self.permissions.pull,
+            push=self.permissions.push and not self.archived,
+            merge_methods=frozenset(method for method, may in zip(_MERGE_METHODS, allowed, strict=True) if may),
+            default_branch=self.default_branch,
+            archived=self.archived,
+        )
+
+
+class ApiReview(BaseModel):
+    state: str
+    user: ApiUser | None = None
+    submitted_at: AwareDatetime | None = None
+    commit_id: str = ""
+    official: bool = False
+    dismissed: bool = False
+
+
+class ApiComment(BaseModel):
+    id: int
+    body: str = ""
+    user: ApiUser | None = None
+
+
+class ApiComments(RootModel[list[ApiComment]]):
+    """All comments of a pull request; the host does not divide them into pages."""
+
+
+class ApiStatus(BaseModel):
+    id: int = 0
+    status: str
+    context: str = ""
+    description: str = ""
+    target_url: str = ""
+
+    def commit_status(self) -> CommitStatus:
+        """Return it in kardinal's terms; a state that it has no word for counts as an error."""
+        state = _STATES.get(self.status, "error")
+        return CommitStatus(self.context, state, self.description, self.target_url)
+
+
+class ApiCombinedStatus(BaseModel):
+    statuses: list[ApiStatus] | None = None
+
+
+def approvals_of(reviews: Iterable[ApiReview]) -> list[Approval]:
+    """Return who approves now, by time.
+
+    Only official reviews count, those of people that the repository's rules know as reviewers. The last review of a
+    person that approves or asks for changes decides; a comment changes nothing.
+    """
+    latest: dict[str, ApiReview] = {}
+    for review in reviews:
+        if review.user and review.submitted_at and review.state in ("APPROVED", "REQUEST_CHANGES"):
+            before = latest.get(review.user.login)
+            if before is None or before.submitted_at is None or before.submitted_at <= review.submitted_at:
+                latest[review.user.login] = review
+    approvals = [
+        Approval(login, review.submitted_at, review.commit_id or None)
+        for login, review in latest.items()
+        if review.state == "APPROVED" and review.official and not review.dismissed and review.submitted_at
+    ]
+    return sorted(approvals, key=lambda approval: (approval.at, approval.by))
