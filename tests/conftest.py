@@ -12,6 +12,7 @@ import structlog
 pytest_plugins = [
     "pytester",
     "tests.support.target",
+    "tests.support.gitea",
     "tests.support.clock",  # after the plugin it imports
     "tests.support.blocking",
     "tests.support.kubectl",

@@ -29,7 +29,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-__all__ = ["KUBERNETES", "Assets", "AssetsMissing", "available", "build", "locate"]
+__all__ = [
+    "HACK",
+    "KUBERNETES",
+    "Assets",
+    "AssetsMissing",
+    "Module",
+    "available",
+    "build",
+    "built",
+    "locate",
+    "obtain",
+    "obtainable",
+]
 
 HACK = Path(__file__).parents[1]
 GO_NEEDED = (1, 26)
@@ -50,9 +62,12 @@ class Module:
     package: str = "tool"
     """The package that is built: the tools that go.mod lists, or a program of the module's own."""
     files: dict[str, str] = field(default_factory=dict)
-    """Files kept beside the binaries: name -> path inside the module that the tool comes from."""
+    """Files and directories kept beside the binaries: name -> path inside the module that the tool comes from."""
     source: str = ""
     """The module that `files` are taken from."""
+    tags: str = ""
+    """Build tags; the ones of a program that contains C need `cgo`."""
+    cgo: bool = False
 
     @property
     def directory(self) -> Path:
@@ -156,6 +171,27 @@ def build() -> Assets:
     return locate()
 
 
+def built(module: Module) -> bool:
+    """Return whether a module is built."""
+    return _kept(module) is not None
+
+
+def obtainable(module: Module) -> bool:
+    """Return whether a module is built, or Go can build it."""
+    return built(module) or _go_version() >= GO_NEEDED
+
+
+def obtain(module: Module) -> Path:
+    """Return the directory of what a module builds, and build it if it is not there; raises AssetsMissing."""
+    kept = _kept(module)
+    if kept is not None:
+        return kept
+    if _go_version() < GO_NEEDED:
+        raise AssetsMissing(f"{_MISSING} to build {module.name}: install it from https://go.dev/dl")
+    _build(module)
+    return _target(module)
+
+
 def _build(module: Module) -> None:
     target = _target(module)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -167,8 +203,10 @@ def _build(module: Module) -> None:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as scratch:
             made = Path(scratch) / "made"
             made.mkdir()
-            command = ["go", "build", "-trimpath", "-ldflags", " ".join(module.flags), "-o", f"{made}/", module.package]
-            subprocess.run(command, cwd=module.directory, env=_environment(), check=True)
+            command = ["go", "build", "-trimpath", "-ldflags", " ".join(module.flags), "-o", f"{made}/"]
+            command += ["-tags", module.tags] if module.tags else []
+            environment = _environment() | {"CGO_ENABLED": "1" if module.cgo else "0"}
+            subprocess.run([*command, module.package], cwd=module.directory, env=environment, check=True)
             for built, name in module.binaries.items():
                 (made / built).rename(made / name)
             _keep_files(module, made)
@@ -186,7 +224,13 @@ def _keep_files(module: Module, made: Path) -> None:
         return
     source = Path(_go("list", "-m", "-f", "{{.Dir}}", module.source, directory=module.directory))
     for name, path in module.files.items():
-        (made / name).write_bytes((source / path).read_bytes())
+        if (source / path).is_dir():
+            shutil.copytree(source / path, made / name, copy_function=shutil.copyfile)
+            # Directories of the module cache are read-only, and so would the copies be.
+            for directory in (made / name, *(made / name).rglob("*/")):
+                directory.chmod(0o755)
+        else:
+            (made / name).write_bytes((source / path).read_bytes())
 
 
 def _kept(module: Module) -> Path | None:
@@ -208,7 +252,8 @@ def _sources(module: Module) -> str:
     digest = hashlib.sha256()
     for path in ("go.mod", "go.sum", *sorted(path.name for path in module.directory.glob("*.go"))):
         digest.update((module.directory / path).read_bytes())
-    digest.update("\0".join((*module.flags, *module.files, platform.system(), platform.machine())).encode())
+    parts = (*module.flags, *module.files, *module.tags.split(), platform.system(), platform.machine())
+    digest.update("\0".join(parts).encode())
     return digest.hexdigest()[:16]
 
 
@@ -245,8 +290,8 @@ def _go(*arguments: str, directory: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    # The compiler that is installed, never one that Go would fetch; and binaries that need no C library.
-    return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    # The compiler that is installed, never one that Go would fetch.
+    return os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
 
 
 @contextmanager

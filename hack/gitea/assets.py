@@ -1,0 +1,67 @@
+"""Gitea, built from source: a real host to try the providers `gitea` and `forgejo` on.
+
+    python -m hack.gitea.assets [--can]
+
+`go.mod` beside this file pins the version, with the replace lines of Gitea's own go.mod, which Go reads in the main
+module alone. The build takes some five minutes and is kept as those of `hack.kube.assets` are. Beside the program are
+the files that it serves and renders: templates, options and public.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from hack.kube.assets import HACK, AssetsMissing, Module, obtain, obtainable
+
+__all__ = ["GITEA", "GITEA_VERSION", "gitea_available"]
+
+
+def _version() -> str:
+    found = re.search(r"^\tcode\.gitea\.io/gitea v(\S+)", (HACK / "gitea" / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        raise AssetsMissing(f"{HACK / 'gitea' / 'go.mod'} does not require code.gitea.io/gitea")
+    return found[1]
+
+
+GITEA_VERSION = _version()
+"""The version of Gitea that is built; `go.mod` is its single source."""
+
+GITEA = Module(
+    name="gitea",
+    binaries={"gitea": "gitea"},
+    flags=("-s", "-w", f"-X main.Version={GITEA_VERSION}"),
+    files={"templates": "templates", "options": "options", "public": "public"},
+    source="code.gitea.io/gitea",
+    tags="sqlite sqlite_unlock_notify",
+    cgo=True,
+)
+
+
+def gitea_available() -> bool:
+    """Return whether Gitea is built, or can be."""
+    return obtainable(GITEA)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m hack.gitea.assets", description="Build what is not there yet.")
+    parser.add_argument("--can", action="store_true", help="build nothing: end with 0 when there is or can be a Gitea")
+    if parser.parse_args().can:
+        return 0 if gitea_available() else 1
+    try:
+        built: Path = obtain(GITEA)
+    except AssetsMissing as error:
+        print(error, file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
+        return 1
+    print(built)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

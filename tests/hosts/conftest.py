@@ -1,0 +1,54 @@
+"""The hosts that the contract suite runs on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kardinal.scm import PullRequests
+from tests.hosts.gitea_host import GiteaHost
+from tests.hosts.host import Host, patient
+from tests.hosts.local_host import LocalHost
+from tests.support.gitea import new_project
+
+HOSTS: dict[str, tuple[str | None, Callable[[Path, Any], Host]]] = {
+    "local": (None, lambda directory, _: LocalHost(directory)),
+    "gitea": ("gitea", lambda directory, server: GiteaHost(directory, new_project(server))),
+}
+"""Provider -> (the fixture of the session that is its server, what makes one repository there)."""
+
+
+@pytest.fixture(scope="session", params=list(HOSTS))
+def host_server(request: pytest.FixtureRequest) -> tuple[str, Any]:
+    """Return a provider and its server, which the tests of a worker share."""
+    fixture, _ = HOSTS[request.param]
+    return request.param, request.getfixturevalue(fixture) if fixture else None
+
+
+@pytest.fixture
+async def host(host_server: tuple[str, Any], tmp_path: Path) -> AsyncIterator[Host]:
+    """Return a repository of this test alone, with a first commit on `main`."""
+    name, server = host_server
+    made = HOSTS[name][1](tmp_path, server)
+    try:
+        made.start()
+        yield made
+    finally:
+        await made.close()
+
+
+@pytest.fixture
+async def remote_host(host: Host) -> Host:
+    """Return the host where it is one that kardinal reaches by HTTP."""
+    if not host.remote:
+        pytest.skip("about hosts that are reached by HTTP")
+    return host
+
+
+@pytest.fixture
+async def pulls(host: Host) -> PullRequests:
+    """Return the pull requests as kardinal's user sees them."""
+    return patient(await host.connect())

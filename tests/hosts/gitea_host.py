@@ -1,0 +1,79 @@
+"""Provider `gitea` in the contract suite: a real Gitea."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from kardinal.runtime.clock import SystemClock
+from kardinal.scm import PROVIDERS, MergeMethod, Target
+from kardinal.scm.http import HostSessions
+from tests.hosts.host import PATIENCE, PERSON, Host
+from tests.support.gitea import GiteaProject
+
+_VERDICTS = {"approve": "APPROVED", "reject": "REQUEST_CHANGES", "comment": "COMMENT"}
+
+
+class GiteaHost(Host):
+    provider = PROVIDERS["gitea"]
+
+    def __init__(self, directory: Path, project: GiteaProject) -> None:
+        super().__init__(directory / "work.git")
+        self.project = project
+        self.url = project.url
+
+    def target(self, sessions: HostSessions) -> Target:
+        authority = self.project.server.authority
+        return Target(url=self.url, clock=SystemClock(), sessions=sessions, authority=authority)
+
+    def secret(self) -> dict[str, str]:
+        return {"token": self.project.people["bot"].token}
+
+    def fetch(self) -> None:
+        self._git("fetch", "--quiet", "--prune", self.url, "+refs/heads/*:refs/heads/*")
+
+    def publish(self, branch: str) -> None:
+        self._git("push", "--quiet", "--force", self.url, f"refs/heads/{branch}:refs/heads/{branch}")
+
+    def _git(self, *arguments: str) -> None:
+        self.git(*self.project.git_options(PERSON), *arguments)
+
+    def delete_branch(self, branch: str) -> None:
+        self._git("push", "--quiet", self.url, f":refs/heads/{branch}")
+
+    async def merge(self, number: int, method: MergeMethod | None) -> None:
+        path, body = f"{self.project.path}/pulls/{number}/merge", {"Do": method or "merge"}
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                status, answer = self.project.ask("POST", path, body, by=PERSON)
+                if status == 200:
+                    return
+                # A person is told so as well, while the host compares the branches.
+                assert "try again later" in answer["message"], answer
+                await asyncio.sleep(0.05)
+
+    async def close_by_person(self, number: int) -> None:
+        self.project.api("PATCH", f"{self.project.path}/pulls/{number}", {"state": "closed"}, by=PERSON)
+
+    async def comments(self, number: int) -> list[str]:
+        found = self.project.api("GET", f"{self.project.path}/issues/{number}/comments", by=PERSON)
+        return [comment["body"] for comment in found]
+
+    def comment_by_person(self, number: int, text: str) -> None:
+        self.project.api("POST", f"{self.project.path}/issues/{number}/comments", {"body": text}, by=PERSON)
+
+    def label_by_person(self, number: int, name: str) -> None:
+        body = {"name": name, "color": "#ff0000"}
+        label = self.project.api("POST", f"{self.project.path}/labels", body, by=PERSON)
+        path = f"{self.project.path}/issues/{number}/labels"
+        self.project.api("POST", path, {"labels": [label["id"]]}, by=PERSON)
+
+    def review(self, number: int, who: str, verdict: str) -> None:
+        body = {"event": _VERDICTS[verdict], "body": verdict}
+        self.project.api("POST", f"{self.project.path}/pulls/{number}/reviews", body, by=who)
+
+    def require_status(self, branch: str, context: str) -> None:
+        self.project.protect(branch, enable_status_check=True, status_check_contexts=[context])
+
+    def revoke_token(self) -> None:
+        self.project.revoke("bot")

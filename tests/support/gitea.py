@@ -1,0 +1,159 @@
+"""A real Gitea, one for each worker, and in it an organisation, a repository and its users for each test.
+
+Needs `python -m hack.gitea.assets`, which `make test-hosts` runs first; tests that ask for `gitea` are skipped without.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.gitea.assets import GITEA
+from hack.gitea.server import RunningGitea, running_gitea
+from hack.kube.assets import built
+
+__all__ = ["GiteaProject", "Person"]
+
+PASSWORD = "correct-horse-battery"
+BOT_SCOPES = ("write:repository", "write:issue", "read:user")
+"""The scopes that docs/guides/gitea.md names; a test that needs another one would find the guide wrong."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Person:
+    """A user of the host and a token with every right that the user has."""
+
+    name: str
+    token: str
+
+
+@dataclass(slots=True)
+class GiteaProject:
+    """A private repository of a new organisation; `bot` is kardinal's user, `alice` may write, `carol` only read."""
+
+    server: RunningGitea
+    organization: str
+    repository: str
+    people: dict[str, Person] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}/{self.organization}/{self.repository}.git"
+
+    @property
+    def path(self) -> str:
+        """Return the path of the repository in the API."""
+        return f"/repos/{self.organization}/{self.repository}"
+
+    def api(self, method: str, path: str, body: object = None, *, by: str = "") -> Any:
+        """Send a request as a person, or as the administrator, and return what is answered; fails on an error."""
+        status, value = self.ask(method, path, body, by=by)
+        assert status < 300, f"{method} {path}: {status} {value}"
+        return value
+
+    def ask(self, method: str, path: str, body: object = None, *, by: str = "") -> tuple[int, Any]:
+        """Send a request and return the status and the answer."""
+        token = self.people[by].token if by else self.server.token
+        return _request(self.server, method, path, body, {"Authorization": f"token {token}"})
+
+    def git_options(self, by: str) -> list[str]:
+        """Return the options with which `git` reaches the repository as a person."""
+        person = self.people[by]
+        encoded = base64.b64encode(f"{person.name}:{person.token}".encode()).decode()
+        return [
+            "-c",
+            f"http.sslCAInfo={self.server.directory / 'ca.crt'}",
+            "-c",
+            f"http.extraHeader=Authorization: Basic {encoded}",
+        ]
+
+    def revoke(self, who: str) -> None:
+        """Take every token of a person back."""
+        person = self.people[who]
+        path = f"/users/{person.name}/tokens"
+        _, tokens = _request(self.server, "GET", path, None, _basic(person.name))
+        for token in tokens:
+            _request(self.server, "DELETE", f"{path}/{token['id']}", None, _basic(person.name))
+
+    def protect(self, branch: str, **rules: object) -> None:
+        """Put a protection on a branch."""
+        self.api("POST", f"{self.path}/branch_protections", {"rule_name": branch, **rules})
+
+
+@pytest.fixture(scope="session")
+def gitea() -> Iterator[RunningGitea]:
+    """Run Gitea for the tests of this worker."""
+    if not built(GITEA):
+        pytest.skip("Gitea is not built: `make test-hosts` does it, with Go 1.26 or newer")
+    with running_gitea() as running:
+        yield running
+
+
+@pytest.fixture
+def gitea_project(gitea: RunningGitea) -> GiteaProject:
+    """Return a repository of this test alone."""
+    return new_project(gitea)
+
+
+def new_project(server: RunningGitea) -> GiteaProject:
+    """Make an organisation, a repository with a first commit, and its users."""
+    unique = uuid.uuid4().hex[:8]
+    project = GiteaProject(server, f"org-{unique}", "config")
+    project.api("POST", "/orgs", {"username": project.organization, "visibility": "private"})
+    project.api(
+        "POST",
+        f"/orgs/{project.organization}/repos",
+        {"name": project.repository, "private": True, "default_branch": "main"},
+    )
+    for name, permission, scopes in (
+        ("bot", "write", BOT_SCOPES),
+        ("alice", "write", ("all",)),
+        ("carol", "read", ("all",)),
+    ):
+        login = f"{name}-{unique}"
+        user = {"username": login, "email": f"{login}@example.org", "password": PASSWORD, "must_change_password": False}
+        project.api("POST", "/admin/users", user)
+        project.api("PUT", f"{project.path}/collaborators/{login}", {"permission": permission})
+        project.people[name] = Person(login, new_token(server, login, scopes))
+    return project
+
+
+def new_token(server: RunningGitea, login: str, scopes: tuple[str, ...]) -> str:
+    """Return a new token of a user."""
+    body = {"name": uuid.uuid4().hex, "scopes": list(scopes)}
+    status, value = _request(server, "POST", f"/users/{login}/tokens", body, _basic(login))
+    assert status == 201, value
+    return str(value["sha1"])
+
+
+def _basic(login: str) -> Mapping[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()}
+
+
+def _request(server: RunningGitea, method: str, path: str, body: object, headers: Mapping[str, str]) -> tuple[int, Any]:
+    context = ssl.create_default_context(cafile=str(Path(server.directory) / "ca.crt"))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{server.url}/api/v1{path}", data=data, method=method)  # noqa: S310
+    for name, value in {**headers, "Content-Type": "application/json"}.items():
+        request.add_header(name, value)
+    try:
+        with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310
+            status, text = answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            status, text = error.code, error.read()
+    try:
+        return status, json.loads(text) if text else None
+    except ValueError:
+        return status, text.decode(errors="replace")
