@@ -10,7 +10,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up test-kube test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up test-kube test-hosts test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -27,6 +27,11 @@ test-fast: $(INSTALLED) ## run the tests of the promoter, without the local plan
 
 test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
 	$(BIN)/pytest --target=assets
+
+test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where Go can build it, some 5 minutes once
+	@$(BIN)/python -m hack.gitea.assets --can && $(BIN)/python -m hack.gitea.assets || \
+		echo "GITEA: NOT RUN (Go ≥ 1.26 and a C compiler needed)"
+	$(BIN)/pytest tests/hosts
 
 test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
 	$(BIN)/pytest --kubectl=all tests/local/contract

@@ -77,7 +77,7 @@ class GiteaFailed(Exception):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunningGitea:
-    """Where it answers, the authority of its certificate in PEM form, and the token of its administrator."""
+    """The address, the authority of the certificate in PEM form, and the token of the administrator."""
 
     url: str
     authority: str

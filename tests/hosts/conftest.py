@@ -21,6 +21,10 @@ HOSTS: dict[str, tuple[str | None, Callable[[Path, Any], Host]]] = {
 """Provider -> (the fixture of the session that is its server, what makes one repository there)."""
 
 
+REMOTE = tuple(name for name, (server, _) in HOSTS.items() if server)
+"""The providers that kardinal reaches by HTTP."""
+
+
 @pytest.fixture(scope="session", params=list(HOSTS))
 def host_server(request: pytest.FixtureRequest) -> tuple[str, Any]:
     """Return a provider and its server, which the tests of a worker share."""
@@ -38,14 +42,6 @@ async def host(host_server: tuple[str, Any], tmp_path: Path) -> AsyncIterator[Ho
         yield made
     finally:
         await made.close()
-
-
-@pytest.fixture
-async def remote_host(host: Host) -> Host:
-    """Return the host where it is one that kardinal reaches by HTTP."""
-    if not host.remote:
-        pytest.skip("about hosts that are reached by HTTP")
-    return host
 
 
 @pytest.fixture

@@ -67,8 +67,6 @@ class Host(ABC):
 
     provider: Provider
     url: str
-    remote: bool = True
-    """Whether kardinal reaches it by HTTP."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()

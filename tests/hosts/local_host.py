@@ -13,7 +13,6 @@ from tests.hosts.host import PERSON, Host
 
 class LocalHost(Host):
     provider = PROVIDERS["local"]
-    remote = False
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory / "gitops.git")

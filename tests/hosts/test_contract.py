@@ -1,4 +1,4 @@
-"""What promotion relies on, of every provider: proposals, comments, and their ends."""
+"""Every provider keeps what promotion relies on: proposals, comments, and their ends."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ __all__ = ["GiteaProject", "Person"]
 
 PASSWORD = "correct-horse-battery"
 BOT_SCOPES = ("write:repository", "write:issue", "read:user")
-"""The scopes that docs/guides/gitea.md names; a test that needs another one would find the guide wrong."""
+"""The scopes that the guide to Gitea names; a test that needs another one finds the guide wrong."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -113,7 +113,8 @@ def new_project(server: RunningGitea) -> GiteaProject:
     project.api(
         "POST",
         f"/orgs/{project.organization}/repos",
-        {"name": project.repository, "private": True, "default_branch": "main"},
+        # A repository without a commit has no pull requests, and learns of its first push in the background.
+        {"name": project.repository, "private": True, "default_branch": "main", "auto_init": True},
     )
     for name, permission, scopes in (
         ("bot", "write", BOT_SCOPES),

@@ -110,7 +110,7 @@ def test_each_type_of_bundle_is_executed_or_refused(value: str) -> None:
 @pytest.mark.parametrize(
     ("change", "field", "remedy"),
     [
-        ({"git": {"provider": "subversion"}}, "spec.git.provider", "use git or local"),
+        ({"git": {"provider": "subversion"}}, "spec.git.provider", "use forgejo or git"),
         ({"git": {"provider": "locale"}}, "spec.git.provider", "did you mean local?"),
         (
             {"environments": [environment("dev", health={"type": "resourse"})]},

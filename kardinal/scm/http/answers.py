@@ -28,11 +28,11 @@ _QUOTED = 200
 
 
 class Outcome(Enum):
-    """What follows from an answer; the caller handles the first three, the others are raised."""
+    """The consequence of an answer; the caller handles the first three, the others are raised."""
 
     SUCCESS = "success"
     ADOPT = "adopt"
-    """What was to be made is there already: find it."""
+    """The thing to be made is there already: find it."""
     REREAD = "reread"
     """The state is not what the request assumed: read it and decide again."""
     TRANSIENT = "transient"

@@ -1,0 +1,189 @@
+"""Gitea in particular: forks, deleted branches, merge lists, archives, its webhooks and the permissions of a token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from hack.gitea.server import RunningGitea
+from kardinal.scm import (
+    PROVIDERS,
+    AccessDenied,
+    HostUnavailable,
+    PullRequests,
+    RequestRefused,
+    UnsupportedProvider,
+    WebhookRejected,
+)
+from tests.hosts.gitea_host import GiteaHost
+from tests.hosts.host import HEAD, PATIENCE, new_pull_request, patient
+from tests.support.gitea import Person, new_project, new_token
+
+SECRET = "webhook-sécret"  # not only ASCII: people paste anything
+
+
+@pytest.fixture
+async def host(gitea: RunningGitea, tmp_path: Path) -> AsyncIterator[GiteaHost]:
+    host = GiteaHost(tmp_path, new_project(gitea))
+    host.start()
+    yield host
+    await host.close()
+
+
+@pytest.fixture
+async def pulls(host: GiteaHost) -> PullRequests:
+    return patient(await host.connect())
+
+
+async def test_a_pull_request_of_a_fork_with_the_name_of_our_branch_is_neither_found_nor_adopted(
+    host: GiteaHost, pulls: PullRequests
+) -> None:
+    host.project.api("POST", f"{host.project.path}/forks", {"name": "fork"}, by="carol")
+    carol = host.project.people["carol"]
+    host.git("branch", HEAD, "main")
+    host.git.commit({"README.md": "mine\n"}, branch=HEAD, parent=host.git("rev-parse", "main"))
+    fork = f"{host.project.server.url}/{carol.name}/fork.git"
+    host.git(*host.project.git_options("carol"), "push", "--quiet", fork, f"{HEAD}:{HEAD}")
+    foreign = {"title": "theirs", "head": f"{carol.name}/fork:{HEAD}", "base": "main"}
+    async with asyncio.timeout(PATIENCE):
+        while (asked := host.project.ask("POST", f"{host.project.path}/pulls", foreign, by="carol"))[0] != 201:
+            assert asked[0] == 404, asked
+            await asyncio.sleep(0.05)
+    theirs = asked[1]["number"]
+    assert await pulls.find(HEAD, base="main") is None
+    host.propose()
+    opened = await pulls.open(new_pull_request())
+    assert opened.number != theirs
+    assert opened.author == host.project.people["bot"].name
+    found = await pulls.find(HEAD, base="main")
+    assert found is not None
+    assert found.number == opened.number
+
+
+async def test_a_deleted_branch_closes_its_pull_request(host: GiteaHost, pulls: PullRequests) -> None:
+    host.propose()
+    number = (await pulls.open(new_pull_request())).number
+    host.delete_branch(HEAD)
+    async with asyncio.timeout(PATIENCE):
+        while (await pulls.get(number)).state == "open":
+            await asyncio.sleep(0.05)
+    assert (await pulls.get(number)).merge_commit is None
+
+
+async def test_a_merge_list_without_kardinal_is_named(host: GiteaHost, pulls: PullRequests) -> None:
+    host.propose()
+    number = (await pulls.open(new_pull_request())).number
+    alice = host.project.people["alice"].name
+    host.project.protect("main", enable_merge_whitelist=True, merge_whitelist_usernames=[alice])
+    with pytest.raises(AccessDenied, match="merge list of the branch protection") as denied:
+        await pulls.merge(number, by="kardinal")
+    assert not denied.value.transient
+
+
+async def test_a_merge_method_that_the_settings_forbid_is_named(host: GiteaHost, pulls: PullRequests) -> None:
+    settings = {"has_pull_requests": True, "allow_rebase": False, "default_merge_style": "squash"}
+    host.project.api("PATCH", host.project.path, settings)
+    assert (await pulls.access()).merge_methods == {"merge", "squash"}
+    host.propose()
+    number = (await pulls.open(new_pull_request())).number
+    with pytest.raises(RequestRefused, match=r"git\.mergeMethod"):
+        await pulls.merge(number, by="kardinal", method="rebase")
+    merged = await pulls.merge(number, by="kardinal")
+    assert host.git("show", "-s", "--format=%P", host.tip("main")).count(" ") == 0
+    assert merged.merge_commit == host.tip("main")
+
+
+async def test_an_archived_repository_is_named(host: GiteaHost, pulls: PullRequests) -> None:
+    host.propose()
+    host.project.api("PATCH", host.project.path, {"archived": True})
+    assert (await pulls.access()).push is False
+    with pytest.raises(RequestRefused, match="archived"):
+        await (await host.connect()).open(new_pull_request(labels=()))
+
+
+async def test_reading_is_not_writing(host: GiteaHost) -> None:
+    bot = host.project.people["bot"]
+    host.propose()
+    for scope, missing in (("read:repository", "write:repository"), ("write:repository", "write:issue")):
+        token = new_token(host.project.server, bot.name, (scope,))
+        host.project.people["bot"] = Person(bot.name, token)
+        with pytest.raises(AccessDenied, match=missing) as denied:
+            await (await host.connect()).open(
+                new_pull_request(labels=() if scope.startswith("read") else ("kardinal",))
+            )
+        assert not denied.value.transient
+        assert token not in str(denied.value)
+
+
+async def test_a_branch_that_the_base_has_already_is_still_a_pull_request_of_the_host(
+    host: GiteaHost, pulls: PullRequests
+) -> None:
+    host.git("branch", HEAD, "main")
+    host.publish(HEAD)
+    opened = await pulls.open(new_pull_request())
+    assert opened.head_commit == host.tip("main")
+
+
+async def test_a_force_push_is_seen_as_a_new_head(host: GiteaHost, pulls: PullRequests) -> None:
+    host.propose()
+    opened = await pulls.open(new_pull_request())
+    rebuilt = host.propose(content="v3\n")
+    assert rebuilt != opened.head_commit
+    assert (await pulls.get(opened.number)).head_commit == rebuilt
+
+
+async def test_an_authority_that_the_secret_does_not_have_is_not_trusted(host: GiteaHost) -> None:
+    original = host.target
+    host.target = lambda sessions: replace(original(sessions), authority="")  # type: ignore[method-assign]
+    with pytest.raises(HostUnavailable, match=r"ca\.crt") as unreachable:
+        await (await host.connect()).access()
+    assert unreachable.value.transient
+
+
+async def test_a_repository_without_an_owner_is_refused(host: GiteaHost) -> None:
+    host.url = f"{host.project.server.url}/config"
+    with pytest.raises(UnsupportedProvider, match="https://host/owner/repository"):
+        await host.connect()
+
+
+async def test_deliveries_of_the_host_are_signed_as_they_are_checked(host: GiteaHost, pulls: PullRequests) -> None:
+    received: asyncio.Queue[tuple[dict[str, str], bytes]] = asyncio.Queue()
+
+    async def receive(request: web.Request) -> web.Response:
+        await received.put((dict(request.headers), await request.read()))
+        return web.Response()
+
+    application = web.Application()
+    application.router.add_post("/", receive)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        config = {"url": address, "content_type": "json", "secret": SECRET}
+        hook = {"type": "gitea", "config": config, "events": ["pull_request", "push"], "active": True}
+        await asyncio.to_thread(host.project.api, "POST", f"{host.project.path}/hooks", hook)
+        await asyncio.to_thread(host.propose)
+        number = (await pulls.open(new_pull_request())).number
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                headers, body = await received.get()
+                parse = PROVIDERS["gitea"].parse_webhook
+                assert parse is not None
+                delivery = parse(headers, body, SECRET.encode())
+                with pytest.raises(WebhookRejected):
+                    parse(headers, body + b" ", SECRET.encode())
+                if delivery.number is not None:
+                    break
+                assert delivery.event in ("push", "create")
+        assert (delivery.number, delivery.branch) == (number, HEAD)
+        assert delivery.repository == host.url
+        assert delivery.commit == (await pulls.get(number)).head_commit
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,133 @@
+"""The meaning of an answer: tables, waits, and what is quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from kardinal.scm.errors import (
+    AccessDenied,
+    ConflictWithBase,
+    HostUnavailable,
+    MergeBlocked,
+    PullRequestNotFound,
+    RateLimited,
+    RequestRefused,
+    UnknownAnswer,
+)
+from kardinal.scm.gitea_answers import ANSWERS, PERMISSIONS
+from kardinal.scm.http import Answer, Outcome, Rule, decide
+from kardinal.scm.http.answers import MAX_WAIT, quota_of, retry_after_of
+
+NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
+
+GITEA: Sequence[tuple[str, int, str, float | None, Outcome, type[Exception] | None]] = [
+    ("open", 201, "{}", None, Outcome.SUCCESS, None),
+    ("open", 409, '{"message":"pull request already exists for these targets"}', None, Outcome.ADOPT, None),
+    ("open", 422, '{"message":"Invalid PullRequest: There are no changes between"}', None, Outcome.SUCCESS, None),
+    ("open", 422, '{"message":"Invalid PullRequest: base and head"}', None, Outcome.TERMINAL, RequestRefused),
+    ("open", 404, '{"message":"not found"}', 0.0, Outcome.TRANSIENT, None),
+    ("open", 404, '{"message":"not found"}', 61.0, Outcome.TERMINAL, RequestRefused),
+    ("open", 423, '{"message":"archived"}', None, Outcome.TERMINAL, RequestRefused),
+    ("get", 404, '{"message":"not found"}', 59.0, Outcome.TRANSIENT, PullRequestNotFound),
+    ("get", 404, '{"message":"not found"}', 60.0, Outcome.TERMINAL, PullRequestNotFound),
+    ("get", 404, '{"message":"not found"}', None, Outcome.TERMINAL, PullRequestNotFound),
+    ("find", 404, '{"message":"not found"}', None, Outcome.SUCCESS, None),
+    ("list", 404, '{"message":"not found"}', None, Outcome.TERMINAL, AccessDenied),
+    ("merge", 200, "", None, Outcome.SUCCESS, None),
+    ("merge", 404, '{"message":"not found"}', None, Outcome.REREAD, None),
+    ("merge", 405, '{"message":"The PR is already merged"}', None, Outcome.REREAD, None),
+    ("merge", 405, '{"message":"User not allowed to merge PR"}', None, Outcome.TERMINAL, AccessDenied),
+    ("merge", 405, '{"message":"Please try again later"}', None, Outcome.TRANSIENT, MergeBlocked),
+    ("merge", 405, '{"message":"Not all required status checks successful"}', None, Outcome.TRANSIENT, MergeBlocked),
+    ("merge", 405, '{"message":"rebase is not allowed an allowed merge style"}', 0, Outcome.TERMINAL, RequestRefused),
+    ("merge", 409, '{"message":"head out of date"}', None, Outcome.REREAD, None),
+    ("merge", 409, '{"message":"merge push out of date"}', None, Outcome.TRANSIENT, HostUnavailable),
+    ("merge", 409, '{"message":"PushRejected with remote message: no"}', None, Outcome.TERMINAL, RequestRefused),
+    ("merge", 409, '{"Style":"rebase","StdErr":"CONFLICT"}', None, Outcome.TERMINAL, ConflictWithBase),
+    ("merge", 409, '{"message":"something new"}', None, Outcome.UNKNOWN, UnknownAnswer),
+    ("close", 412, '{"message":"already merged"}', None, Outcome.REREAD, None),
+    ("update", 409, '{"message":"the issue is already changed"}', None, Outcome.UNKNOWN, UnknownAnswer),
+    ("statuses", 404, '{"message":"not found"}', 1.0, Outcome.TRANSIENT, None),
+    ("statuses", 404, '{"message":"not found"}', 90.0, Outcome.TERMINAL, RequestRefused),
+    ("get", 401, '{"message":"invalid"}', None, Outcome.TERMINAL, AccessDenied),
+    ("get", 403, '{"message":"token does not have"}', None, Outcome.TERMINAL, AccessDenied),
+    ("get", 429, "", None, Outcome.TRANSIENT, RateLimited),
+    ("get", 408, "", None, Outcome.TRANSIENT, HostUnavailable),
+    ("merge", 500, '{"message":""}', None, Outcome.TRANSIENT, HostUnavailable),
+    ("get", 503, "<html>", None, Outcome.TRANSIENT, HostUnavailable),
+    ("get", 307, "", None, Outcome.TERMINAL, RequestRefused),
+    ("get", 418, "", None, Outcome.UNKNOWN, UnknownAnswer),
+]
+
+
+@pytest.mark.parametrize(("operation", "status", "body", "age", "outcome", "error"), GITEA)
+def test_the_table_of_gitea_and_forgejo(
+    operation: str, status: int, body: str, age: float | None, outcome: Outcome, error: type[Exception] | None
+) -> None:
+    rule = decide(ANSWERS, operation, Answer(status, {}, body.encode()), age=age)
+    assert (rule.outcome, rule.error) == (outcome, error)
+
+
+def test_a_row_is_reached_by_some_answer() -> None:
+    reached = {
+        id(decide(ANSWERS, operation, Answer(status, {}, body.encode()), age=age))
+        for operation, status, body, age, _, _ in GITEA
+    }
+    unreached = [rule for rule in ANSWERS if id(rule) not in reached and rule.status != 400]
+    assert unreached == []
+
+
+def test_each_operation_has_a_permission_to_name() -> None:
+    named = {operation for rule in ANSWERS for operation in rule.operations}
+    assert named <= set(PERMISSIONS)
+
+
+def test_a_header_decides_where_a_rule_asks_for_one() -> None:
+    table = [Rule(status=403, outcome=Outcome.TRANSIENT, header=("x-ratelimit-remaining", "^0$"), error=RateLimited)]
+    assert decide(table, "get", Answer(403, {"x-ratelimit-remaining": "0"})).outcome is Outcome.TRANSIENT
+    assert decide(table, "get", Answer(403, {"x-ratelimit-remaining": "10"})).outcome is Outcome.TERMINAL
+    assert decide(table, "get", Answer(403)).outcome is Outcome.TERMINAL
+
+
+def test_an_unknown_answer_is_worth_three_attempts() -> None:
+    assert (UnknownAnswer.transient, UnknownAnswer.attempts) == (True, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("Tue, 03 Mar 2026 10:01:30 GMT", 90.0),
+        ("Tue, 03 Mar 2026 09:00:00 GMT", 0.0),
+        ("99999999", MAX_WAIT),
+        ("-5", None),
+        ("soon", None),
+        ("1e9", None),
+        ("٣", None),
+        ("", None),
+    ],
+)
+def test_a_wait_that_a_host_asks_for_is_bounded(text: str, seconds: float | None) -> None:
+    assert retry_after_of({"retry-after": text}, now=NOW) == seconds
+
+
+def test_the_quota_is_read_under_both_names() -> None:
+    reset = str(int(NOW.timestamp()) + 30)
+    hub = quota_of({"x-ratelimit-remaining": "12", "x-ratelimit-limit": "5000", "x-ratelimit-reset": reset}, now=NOW)
+    lab = quota_of({"ratelimit-remaining": "12", "ratelimit-limit": "5000", "ratelimit-reset": reset}, now=NOW)
+    assert hub == lab
+    assert hub is not None
+    assert (hub.remaining, hub.limit, hub.reset) == (12, 5000, 30.0)
+    assert quota_of({"x-ratelimit-remaining": "many"}, now=NOW) is None
+    assert quota_of({}, now=NOW) is None
+
+
+def test_a_message_is_one_line_and_cut() -> None:
+    assert Answer(500, {}, b'{"message": "a\\n\\tb\\u0000\\u202ec"}').message() == "a b c"
+    assert len(Answer(500, {}, b"x" * 10_000).message()) == 200
+    assert Answer(500, {}, b"[" * 100_000).value is None
+    assert Answer(500, {}, b"\xff\xfe").message() == "\ufffd\ufffd"

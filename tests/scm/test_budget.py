@@ -1,0 +1,124 @@
+"""One budget for each host and credential: order, waits, and what is kept for more urgent requests."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from kardinal.scm import RateLimited
+from kardinal.scm.http import Budget, HostSessions, Priority, Rate
+from kardinal.scm.http.answers import Quota
+from tests.support.clock import VirtualClock
+
+
+@pytest.fixture
+def budget(clock: VirtualClock) -> Budget:
+    return Budget(Rate(per_second=1.0, burst=2), clock=clock)
+
+
+async def test_what_waits_is_served_by_what_it_is_for(budget: Budget, clock: VirtualClock) -> None:
+    served: list[Priority] = []
+
+    async def send(priority: Priority) -> None:
+        await budget.take(priority)
+        served.append(priority)
+
+    await budget.take(Priority.POLL)
+    await budget.take(Priority.POLL)
+    order = [Priority.POLL, Priority.OPEN, Priority.POLL, Priority.MERGE]
+    waiting = [asyncio.create_task(send(priority)) for priority in order]
+    await clock.advance(timedelta(seconds=0.5))
+    assert served == []
+    await clock.advance(timedelta(seconds=1))
+    assert served == [Priority.MERGE]
+    await clock.advance(timedelta(seconds=3))
+    await asyncio.gather(*waiting)
+    assert served == [Priority.MERGE, Priority.OPEN, Priority.POLL, Priority.POLL]
+
+
+async def test_a_burst_is_back_after_a_pause_and_not_more(budget: Budget, clock: VirtualClock) -> None:
+    for _ in range(2):
+        await budget.take(Priority.OPEN)
+    await clock.advance(timedelta(hours=1))
+    for _ in range(2):
+        await budget.take(Priority.OPEN)
+    third = asyncio.create_task(budget.take(Priority.OPEN))
+    await asyncio.sleep(0)
+    assert not third.done()
+    await clock.advance(timedelta(seconds=1))
+    await third
+
+
+async def test_a_request_that_gives_up_leaves_its_turn_to_the_next(budget: Budget, clock: VirtualClock) -> None:
+    for _ in range(2):
+        await budget.take(Priority.OPEN)
+    first, second = (asyncio.create_task(budget.take(Priority.OPEN)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await clock.advance(timedelta(seconds=1))
+    await second
+    assert first.cancelled()
+
+
+async def test_a_host_that_asks_to_wait_stops_every_request_with_the_time(budget: Budget, clock: VirtualClock) -> None:
+    for _ in range(2):
+        await budget.take(Priority.OPEN)
+    waiting = asyncio.create_task(budget.take(Priority.MERGE))
+    await asyncio.sleep(0)
+    budget.block(90.0)
+    with pytest.raises(RateLimited) as limited:
+        await waiting
+    assert limited.value.retry_after == 90.0
+    await clock.advance(timedelta(seconds=60))
+    with pytest.raises(RateLimited) as limited:
+        await budget.take(Priority.MERGE)
+    assert limited.value.retry_after == 30.0
+    await clock.advance(timedelta(seconds=31))
+    await budget.take(Priority.MERGE)
+
+
+async def test_a_shorter_wait_does_not_end_a_longer_one(budget: Budget) -> None:
+    budget.block(90.0)
+    budget.block(1.0)
+    with pytest.raises(RateLimited) as limited:
+        await budget.take(Priority.MERGE)
+    assert limited.value.retry_after == 90.0
+
+
+@pytest.mark.parametrize(
+    ("remaining", "served"),
+    [
+        (501, {Priority.MERGE, Priority.OPEN, Priority.POLL}),
+        (500, {Priority.MERGE, Priority.OPEN}),
+        (100, {Priority.MERGE}),
+        (1, {Priority.MERGE}),
+        (0, set()),
+    ],
+)
+async def test_what_is_left_is_kept_for_merges(clock: VirtualClock, remaining: int, served: set[Priority]) -> None:
+    budget = Budget(Rate(per_second=1.0, burst=100), clock=clock)
+    budget.observe(Quota(remaining=remaining, limit=5000, reset=600.0))
+    taken = set()
+    for priority in Priority:
+        try:
+            await budget.take(priority)
+        except RateLimited as limited:
+            assert limited.retry_after == 600.0
+        else:
+            taken.add(priority)
+    assert taken == served
+    assert budget.remaining == remaining
+    await clock.advance(timedelta(seconds=601))
+    assert budget.remaining is None
+    await budget.take(Priority.POLL)
+
+
+async def test_a_budget_belongs_to_a_host_and_a_credential(clock: VirtualClock) -> None:
+    async with HostSessions(clock=clock) as sessions:
+        rate = Rate(per_second=1.0, burst=1)
+        one = sessions.budget("git.example.org", "a", rate)
+        assert sessions.budget("git.example.org", "a", rate) is one
+        assert sessions.budget("git.example.org", "b", rate) is not one
+        assert sessions.budget("git.example.com", "a", rate) is not one
