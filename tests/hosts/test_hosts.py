@@ -14,6 +14,7 @@ from kardinal.scm import (
     PullRequestNotFound,
     PullRequests,
 )
+from tests.hosts.conftest import REMOTE
 from tests.hosts.host import Host, new_pull_request
 from tests.support.clock import VirtualClock
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pytest
 
@@ -23,59 +24,71 @@ from kardinal.scm.http.answers import MAX_WAIT, quota_of, retry_after_of
 
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 
-GITEA: Sequence[tuple[str, int, str, float | None, Outcome, type[Exception] | None]] = [
-    ("open", 201, "{}", None, Outcome.SUCCESS, None),
-    ("open", 409, '{"message":"pull request already exists for these targets"}', None, Outcome.ADOPT, None),
-    ("open", 422, '{"message":"Invalid PullRequest: There are no changes between"}', None, Outcome.SUCCESS, None),
-    ("open", 422, '{"message":"Invalid PullRequest: base and head"}', None, Outcome.TERMINAL, RequestRefused),
-    ("open", 404, '{"message":"not found"}', 0.0, Outcome.TRANSIENT, None),
-    ("open", 404, '{"message":"not found"}', 61.0, Outcome.TERMINAL, RequestRefused),
-    ("open", 423, '{"message":"archived"}', None, Outcome.TERMINAL, RequestRefused),
-    ("get", 404, '{"message":"not found"}', 59.0, Outcome.TRANSIENT, PullRequestNotFound),
-    ("get", 404, '{"message":"not found"}', 60.0, Outcome.TERMINAL, PullRequestNotFound),
-    ("get", 404, '{"message":"not found"}', None, Outcome.TERMINAL, PullRequestNotFound),
-    ("find", 404, '{"message":"not found"}', None, Outcome.SUCCESS, None),
-    ("list", 404, '{"message":"not found"}', None, Outcome.TERMINAL, AccessDenied),
-    ("merge", 200, "", None, Outcome.SUCCESS, None),
-    ("merge", 404, '{"message":"not found"}', None, Outcome.REREAD, None),
-    ("merge", 405, '{"message":"The PR is already merged"}', None, Outcome.REREAD, None),
-    ("merge", 405, '{"message":"User not allowed to merge PR"}', None, Outcome.TERMINAL, AccessDenied),
-    ("merge", 405, '{"message":"Please try again later"}', None, Outcome.TRANSIENT, MergeBlocked),
-    ("merge", 405, '{"message":"Not all required status checks successful"}', None, Outcome.TRANSIENT, MergeBlocked),
-    ("merge", 405, '{"message":"rebase is not allowed an allowed merge style"}', 0, Outcome.TERMINAL, RequestRefused),
-    ("merge", 409, '{"message":"head out of date"}', None, Outcome.REREAD, None),
-    ("merge", 409, '{"message":"merge push out of date"}', None, Outcome.TRANSIENT, HostUnavailable),
-    ("merge", 409, '{"message":"PushRejected with remote message: no"}', None, Outcome.TERMINAL, RequestRefused),
-    ("merge", 409, '{"Style":"rebase","StdErr":"CONFLICT"}', None, Outcome.TERMINAL, ConflictWithBase),
-    ("merge", 409, '{"message":"something new"}', None, Outcome.UNKNOWN, UnknownAnswer),
-    ("close", 412, '{"message":"already merged"}', None, Outcome.REREAD, None),
-    ("update", 409, '{"message":"the issue is already changed"}', None, Outcome.UNKNOWN, UnknownAnswer),
-    ("statuses", 404, '{"message":"not found"}', 1.0, Outcome.TRANSIENT, None),
-    ("statuses", 404, '{"message":"not found"}', 90.0, Outcome.TERMINAL, RequestRefused),
-    ("get", 401, '{"message":"invalid"}', None, Outcome.TERMINAL, AccessDenied),
-    ("get", 403, '{"message":"token does not have"}', None, Outcome.TERMINAL, AccessDenied),
-    ("get", 429, "", None, Outcome.TRANSIENT, RateLimited),
-    ("get", 408, "", None, Outcome.TRANSIENT, HostUnavailable),
-    ("merge", 500, '{"message":""}', None, Outcome.TRANSIENT, HostUnavailable),
-    ("get", 503, "<html>", None, Outcome.TRANSIENT, HostUnavailable),
-    ("get", 307, "", None, Outcome.TERMINAL, RequestRefused),
-    ("get", 418, "", None, Outcome.UNKNOWN, UnknownAnswer),
+
+class Row(NamedTuple):
+    """An answer to an operation, `age` seconds after its subject was first heard of, and what follows."""
+
+    operation: str
+    status: int
+    body: str
+    age: float | None
+    outcome: Outcome
+    error: type[Exception] | None
+
+    def decided(self) -> Rule:
+        return decide(ANSWERS, self.operation, Answer(self.status, {}, self.body.encode()), age=self.age)
+
+
+GITEA: Sequence[Row] = [
+    Row("open", 201, "{}", None, Outcome.SUCCESS, None),
+    Row("open", 409, '{"message":"pull request already exists for these targets"}', None, Outcome.ADOPT, None),
+    Row("open", 422, '{"message":"Invalid PullRequest: There are no changes between"}', None, Outcome.SUCCESS, None),
+    Row("open", 422, '{"message":"Invalid PullRequest: base and head"}', None, Outcome.TERMINAL, RequestRefused),
+    Row("open", 404, '{"message":"not found"}', 0.0, Outcome.TRANSIENT, None),
+    Row("open", 404, '{"message":"not found"}', 61.0, Outcome.TERMINAL, RequestRefused),
+    Row("open", 423, '{"message":"archived"}', None, Outcome.TERMINAL, RequestRefused),
+    Row("get", 404, '{"message":"not found"}', 59.0, Outcome.TRANSIENT, PullRequestNotFound),
+    Row("get", 404, '{"message":"not found"}', 60.0, Outcome.TERMINAL, PullRequestNotFound),
+    Row("get", 404, '{"message":"not found"}', None, Outcome.TERMINAL, PullRequestNotFound),
+    Row("find", 404, '{"message":"not found"}', None, Outcome.SUCCESS, None),
+    Row("list", 404, '{"message":"not found"}', None, Outcome.TERMINAL, AccessDenied),
+    Row("merge", 200, "", None, Outcome.SUCCESS, None),
+    Row("merge", 404, '{"message":"not found"}', None, Outcome.REREAD, None),
+    Row("merge", 405, '{"message":"The PR is already merged"}', None, Outcome.REREAD, None),
+    Row("merge", 405, '{"message":"User not allowed to merge PR"}', None, Outcome.TERMINAL, AccessDenied),
+    Row("merge", 405, '{"message":"Please try again later"}', None, Outcome.TRANSIENT, MergeBlocked),
+    Row("merge", 405, '{"message":"Not all required status checks successful"}', None, Outcome.TRANSIENT, MergeBlocked),
+    Row(
+        "merge", 405, '{"message":"rebase is not allowed an allowed merge style"}', 0, Outcome.TERMINAL, RequestRefused
+    ),
+    Row("merge", 409, '{"message":"head out of date"}', None, Outcome.REREAD, None),
+    Row("merge", 409, '{"message":"merge push out of date"}', None, Outcome.TRANSIENT, HostUnavailable),
+    Row("merge", 409, '{"message":"PushRejected with remote message: no"}', None, Outcome.TERMINAL, RequestRefused),
+    Row("merge", 409, '{"Style":"rebase","StdErr":"CONFLICT"}', None, Outcome.TERMINAL, ConflictWithBase),
+    Row("merge", 409, '{"message":"something new"}', None, Outcome.UNKNOWN, UnknownAnswer),
+    Row("close", 412, '{"message":"already merged"}', None, Outcome.REREAD, None),
+    Row("update", 409, '{"message":"the issue is already changed"}', None, Outcome.UNKNOWN, UnknownAnswer),
+    Row("statuses", 404, '{"message":"not found"}', 1.0, Outcome.TRANSIENT, None),
+    Row("statuses", 404, '{"message":"not found"}', 90.0, Outcome.TERMINAL, RequestRefused),
+    Row("get", 401, '{"message":"invalid"}', None, Outcome.TERMINAL, AccessDenied),
+    Row("get", 403, '{"message":"token does not have"}', None, Outcome.TERMINAL, AccessDenied),
+    Row("get", 429, "", None, Outcome.TRANSIENT, RateLimited),
+    Row("get", 408, "", None, Outcome.TRANSIENT, HostUnavailable),
+    Row("merge", 500, '{"message":""}', None, Outcome.TRANSIENT, HostUnavailable),
+    Row("get", 503, "<html>", None, Outcome.TRANSIENT, HostUnavailable),
+    Row("get", 307, "", None, Outcome.TERMINAL, RequestRefused),
+    Row("get", 418, "", None, Outcome.UNKNOWN, UnknownAnswer),
 ]
 
 
-@pytest.mark.parametrize(("operation", "status", "body", "age", "outcome", "error"), GITEA)
-def test_the_table_of_gitea_and_forgejo(
-    operation: str, status: int, body: str, age: float | None, outcome: Outcome, error: type[Exception] | None
-) -> None:
-    rule = decide(ANSWERS, operation, Answer(status, {}, body.encode()), age=age)
-    assert (rule.outcome, rule.error) == (outcome, error)
+@pytest.mark.parametrize("row", GITEA, ids=lambda row: f"{row.operation}-{row.status}")
+def test_the_table_of_gitea_and_forgejo(row: Row) -> None:
+    rule = row.decided()
+    assert (rule.outcome, rule.error) == (row.outcome, row.error)
 
 
 def test_a_row_is_reached_by_some_answer() -> None:
-    reached = {
-        id(decide(ANSWERS, operation, Answer(status, {}, body.encode()), age=age))
-        for operation, status, body, age, _, _ in GITEA
-    }
+    reached = {id(row.decided()) for row in GITEA}
     unreached = [rule for rule in ANSWERS if id(rule) not in reached and rule.status != 400]
     assert unreached == []
 

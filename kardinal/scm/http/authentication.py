@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kardinal.git import Credentials
+from kardinal.scm.errors import AccessDenied
 
 __all__ = ["Authenticator", "StaticToken", "static_authenticator"]
 
@@ -77,10 +78,12 @@ class StaticToken:
 def static_authenticator(values: Mapping[str, str], *, header: str, scheme: str) -> StaticToken | None:
     """Return the authenticator of a Secret with `token`, or `username` and `password`; None where it has neither.
 
-    `header` and `scheme` are how the host wants a token, e.g. `Authorization` and `token`; a password is always sent as
+    Raises `AccessDenied` for a value that could not stand in a header. `header` and `scheme` are how the host wants a token, e.g. `Authorization` and `token`; a password is always sent as
     HTTP basic authentication.
     """
     username, password, token = (values.get(key, "").rstrip("\r\n") for key in ("username", "password", "token"))
+    if not all(value.isprintable() for value in (username, password, token)):
+        raise AccessDenied("the credential has control characters", remedy="Correct the token in the Secret")
     if token:
         value = f"{scheme} {token}" if scheme else token
         return StaticToken(username or _TOKEN_USER, token, (header, value))
