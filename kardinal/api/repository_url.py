@@ -1,8 +1,13 @@
 """Repository URLs: the accepted forms, checked before anything is opened, and what repositories are compared by.
 
-Three spellings are accepted: `https://host/path`, `file:///path` and a plain absolute path. The last two name a
-place on this machine's file system, which inside a cluster is the pod's; they need an explicit permission.
-Credentials come from a Secret and never from a URL, because URLs end in status, events and logs.
+Accepted are `https://host/path`, `ssh://user@host/path`, the same as `user@host:path`, `file:///path` and a plain
+absolute path. The last two name a place on this machine's file system, which inside a cluster is the pod's; they need
+an explicit permission. So does `http://host/path` to any host but this machine, because it sends credentials in the
+clear. Credentials come from a Secret and never from a URL, because URLs end in status, events and logs; the user of
+ssh is none, it says whose keys are asked.
+
+A path in `user@host:path` is read from the root, as Git hosts do, and not from the home directory of the user: a
+directory would have two names.
 
 Policy binds to repositories, so two spellings of one repository must compare equal (`repository_key`). A spelling that
 servers and resolvers are known to read in several ways, such as `2130706433` for a host or `;x` in a path, is refused.
@@ -12,9 +17,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_address
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from kardinal.objects.errors import KardinalError
@@ -25,7 +30,9 @@ __all__ = [
     "LocalRepositoryRefused",
     "RepositoryURL",
     "folded",
+    "is_local_spelling",
     "repository_key",
+    "ssh_spelling",
     "without_git_suffix",
 ]
 
@@ -39,6 +46,12 @@ _REMOTE = re.compile(
     r"(?P<host>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{0,5}))?(?P<path>/.*)?",
     re.IGNORECASE | re.ASCII,  # without ASCII, the long s (U+017F) is an `s` here and another letter elsewhere
 )
+_SHORT_SSH = re.compile(
+    r"(?P<user>[^/\\\\:@?#\[\]]+)@(?P<host>[a-z0-9.*_-]+|\[[0-9a-f:.]+\]):(?P<path>(?!//).+)", re.IGNORECASE | re.ASCII
+)
+"""`user@host:path`."""
+_SSH_USER = re.compile(r"[a-z_][a-z0-9_.-]{0,63}", re.IGNORECASE | re.ASCII)
+_HTTPS_PORT = 443
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _AMBIGUOUS = frozenset("%;\\?#")
@@ -68,15 +81,27 @@ class RepositoryURL:
     path: str | None = None
 
     @property
+    def scheme(self) -> str:
+        """Return `https`, `http`, `ssh` or `file`."""
+        return self.text.partition("://")[0]
+
+    @property
     def host(self) -> str:
-        """Return `host[:port]` in lower case, without the port of https; empty for a local repository."""
-        return "" if self.path is not None else urlsplit(self.text).netloc
+        """Return `host[:port]` in lower case, empty for a local repository.
+
+        The port is left out if it is the one of https: what names a host without a port never means ssh or http there.
+        """
+        if self.path is not None:
+            return ""
+        remote = _Remote.parse(self.text)
+        port = remote.port or DEFAULT_PORTS[remote.scheme]
+        return remote.name if port == _HTTPS_PORT else f"{remote.name}:{port}"
 
     @classmethod
-    def parse(cls, url: str, *, allow_local: bool) -> RepositoryURL:
-        """Return the normalised form of `url`."""
+    def parse(cls, url: str, *, allow_local: bool, insecure: Sequence[str] = ()) -> RepositoryURL:
+        """Return the normalised form of `url`; `insecure` are the hosts (`host[:port]`) that http may be spoken to."""
         _check_characters(url)
-        parsed = cls._local(url) if _is_local(url) else cls._remote(url)
+        parsed = cls._local(url) if is_local_spelling(url) else cls._remote(url, insecure)
         if parsed.path is not None and not allow_local:
             raise LocalRepositoryRefused(
                 f"{parsed.text} is a local repository, and those are refused here",
@@ -91,27 +116,33 @@ class RepositoryURL:
         return cls(text=f"file://{path}", path=path)
 
     @classmethod
-    def _remote(cls, url: str) -> RepositoryURL:
-        if "@" in url.partition("://")[2].partition("/")[0]:
+    def _remote(cls, url: str, insecure: Sequence[str]) -> RepositoryURL:
+        authority = ssh_spelling(url).partition("://")[2].partition("/")[0]
+        user, found, _ = authority.rpartition("@")
+        remote = _Remote.parse(url) if not found or _SSH_USER.fullmatch(user) else None
+        if remote is None or (found and remote.scheme != "ssh"):
             # The text of the URL is left out: it holds the secret.
             raise InvalidRepositoryURL(
-                "a repository URL must not carry a user name or password",
+                "a repository URL must not carry a user name or password, but for the user of ssh",
                 remedy="Put them into a Secret and name it in git.secretRef",
             )
-        remote = _Remote.parse(url)
-        if remote.scheme != "https":
-            raise _invalid(url, "it is neither https://host/path, file:///path nor an absolute path")
-        return cls(text=f"https://{remote.authority}{remote.path.rstrip('/')}")
+        if remote.scheme == "ssh" and not user:
+            raise _invalid(url, "ssh needs a user: write ssh://git@host/path")
+        if remote.scheme == "http":
+            _check_insecure(url, remote, insecure)
+        start = f"{user}@" if user else ""
+        return cls(text=f"{remote.scheme}://{start}{remote.authority}{remote.path.rstrip('/')}")
 
 
 def repository_key(url: str) -> str:
     """Return what the repository at `url` is compared by: `host[:port]/path`, or `file:///absolute/path`.
 
     Scheme, user, default port, case, escapes, `.git` and slashes at the end make no difference. Raises
-    `InvalidRepositoryURL`. Where the scheme matters, as for a redirect from https to http, compare it as well.
+    `InvalidRepositoryURL`. Where the scheme matters, as for a redirect from https to http, compare it as well. The same
+    repository has other ports by https, http and ssh: `kardinal/policy/binding.py` compares across them.
     """
     _check_characters(url)
-    if _is_local(url):
+    if is_local_spelling(url):
         start, segments = "file://", _local_segments(url)
     else:
         remote = _Remote.parse(url)
@@ -120,6 +151,17 @@ def repository_key(url: str) -> str:
     if not key:
         raise _invalid(url, "it names no repository")
     return f"{start}/{key}"
+
+
+def ssh_spelling(url: str) -> str:
+    """Return `user@host:path` as `ssh://user@host/path`, and any other text as it is."""
+    match = _SHORT_SSH.fullmatch(url)
+    return f"ssh://{match['user']}@{match['host']}/{match['path'].removeprefix('/')}" if match else url
+
+
+def is_local_spelling(url: str) -> bool:
+    """Return whether a text is meant as a place on this machine."""
+    return url.startswith(("/", "file:"))
 
 
 def folded(text: str) -> str:
@@ -149,22 +191,39 @@ class _Remote:
 
     @classmethod
     def parse(cls, url: str) -> _Remote:
-        match = _REMOTE.fullmatch(url)
+        short = _SHORT_SSH.fullmatch(url)
+        match = _REMOTE.fullmatch(ssh_spelling(url))
         if match is None:
-            raise _invalid(url, "it is neither https://host/path, file:///path nor an absolute path")
+            raise _invalid(url, "it is neither https://host/path, ssh://user@host/path, file:///path nor an absolute path")
         scheme, port = match["scheme"].lower(), int(match["port"] or DEFAULT_PORTS[match["scheme"].lower()])
         if not 0 < port < 65536:
             raise _invalid(url, "there is no such port")
         path = match["path"] or ""
         segments = _decoded_segments(url, path)
+        if scheme == "ssh" and segments[0].startswith("~"):
+            raise _invalid(url, "a path in a home directory has other names: write it from the root")
+        if short and segments[0].isdecimal():
+            raise _invalid(url, f"{segments[0]} may be a port or a directory: write ssh://user@host:port/path")
         return cls(
             scheme, _host(url, match["host"].lower()), None if port == DEFAULT_PORTS[scheme] else port, path, segments
         )
 
     @property
+    def name(self) -> str:
+        """The host as it stands in a URL."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
     def authority(self) -> str:
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return name if self.port is None else f"{name}:{self.port}"
+        return self.name if self.port is None else f"{self.name}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Return whether the host is this machine by its name or address alone."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
     @property
     def place(self) -> str:
@@ -179,8 +238,16 @@ def _check_characters(url: str) -> None:
         raise _invalid(url, "it is empty, too long or contains spaces or control characters")
 
 
-def _is_local(url: str) -> bool:
-    return url.startswith(("/", "file:"))
+def _check_insecure(url: str, remote: _Remote, insecure: Sequence[str]) -> None:
+    port = remote.port or DEFAULT_PORTS["http"]
+    if port == _HTTPS_PORT:
+        raise _invalid(url, f"port {_HTTPS_PORT} is that of https")
+    allowed = {entry.lower() for entry in insecure}
+    if not remote.is_loopback and not {remote.authority, f"{remote.name}:{port}"} & allowed:
+        raise InvalidRepositoryURL(
+            f"http://{remote.authority} would be sent the credentials in the clear",
+            remedy=f"Use https://, or have the operator start with --allow-insecure-git {remote.authority}",
+        )
 
 
 def _local_segments(url: str) -> list[str]:

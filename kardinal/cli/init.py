@@ -14,7 +14,7 @@ from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
 from kardinal.api.base import DnsLabel, Name, Url
 from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.pipeline import ProviderName
-from kardinal.api.repository_url import InvalidRepositoryURL
+from kardinal.api.repository_url import InvalidRepositoryURL, is_local_spelling
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
 from kardinal.cli.session import Session, cluster_command
@@ -118,7 +118,7 @@ def _problem(location: tuple[int | str, ...], kind: str, message: str) -> str:
 
 
 def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
-    local = "://" not in config.git.url or config.git.url.startswith("file://")
+    local = is_local_spelling(config.git.url)
     git: dict[str, Any] = {
         "url": config.git.url,
         "branch": config.git.branch,

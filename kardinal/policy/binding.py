@@ -5,25 +5,40 @@ selects by what cannot be renamed without writing somewhere else. A path is comp
 a pattern binds what it matches, what lies below a match, and what contains a possible match. So `environments/prod`
 binds `environments`, and `**/prod` binds every path, because each can contain a `prod`.
 
+A repository has other ports by https, by ssh and by http. Which of them belong together only its host knows, so the
+port counts where pattern and repository both speak https, and else a pattern binds the path on every port of the host.
+
 Everything is decided by comparing segments from the front and from the end, in time linear in their length.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kardinal.api import Pipeline
 from kardinal.api.pipeline import Environment
 from kardinal.api.policy_gate import GateMatch
-from kardinal.api.repository_url import DEFAULT_PORTS, folded, repository_key, without_git_suffix
+from kardinal.api.repository_url import DEFAULT_PORTS, folded, repository_key, ssh_spelling, without_git_suffix
 
 __all__ = ["Binding", "Place", "clean_branch", "clean_path", "place_of", "places_of"]
 
 _ANY = "**"
 _HEADS = "refs/heads/"
 
+_OTHER_PORTS = ("ssh://", "http://")
+_PORT = re.compile(r":[0-9*]+\Z")
+
 _Segments = tuple[str, ...]
+
+
+class _Repository(NamedTuple):
+    """A pattern of repositories; `any_port`: its port, if any, is not that of https."""
+
+    segments: _Segments
+    any_port: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +51,8 @@ class Place:
     repository: str
     branch: str
     path: str
+    any_port: bool = False
+    """Whether the repository is reached by ssh or http, whose ports say nothing about that of https."""
 
     @property
     def target(self) -> tuple[str, str, str]:
@@ -72,7 +89,7 @@ class Binding:
 
     namespaces: tuple[_Segments, ...] | None
     pipelines: tuple[_Segments, ...] | None
-    repositories: tuple[_Segments, ...] | None
+    repositories: tuple[_Repository, ...] | None
     branches: tuple[_Segments, ...] | None
     paths: tuple[_Segments, ...] | None
 
@@ -82,7 +99,7 @@ class Binding:
         return cls(
             namespaces=_read(match.namespaces, _segments),
             pipelines=_read(match.pipelines, _segments),
-            repositories=_read(match.repositories, _repository_segments),
+            repositories=tuple(map(_repository_pattern, match.repositories)) if match.repositories else None,
             branches=_read(match.branches, lambda pattern: _segments(clean_branch(pattern))),
             paths=_read(match.paths, _path_segments),
         )
@@ -98,9 +115,21 @@ class Binding:
         return (
             _any(self.namespaces, _segments(place.namespace), _matches)
             and _any(self.pipelines, _segments(place.pipeline), _matches)
-            and _any(self.repositories, _segments(place.repository), _matches)
+            and self._holds_repository(place)
             and _any(self.branches, _segments(place.branch), _matches)
             and _any(self.paths, _path_segments(place.path), _reaches)
+        )
+
+
+    def _holds_repository(self, place: Place) -> bool:
+        if self.repositories is None:
+            return True
+        segments = _segments(place.repository)
+        return any(
+            _matches(_without_port(pattern.segments), _without_port(segments))
+            if pattern.any_port or place.any_port
+            else _matches(pattern.segments, segments)
+            for pattern in self.repositories
         )
 
 
@@ -112,6 +141,7 @@ def _place(pipeline: Pipeline, environment: Environment, repository: str) -> Pla
         repository=repository,
         branch=clean_branch(pipeline.spec.git.branch),
         path=clean_path(environment.directory),
+        any_port=ssh_spelling(pipeline.spec.git.url).lower().startswith(_OTHER_PORTS),
     )
 
 
@@ -133,8 +163,17 @@ def _path_segments(path: str) -> _Segments:
     return tuple(segment for segment in path.split("/") if segment not in ("", "."))
 
 
-def _repository_segments(pattern: str) -> _Segments:
+def _repository_pattern(pattern: str) -> _Repository:
     """Return a pattern in the form of `repository_key`; a host alone stands for all its repositories."""
+    pattern = ssh_spelling(pattern)
+    return _Repository(_repository_segments(pattern), any_port=pattern.lower().startswith(_OTHER_PORTS))
+
+
+def _without_port(segments: _Segments) -> _Segments:
+    return (_PORT.sub("", segments[0]), *segments[1:]) if segments else segments
+
+
+def _repository_segments(pattern: str) -> _Segments:
     scheme, found, rest = pattern.partition("://")
     if not found:
         scheme, rest = "", pattern

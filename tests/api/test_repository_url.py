@@ -20,6 +20,14 @@ from kardinal.git import Credentials
         ("/srv//git/./app.git/", "file:///srv/git/app.git"),
         ("file:///srv/git/app.git", "file:///srv/git/app.git"),
         ("file://localhost/srv/a%20b.git", "file:///srv/a b.git"),
+        ("ssh://git@example.org/team/app.git", "ssh://git@example.org/team/app.git"),
+        ("SSH://Git@EXAMPLE.org:22/team/app/", "ssh://Git@example.org/team/app"),
+        ("ssh://git@[::1]:2222/app", "ssh://git@[::1]:2222/app"),
+        ("git@example.org:team/app.git", "ssh://git@example.org/team/app.git"),
+        ("git@example.org:/srv/app.git", "ssh://git@example.org/srv/app.git"),
+        ("http://127.0.0.1:3000/app.git", "http://127.0.0.1:3000/app.git"),
+        ("http://localhost/app.git", "http://localhost/app.git"),
+        ("http://[::1]:80/app.git", "http://[::1]/app.git"),
     ],
 )
 def test_a_repository_has_one_normal_spelling(given: str, normal: str) -> None:
@@ -31,8 +39,21 @@ def test_a_repository_has_one_normal_spelling(given: str, normal: str) -> None:
     [
         "",
         "http://example.org/app.git",
-        "ssh://git@example.org/app.git",
-        "git@example.org:app.git",
+        "http://127.0.0.1.example.org/app.git",
+        "http://localhost.example.org/app.git",
+        "http://127.0.0.1:443/app.git",
+        "ssh://example.org/app.git",
+        "ssh://-oProxyCommand=id@example.org/app.git",
+        "ssh://git@-oProxyCommand=id/app.git",
+        "ssh://git@example.org/~/app.git",
+        "ssh://git@example.org/~git/app.git",
+        "ssh://git@example.org/%7Egit/app.git",
+        "git@example.org:~/app.git",
+        "git@example.org:2222/app.git",
+        "git@example.org://app.git",
+        "git@example.org:",
+        "example.org:app.git",
+        "git@*.example.org:app.git",
         "git://example.org/app",
         "ext::sh -c id",
         "relative/path",
@@ -70,6 +91,8 @@ def test_what_is_not_a_repository_url_is_refused(url: str) -> None:
         "https://robot:secret@git.example.org/acme/gitops",
         "http://git.example.org/acme/gitops",
         "ssh://git@git.example.org:22/acme/gitops.git",
+        "git@git.example.org:acme/gitops.git",
+        "alice@GIT.example.org:/Acme/gitops",
         "https://git.example.org./acme/gitops",
         "https://git.example.org//acme/./gitops//",
         "https://git.example.org/acme%2Fgitops%2egit",
@@ -130,7 +153,7 @@ def test_the_key_of_a_repository(url: str, key: str) -> None:
         "https://example.org/acme/app%e2%80%8b",
         "https://example.org/acme/app%ff",
         "https://example.org",
-        "git@example.org:acme/app",
+        "git@example.org:acme/../app",
         "example.org/acme/app",
         "/.git",
     ],
@@ -143,13 +166,57 @@ def test_a_spelling_that_could_be_read_in_two_ways_is_no_repository(url: str) ->
 
 
 def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
-    for url in ("https://user:hunter2@example.org/app.git", "https://hunter2@example.org/app"):
+    for url in (
+        "https://user:hunter2@example.org/app.git",
+        "https://hunter2@example.org/app",
+        "http://hunter2@127.0.0.1/app",
+        "ssh://git:hunter2@example.org/app",
+    ):
         with pytest.raises(InvalidRepositoryURL, match=r"git\.secretRef") as caught:
             RepositoryURL.parse(url, allow_local=True)
         assert "hunter2" not in str(caught.value)
-    with pytest.raises(InvalidRepositoryURL) as caught:
-        RepositoryURL.parse("ftp://user:hunter2@example.org/app.git", allow_local=True)
-    assert "hunter2" not in str(caught.value)
+    for url in ("ftp://user:hunter2@example.org/app.git", "git:hunter2@example.org:app.git"):
+        with pytest.raises(InvalidRepositoryURL) as caught:
+            RepositoryURL.parse(url, allow_local=True)
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://Example.org:443/app", "example.org"),
+        ("https://example.org:22/app", "example.org:22"),
+        ("ssh://git@example.org/app", "example.org:22"),
+        ("git@[::1]:app", "[::1]:22"),
+        ("ssh://git@ssh.example.org:443/app", "ssh.example.org"),
+        ("http://localhost/app", "localhost:80"),
+        ("/srv/app.git", ""),
+    ],
+)
+def test_a_host_without_a_port_is_that_of_https(url: str, host: str) -> None:
+    assert RepositoryURL.parse(url, allow_local=True).host == host
+
+
+@pytest.mark.parametrize(
+    ("allowed", "url", "accepted"),
+    [
+        ("git.example.org", "http://GIT.example.org/app", True),
+        ("git.example.org:80", "http://git.example.org/app", True),
+        ("git.example.org:3000", "http://git.example.org:3000/app", True),
+        ("git.example.org", "http://git.example.org:3000/app", False),
+        ("git.example.org:3000", "http://git.example.org/app", False),
+        ("git.example.org", "http://other.example.org/app", False),
+        ("git.example.org:443", "http://git.example.org:443/app", False),
+    ],
+)
+def test_http_is_spoken_to_the_hosts_that_the_operator_names(allowed: str, url: str, accepted: bool) -> None:
+    try:
+        assert RepositoryURL.parse(url, allow_local=False, insecure=[allowed]).scheme == "http"
+    except InvalidRepositoryURL as error:
+        assert not accepted
+        assert "--allow-insecure-git" in error.remedy or "443" in error.message
+    else:
+        assert accepted
 
 
 def test_credentials_do_not_show_themselves() -> None:

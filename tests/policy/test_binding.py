@@ -17,7 +17,7 @@ HERE = Place("team-a", "shop", "prd", "git.example.org/acme/gitops", "main", "en
 
 
 def place(*, repository: str = HERE.repository, branch: str = "main", path: str = "environments/prod") -> Place:
-    url = repository if repository.startswith("/") else f"https://{repository}"
+    url = repository if repository.startswith("/") or "@" in repository or "://" in repository else f"https://{repository}"
     git = {"url": url, "branch": branch}
     made = objects.pipeline("", git=git, environments=[{"name": "prd", "path": path}], namespace="team-a", name="shop")
     (found,) = places_of(Pipeline.model_validate(made))
@@ -147,3 +147,24 @@ def test_a_path_has_one_clean_spelling(written: str, clean: str) -> None:
 
 def test_a_branch_has_one_clean_spelling() -> None:
     assert [clean_branch(name) for name in ("main", "refs/heads/main", "heads/main")] == ["main", "main", "heads/main"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "repository", "bound"),
+    [
+        ("git.example.org/acme/gitops", "ssh://git@git.example.org:2222/acme/gitops", True),
+        ("git.example.org:8443/acme/gitops", "git@git.example.org:acme/gitops.git", True),
+        ("git.example.org/acme/*", "http://git.example.org:3000/acme/gitops", True),
+        ("ssh://git@git.example.org:2222/acme/gitops", "git.example.org/acme/gitops", True),
+        ("ssh://git@git.example.org:2222/acme/gitops", "git.example.org:8443/acme/gitops", True),
+        ("git@git.example.org:acme/*", "git.example.org/acme/gitops", True),
+        ("git@*.example.org:acme/*", "ssh://git@git.example.org:2222/acme/gitops", True),
+        ("http://git.example.org:3000/acme/*", "git.example.org/acme/gitops", True),
+        ("[::1]/acme/*", "ssh://git@[::1]:2222/acme/gitops", True),
+        ("git.example.org/acme/gitops", "git@other.example.org:acme/gitops", False),
+        ("git.example.org/acme/gitops", "git@git.example.org:acme/other", False),
+        ("git.example.org:8443/acme/gitops", "git.example.org/acme/gitops", False),
+    ],
+)
+def test_a_pattern_binds_a_repository_by_https_ssh_and_http_alike(pattern: str, repository: str, bound: bool) -> None:
+    assert binds(place(repository=repository), repositories=[pattern]) is bound
