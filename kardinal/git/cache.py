@@ -36,7 +36,7 @@ class Cache:
 
     def path(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Path:
         """Return the directory of a repository's mirror, which need not exist yet."""
-        parts = (owner, url.text, *((credentials.username, credentials.password) if credentials else ()))
+        parts = (owner, url.text, *((credentials.key,) if credentials else ()))
         return self._directory / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}.git"
 
     @off_loop

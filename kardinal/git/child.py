@@ -92,6 +92,7 @@ def private_file(content: bytes) -> Iterator[int]:
         if hasattr(os, "memfd_create"):
             made = os.memfd_create("kardinal", os.MFD_CLOEXEC)
             stack.callback(os.close, made)
+            os.fchmod(made, 0o600)
         else:
             made = stack.enter_context(tempfile.TemporaryFile()).fileno()
         with open(made, "wb", closefd=False) as file:

@@ -1,4 +1,4 @@
-"""A user name and a password or token, which never show themselves.
+"""What a remote is shown, and what it is known by; neither ever shows itself.
 
 Credentials travel next to a URL, never in it, and may end in a traceback or a log line by accident: their text form
 hides everything.
@@ -6,17 +6,34 @@ hides everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import astuple, dataclass
 
 __all__ = ["Credentials"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """The user name and the password or token of an HTTPS remote."""
+    """The parts of a Secret that one transfer needs; a part that it does not have is empty.
 
-    username: str
-    password: str
+    `username` and `password`, which may be a token, are for https. `authority` holds the certificates in PEM that alone
+    may have signed the one of the host, instead of the trusted ones of the machine. `private_key` and `known_hosts` are
+    for ssh, as OpenSSH writes them. `identity` names what stays the same while short-lived tokens come and go: whoever
+    has it may read the same repositories.
+    """
+
+    username: str = ""
+    password: str = ""
+    authority: str = ""
+    private_key: str = ""
+    known_hosts: str = ""
+    identity: str = ""
 
     def __repr__(self) -> str:
         return "Credentials(***)"
+
+    @property
+    def key(self) -> str:
+        """Return a hash that is the same for the same rights."""
+        parts = (self.identity,) if self.identity else astuple(self)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -68,7 +68,7 @@ class Transport(Protocol):
 
 
 class MirrorBackend:
-    """A repository behind https."""
+    """A repository behind https, ssh or http."""
 
     def __init__(
         self,
@@ -83,7 +83,8 @@ class MirrorBackend:
         on_fetch: Callable[[], None],
     ) -> None:
         self.url = url
-        self._credentials = credentials
+        self.credentials = credentials
+        """What the next transfer shows."""
         self._cache = cache
         self._path = cache.path(url, credentials, owner)
         self._lane = Lane(url.host, owner)
@@ -191,8 +192,8 @@ class MirrorBackend:
     def _transport(self) -> Transport:
         program = find_git_once()
         if program is None:
-            return WorkerProgram(str(self._path), self._credentials, self._children)
-        return GitProgram(program, str(self._path), self._credentials, self._children)
+            return WorkerProgram(str(self._path), self.credentials, self._children)
+        return GitProgram(program, str(self._path), self.credentials, self._children)
 
     def _create_or_open(self) -> None:
         if self._path.is_dir():

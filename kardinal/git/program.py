@@ -1,8 +1,8 @@
 """Transfers by the `git` program.
 
-It runs without the configuration of its user and of its machine, cannot ask anyone, runs no hook and speaks https
-alone. Credentials are in a file without a name that it inherits as its configuration: neither its arguments nor its
-environment hold them. They are sent with the first request, to the host of the URL only, and redirects come back to us
+It runs without the configuration of its user and of its machine, cannot ask anyone, runs no hook and speaks the
+protocol of its URL alone. Credentials are in files without a name that it inherits, one of them as its configuration:
+neither its arguments nor its environment hold them. They are sent with the first request, to the host of the URL only, and redirects come back to us
 (`redirects`). Everything that is decided about an answer comes from the trace, which Git writes for programs: the phase
 of the transfer and the HTTP headers, without those of ours.
 """
@@ -10,12 +10,13 @@ of the transfer and the HTTP headers, without those of ours.
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from kardinal.git.child import Children, Ended, private_file
 from kardinal.git.credentials import Credentials
 from kardinal.git.meaning import Expected, failure_of, for_status, no_credentials, refused_push
 from kardinal.git.redirects import Redirected
+from kardinal.git.ssh import failure_over_ssh, ssh_command
 
 __all__ = ["GitProgram", "find_git"]
 
@@ -30,6 +32,8 @@ _OLDEST = (2, 39)
 _BRANCHES = "+refs/heads/*:refs/heads/*"
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _BLOCK = 512
+_EMPTY_DIRECTORY = "refs/tags"
+"""A directory of the mirror in which no certificate is: without one, those of the machine are trusted as well."""
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _STATUS = re.compile(r"<= Recv header: HTTP/\S+ (\d{3})")
 _LOCATION = re.compile(r"<= Recv header: location: *(.*)", re.I)
@@ -39,8 +43,6 @@ _SAID = re.compile(r"^remote: (.*)$", re.M)
 _SETTINGS = """\
 [protocol]
 	allow = never
-[protocol "https"]
-	allow = always
 [core]
 	hooksPath = /dev/null
 	packedGitWindowSize = 32m
@@ -111,7 +113,7 @@ class GitProgram:
     def __init__(self, program: str, mirror: str, credentials: Credentials | None, children: Children) -> None:
         self._program = program
         self._mirror = mirror
-        self._credentials = credentials
+        self._credentials = credentials or Credentials()
         self._children = children
 
     def fetch(self, url: str) -> None:
@@ -140,13 +142,19 @@ class GitProgram:
 
     def _run(self, url: str, *arguments: str) -> tuple[_Trace, Ended]:
         trace = _Trace()
-        with private_file(self._configuration(url).encode()) as number:
+        with contextlib.ExitStack() as files:
+            numbers: list[int] = []
+
+            def lend(content: str) -> int:
+                numbers.append(files.enter_context(private_file(content.encode())))
+                return numbers[-1]
+
             environment = {
                 "PATH": os.environ.get("PATH", os.defpath),
                 "HOME": "/nonexistent",
                 "LC_ALL": "C",
                 "GIT_CONFIG_NOSYSTEM": "1",
-                "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{number}",
+                "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{lend(self._configuration(url, lend))}",
                 "GIT_ATTR_NOSYSTEM": "1",
                 "GIT_TERMINAL_PROMPT": "0",
                 "GIT_TRACE_CURL": "4",
@@ -155,36 +163,49 @@ class GitProgram:
                 "GIT_TRACE2_EVENT": "4",
                 **_proxies(),
             }
+            if url.startswith("ssh://"):
+                key, hosts = lend(self._credentials.private_key), lend(self._credentials.known_hosts)
+                environment |= {"GIT_SSH_COMMAND": ssh_command(key, hosts), "GIT_SSH_VARIANT": "ssh"}
             command = [self._program, f"--git-dir={self._mirror}", *arguments]
-            ended = self._children.run(command, url=url, environment=environment, files=[number], reader=trace)
+            ended = self._children.run(command, url=url, environment=environment, files=numbers, reader=trace)
         return trace, ended
 
-    def _configuration(self, url: str) -> str:
-        limits = self._children.limits
+    def _configuration(self, url: str, lend: Callable[[str], int]) -> str:
+        limits, parts = self._children.limits, urlsplit(url)
         lines = [
+            f'[protocol "{parts.scheme}"]',
+            "\tallow = always",
             "[http]",
             "\tfollowRedirects = false",
             f"\tlowSpeedLimit = {limits.rate}",
             f"\tlowSpeedTime = {limits.window}",
         ]
-        for key, variable in (("sslCAInfo", "SSL_CERT_FILE"), ("sslCAPath", "SSL_CERT_DIR")):
-            if path := os.environ.get(variable):
-                lines.append(f"\t{key} = {_quoted(path)}")
-        if self._credentials is not None:
+        if self._credentials.authority:
+            lines += [
+                f"\tsslCAInfo = /proc/self/fd/{lend(self._credentials.authority)}",
+                f"\tsslCAPath = {_quoted(os.path.join(self._mirror, _EMPTY_DIRECTORY))}",
+            ]
+        else:
+            for key, variable in (("sslCAInfo", "SSL_CERT_FILE"), ("sslCAPath", "SSL_CERT_DIR")):
+                if path := os.environ.get(variable):
+                    lines.append(f"\t{key} = {_quoted(path)}")
+        if self._credentials.password and parts.scheme != "ssh":
             pair = f"{self._credentials.username}:{self._credentials.password}".encode()
             header = f"Authorization: Basic {base64.b64encode(pair).decode()}"
-            lines += [f'[http "https://{urlsplit(url).netloc}/"]', f"\textraHeader = {_quoted(header)}"]
+            lines += [f'[http "{parts.scheme}://{parts.netloc}/"]', f"\textraHeader = {_quoted(header)}"]
         return _SETTINGS + "\n".join(lines) + "\n"
 
     def _failure(self, trace: _Trace, ended: Ended, url: str, *, pushing: Expected | None = None) -> Exception:
         if 300 <= trace.status < 400 and trace.location:
             return Redirected(trace.location)
-        if trace.status == 401 and self._credentials is None:
+        if trace.status == 401 and not self._credentials.password:
             return no_credentials(url)
         if trace.status >= 300:
             return for_status(trace.status, url)
         # Git itself says only that the program it started has not answered.
         text = "file size limit" if self._pack_is_too_large() else ended.text
+        if url.startswith("ssh://") and (failure := failure_over_ssh(text, url)):
+            return failure
         return failure_of(text, url, pushing=pushing)
 
     def _pack_is_too_large(self) -> bool:

@@ -52,8 +52,8 @@ def _same_repository(url: str, location: str) -> str:
     for ending in _ENDINGS:
         bare = bare.removesuffix(ending)
     try:
-        target = RepositoryURL.parse(bare, allow_local=False).text
-        if repository_key(target) == repository_key(url):
+        target = RepositoryURL.parse(bare, allow_local=False, insecure=_host_of(url)).text
+        if repository_key(target) == repository_key(url) and urlsplit(target).scheme == urlsplit(url).scheme:
             return target
     except InvalidRepositoryURL:
         pass
@@ -61,6 +61,11 @@ def _same_repository(url: str, location: str) -> str:
         f"{url} redirects to {_shown(bare)}, which is not the same repository",
         remedy="Put the final address into git.url",
     )
+
+
+def _host_of(url: str) -> list[str]:
+    """Return the host of a URL that was accepted, which http stays allowed to."""
+    return [urlsplit(url).netloc]
 
 
 def _shown(location: str) -> str:

@@ -1,13 +1,14 @@
 """The repositories of one process.
 
 The same URL with the same credentials for the same owner is the same object: one mirror, one writer per branch, one
-fetch for all. The owner is the namespace that a remote is opened for, whose share of the transfers it takes. A cache
+fetch for all. Short-lived tokens of one identity are the same credentials, of which the newest is used. The owner is the namespace that a remote is opened for, whose share of the transfers it takes. A cache
 directory holds nothing but mirrors, which can be deleted at any time while no process uses them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from kardinal.api.repository_url import RepositoryURL
@@ -39,6 +40,7 @@ class Repositories:
         runner: GitRunner,
         clock: Clock,
         allow_local: bool,
+        insecure: Sequence[str] = (),
         on_operation: Observer = _unobserved,
         limits: TransferLimits | None = None,
     ) -> None:
@@ -46,9 +48,10 @@ class Repositories:
         self._runner = runner
         self._clock = clock
         self._allow_local = allow_local
+        self._insecure = insecure
         self._observer = on_operation
         self._limits = limits or TransferLimits()
-        self._open: dict[tuple[str, Credentials | None, str], Repository] = {}
+        self._open: dict[tuple[str, str, str], tuple[Repository, Backend]] = {}
         self._fetches = 0
 
     @property
@@ -58,25 +61,24 @@ class Repositories:
 
     def parse(self, url: str) -> RepositoryURL:
         """Return the checked form of a URL; one that is not acceptable raises."""
-        return RepositoryURL.parse(url, allow_local=self._allow_local)
+        return RepositoryURL.parse(url, allow_local=self._allow_local, insecure=self._insecure)
 
     def open(self, url: str, credentials: Credentials | None = None, *, owner: str = "") -> Repository:
         """Return the repository at `url`. Nothing is contacted yet; a URL that is not acceptable raises."""
         parsed = self.parse(url)
-        key = (parsed.text, None, "") if parsed.path else (parsed.text, credentials, owner)
-        repository = self._open.get(key)
-        if repository is None:
-            repository = self._open[key] = Repository(
-                self._backend(parsed, credentials, owner),
-                runner=self._runner,
-                clock=self._clock,
-                observer=self._observer,
-            )
+        key = (parsed.text, "", "") if parsed.path else (parsed.text, credentials.key if credentials else "", owner)
+        if key not in self._open:
+            backend = self._backend(parsed, credentials, owner)
+            repository = Repository(backend, runner=self._runner, clock=self._clock, observer=self._observer)
+            self._open[key] = repository, backend
+        repository, backend = self._open[key]
+        if isinstance(backend, MirrorBackend):
+            backend.credentials = credentials
         return repository
 
     async def close(self) -> None:
         """Finish what is under way in every repository."""
-        await asyncio.gather(*(repository.close() for repository in self._open.values()))
+        await asyncio.gather(*(repository.close() for repository, _ in self._open.values()))
         self._cache.close()
 
     def _backend(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Backend:

@@ -151,9 +151,12 @@ def _location(callbacks: Transfer) -> str:
     if callbacks.secret is not None:
         pair = f"{callbacks.secret.username}:{callbacks.secret.password}".encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-    connection = http.client.HTTPSConnection(
-        parts.netloc, timeout=_CONNECT_TIMEOUT / 1000, context=ssl.create_default_context()
-    )
+    connection: http.client.HTTPConnection
+    if parts.scheme == "http":
+        connection = http.client.HTTPConnection(parts.netloc, timeout=_CONNECT_TIMEOUT / 1000)
+    else:
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=_CONNECT_TIMEOUT / 1000, context=context)
     try:
         connection.request("GET", f"{parts.path}?service={service}", headers=headers)
         answer = connection.getresponse()

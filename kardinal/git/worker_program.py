@@ -66,10 +66,16 @@ class WorkerProgram:
 
     def _run(self, url: str, new: str | None, expected: Expected | None) -> None:
         secret = self._credentials
+        if url.startswith("ssh://") or (secret and secret.authority):
+            needs = "a repository by ssh" if url.startswith("ssh://") else "ca.crt in a Secret"
+            raise GitError(
+                f"{needs} needs the git program, which this machine does not have in version 2.39 or newer",
+                remedy="Use kardinal's images, or install git; without it there is only https, and SSL_CERT_FILE for all",
+            )
         request = {
             "mirror": self._mirror,
             "url": url,
-            "credentials": [secret.username, secret.password] if secret else None,
+            "credentials": [secret.username, secret.password] if secret and secret.password else None,
             "new": new,
             "expected": [expected.ref, expected.old] if expected else None,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import shutil
 import threading
 from collections.abc import AsyncIterator
@@ -238,6 +239,59 @@ async def test_an_untrusted_certificate_is_named(repositories: Repositories, tmp
     ):
         await repositories.open(f"{stranger.url}/gitops.git").head("main")
     assert "SSL_CERT_FILE" in caught.value.remedy
+
+
+async def test_the_authority_of_the_credentials_is_trusted_and_no_other(
+    repositories: Repositories, server: SmartServer, bare: Git, tmp_path: Path, transport: str
+) -> None:
+    stranger = self_signed(tmp_path)
+    with serving(bare.directory.parent, stranger) as other:
+        theirs = Credentials(USER, PASSWORD, authority=stranger.read_text().partition("-----BEGIN CERT")[2])
+        theirs = dataclasses.replace(theirs, authority=f"-----BEGIN CERT{theirs.authority}")
+        if transport == "libgit2":
+            with pytest.raises(GitError, match=r"ca\.crt in a Secret needs the git program") as caught:
+                await repositories.open(f"{other.url}/gitops.git", theirs).head("main")
+            assert not caught.value.transient
+            return
+        await repositories.open(f"{other.url}/gitops.git", theirs).land("main", setting("dev", b"v2\n"), message("dev"))
+        assert bare("show", "main:environments/dev/kustomization.yaml") == "v2"
+    # The machine trusts this one.
+    with pytest.raises(RepositoryUnreachable, match="certificate"):
+        await repositories.open(f"{server.url}/gitops.git", theirs).head("main")
+
+
+async def test_a_repository_on_this_machine_is_reached_without_tls(
+    repositories: Repositories, bare: Git, server: SmartServer
+) -> None:
+    with serving(bare.directory.parent, None) as plain:
+        remote = repositories.open(f"{plain.url}/gitops.git", Credentials(USER, PASSWORD))
+        landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
+    assert bare("rev-parse", "main") == landed.commit
+
+
+async def test_a_redirect_to_another_scheme_is_not_followed(
+    repositories: Repositories, server: SmartServer, bare: Git
+) -> None:
+    remote = repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
+
+    def redirect(exchange: Exchange, path: str) -> bool:
+        exchange.refuse(301, "Location", f"http://{server.url.removeprefix('https://')}{exchange.path}")
+        return True
+
+    server.trouble = redirect
+    with pytest.raises(RepositoryUnreachable, match="redirects to http://"):
+        await remote.head("main")
+
+
+async def test_a_token_is_renewed_without_another_mirror(
+    repositories: Repositories, server: SmartServer, tmp_path: Path
+) -> None:
+    old = Credentials(USER, "of an hour ago", identity="app 1, installation 2")
+    url = f"{server.url}/gitops.git"
+    with pytest.raises(AuthenticationFailed):
+        await repositories.open(url, old).head("main")
+    await repositories.open(url, dataclasses.replace(old, password=PASSWORD)).head("main")
+    assert len(mirrors(tmp_path)) == 1
 
 
 async def test_credentials_do_not_follow_a_redirect_to_another_host(

@@ -121,31 +121,33 @@ def no_trouble(exchange: Exchange, path: str) -> bool:
 
 
 class SmartServer(http.server.ThreadingHTTPServer):
-    """Serves the bare repositories in a directory over HTTPS."""
+    """Serves the bare repositories in a directory over HTTPS, without a certificate over HTTP."""
 
     daemon_threads = False
 
-    def __init__(self, root: Path, certificate: Path) -> None:
+    def __init__(self, root: Path, certificate: Path | None) -> None:
         super().__init__(("127.0.0.1", 0), Exchange)
         self.root = root
         self.requests: list[str] = []
         self.authorisations: list[str | None] = []
         self.connections: list[socket.socket] = []
         self.trouble: Callable[[Exchange, str], bool] = no_trouble
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.scheme = "https" if certificate else "http"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore a client that hangs up, which is part of the tests."""
 
 
 @contextmanager
-def serving(root: Path, certificate: Path) -> Iterator[SmartServer]:
+def serving(root: Path, certificate: Path | None) -> Iterator[SmartServer]:
     """Run a server while the block does."""
     server = SmartServer(root, certificate)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

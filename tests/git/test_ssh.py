@@ -1,0 +1,154 @@
+"""A repository behind a real sshd: keys, known hosts, refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kardinal.git import (
+    AuthenticationFailed,
+    Credentials,
+    GitError,
+    PushRejected,
+    Repositories,
+    Repository,
+    RepositoryUnreachable,
+)
+from kardinal.git.mirror import find_git_once
+from tests.git.conftest import Git, manifests, message, setting
+from tests.git.test_remote import hook
+from tests.support.ssh_server import KeyPair, SshServer, find_sshd, new_key, serving_ssh
+
+pytestmark = pytest.mark.skipif(
+    find_sshd() is None or find_git_once() is None, reason="needs sshd (Debian: openssh-server), ssh and git on Linux"
+)
+
+
+@pytest.fixture(scope="module")
+def key() -> KeyPair:
+    return new_key()
+
+
+@pytest.fixture(scope="module")
+def sshd(key: KeyPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    with serving_ssh(tmp_path_factory.mktemp("ssh") / "server", key.public) as server:
+        yield server
+
+
+@pytest.fixture
+def credentials(key: KeyPair, sshd: SshServer) -> Credentials:
+    return Credentials(private_key=key.private, known_hosts=sshd.known_hosts)
+
+
+@pytest.fixture
+def over_ssh(repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials) -> Repository:
+    return repositories.open(sshd.url(bare.directory), credentials)
+
+
+async def test_an_edit_is_pushed_with_the_key_of_the_credentials(over_ssh: Repository, bare: Git) -> None:
+    landed = await over_ssh.land("main", setting("dev", b"v2\n"), message("dev"))
+    assert bare("rev-parse", "main") == landed.commit
+    other = bare.commit({**manifests(), "README.md": "other\n"}, parent=landed.commit)
+    again = await over_ssh.land("main", setting("prod", b"v2\n"), message("prod"))
+    assert bare("rev-parse", "main^") == other
+    assert bare("rev-parse", "main") == again.commit
+
+
+async def test_a_push_that_the_host_refuses_is_told_in_its_words(over_ssh: Repository, bare: Git) -> None:
+    hook(bare, "pre-receive", "echo 'main is protected' >&2; exit 1")
+    with pytest.raises(PushRejected, match="main is protected"):
+        await over_ssh.land("main", setting("dev", b"v2\n"), message("dev"))
+
+
+async def test_a_key_that_the_host_does_not_know_is_refused(
+    repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials
+) -> None:
+    stranger = dataclasses.replace(credentials, private_key=new_key().private)
+    with pytest.raises(AuthenticationFailed, match="refuses the credentials") as caught:
+        await repositories.open(sshd.url(bare.directory), stranger).head("main")
+    assert not caught.value.transient
+
+
+@pytest.mark.parametrize("known", ["", "another key"])
+async def test_a_host_that_is_not_known_is_not_talked_to(
+    repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials, known: str
+) -> None:
+    hosts = f"[127.0.0.1]:{sshd.port} {new_key().public}\n" if known else "# nobody\n"
+    before = sshd.log.read_text().count("Accepted publickey")
+    with pytest.raises(RepositoryUnreachable, match="known_hosts") as caught:
+        await repositories.open(
+            sshd.url(bare.directory), dataclasses.replace(credentials, known_hosts=hosts)
+        ).head("main")
+    assert not caught.value.transient
+    assert sshd.log.read_text().count("Accepted publickey") == before
+
+
+async def test_keys_and_settings_of_the_machine_are_not_used(
+    repositories: Repositories,
+    sshd: SshServer,
+    bare: Git,
+    key: KeyPair,
+    credentials: Credentials,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_ed25519").write_text(key.private)
+    (home / ".ssh" / "id_ed25519").chmod(0o600)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"ssh -i {home}/.ssh/id_ed25519")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/nonexistent")
+    stranger = dataclasses.replace(credentials, private_key=new_key().private)
+    with pytest.raises(AuthenticationFailed):
+        await repositories.open(sshd.url(bare.directory), stranger).head("main")
+
+
+async def test_a_repository_that_is_not_there_is_a_final_answer(
+    repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials
+) -> None:
+    with pytest.raises(RepositoryUnreachable, match="does not exist") as caught:
+        await repositories.open(sshd.url(bare.directory.parent / "nothing.git"), credentials).head("main")
+    assert not caught.value.transient
+
+
+async def test_a_host_that_does_not_answer_is_worth_another_attempt(
+    repositories: Repositories, credentials: Credentials
+) -> None:
+    with pytest.raises(RepositoryUnreachable, match="can not be reached") as caught:
+        await repositories.open("ssh://git@127.0.0.1:1/gitops.git", credentials).head("main")
+    assert caught.value.transient
+
+
+async def test_the_private_key_is_in_no_argument_environment_or_file(
+    repositories: Repositories, sshd: SshServer, bare: Git, key: KeyPair, credentials: Credentials, tmp_path: Path
+) -> None:
+    # A wrapper in place of ssh looks at what it was given.
+    wrapper = tmp_path / "bin" / "ssh"
+    wrapper.parent.mkdir()
+    wrapper.write_text(
+        f'#!/bin/sh\n{{ echo "$0" "$@"; env; cat /proc/$PPID/cmdline; }} >> {tmp_path}/seen\nexec /usr/bin/ssh "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
+        await repositories.open(sshd.url(bare.directory), credentials).head("main")
+    seen = (tmp_path / "seen").read_text(errors="replace")
+    assert "UserKnownHostsFile=/proc/" in seen
+    secret = key.private.splitlines()[2]
+    assert secret not in seen
+    for file in (tmp_path / "cache").rglob("*"):
+        assert not file.is_file() or secret.encode() not in file.read_bytes()
+
+
+async def test_without_git_ssh_is_refused_by_name(
+    repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.git.mirror.find_git_once", lambda: None)
+    with pytest.raises(GitError, match="needs the git program") as caught:
+        await repositories.open(sshd.url(bare.directory), credentials).head("main")
+    assert not caught.value.transient
