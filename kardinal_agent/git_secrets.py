@@ -13,12 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kardinal.api import names
-from kardinal.git import Credentials
-from kardinal.objects.secrets import secret_text
 
-__all__ = ["credentials_of", "host_allowed", "refused_host"]
+__all__ = ["host_allowed", "refused_host"]
 
-_TOKEN_USER = "git"  # noqa: S105 - hosts that take a token as the password ignore the name
 _HTTPS = ":443"
 _HOSTS_SHOWN = 300
 """Characters of the hosts that a Secret has already, up to which the command in a refusal repeats them."""
@@ -42,14 +39,6 @@ def refused_host(secret: Mapping[str, Any], host: str) -> str:
         f"kubectl -n {namespace} label secret {name} {names.LABEL_CREDENTIALS}={names.CREDENTIALS_GIT}\n"
         f"kubectl -n {namespace} annotate --overwrite secret {name} {names.ANNOTATION_HOSTS}={hosts}\n"
     )
-
-
-def credentials_of(secret: Mapping[str, Any]) -> Credentials | None:
-    """Return the user name and password, or token, of a Secret; None where it has neither."""
-    username, password, token = (secret_text(secret, key).rstrip("\r\n") for key in ("username", "password", "token"))
-    if username and password:
-        return Credentials(username, password)
-    return Credentials(username or _TOKEN_USER, token) if token else None
 
 
 def host_allowed(host: str, patterns: Sequence[str]) -> bool:

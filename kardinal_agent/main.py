@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
-from kardinal.git.options import git_hosts_option, git_transfer_option
+from kardinal.git.options import git_cache_size_option, git_hosts_option, git_insecure_option, git_transfer_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
@@ -63,6 +63,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @health_options
 @git_hosts_option
+@git_insecure_option
 @git_transfer_option
 @click.option(
     "--namespace-map",
@@ -74,6 +75,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @address_option("--metrics-bind-address", default=":8085", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
 @git_cache_option
+@git_cache_size_option
 @logging_options
 def main(
     *,
@@ -85,21 +87,25 @@ def main(
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
     allow_git_hosts: tuple[str, ...],
+    allow_insecure_git: tuple[str, ...],
     git_transfer_max: float,
     namespace_map: dict[str, str],
     metrics_bind_address: str,
     health_probe_bind_address: str,
     git_cache_dir: Path,
+    git_cache_max_bytes: int,
 ) -> None:
     """Execute the promotions of one shard. Ends cleanly on SIGINT and SIGTERM."""
     options = AgentOptions(
         git_cache_dir=git_cache_dir,
+        git_cache_max_bytes=git_cache_max_bytes,
         shard=shard,
         namespace=namespace,
         allow_local_repositories=allow_local_repositories,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,
         allow_git_hosts=allow_git_hosts,
+        allow_insecure_git=allow_insecure_git,
         git_transfer_max=git_transfer_max,
         namespace_map=namespace_map,
         metrics_address=metrics_bind_address,

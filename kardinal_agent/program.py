@@ -18,7 +18,7 @@ from pathlib import Path
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
 from kardinal.extensions import Extensions
-from kardinal.git import GitRunner, Repositories, TransferLimits
+from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
@@ -58,11 +58,12 @@ class AgentOptions:
     Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
     are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
     objects say is repeated from `quote_namespaces` to every Pipeline. Without `allow_git_hosts` every Git host is
-    contacted; `git_transfer_max` is in seconds. `namespace_map` says where the Secrets of a namespace of the control
-    plane are in the agent's own cluster, unless in the one of the same name.
+    contacted, by http those of `allow_insecure_git`; `git_transfer_max` is in seconds. `namespace_map` says where the
+    Secrets of a namespace of the control plane are in the agent's own cluster, unless in the one of the same name.
     """
 
     git_cache_dir: Path
+    git_cache_max_bytes: int = CACHE_SIZE
     shard: str | None = None
     namespace: str | None = None
     allow_local_repositories: bool = False
@@ -70,6 +71,7 @@ class AgentOptions:
     quote_namespaces: tuple[str, ...] = ()
     policy_namespaces: tuple[str, ...] = ()
     allow_git_hosts: tuple[str, ...] = ()
+    allow_insecure_git: tuple[str, ...] = ()
     git_transfer_max: float = 3600.0
     namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
@@ -104,6 +106,8 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         runner=runner,
         clock=clock,
         allow_local=options.allow_local_repositories,
+        insecure=options.allow_insecure_git,
+        cache_size=options.git_cache_max_bytes,
         on_operation=metrics.git_operation,
         limits=TransferLimits(total=options.git_transfer_max),
     )

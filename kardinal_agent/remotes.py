@@ -24,7 +24,8 @@ from kardinal.objects.secrets import SecretValueError
 from kardinal.runtime import Clock
 from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
 from kardinal_agent.errors import SecretUnreadable, StepFailed
-from kardinal_agent.git_secrets import credentials_of, host_allowed, refused_host
+from kardinal_agent.git_credentials import UnusableSecret, credentials_of
+from kardinal_agent.git_secrets import host_allowed, refused_host
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
 
@@ -98,6 +99,8 @@ class Remotes:
                 "HostNotAllowed", f"git.url: {url.host} is none of the Git hosts that --allow-git-hosts permits"
             )
         credentials = None
+        if git.secret_ref is None and url.scheme == "ssh":
+            raise StepFailed("SecretMissing", "git.secretRef: ssh needs a Secret with ssh-privatekey and known_hosts")
         if git.secret_ref is not None and url.host:
             credentials = await self._credentials(git.secret_ref.name, namespace, url)
         repository = self._repositories.open(git.url, credentials, owner=namespace)
@@ -115,23 +118,19 @@ class Remotes:
         return partial(self._shares.give_back, lane)
 
     async def _credentials(self, name: str, namespace: str, url: RepositoryURL) -> Credentials:
-        secret = await self._secret(name, self._rules.namespaces.get(namespace, namespace))
+        secret = await self._secret(name, self._rules.namespaces.get(namespace, namespace), url.scheme)
         if refusal := refused_host(secret, url.host):
             raise StepFailed("SecretNotForHost", f"git.secretRef: {refusal}")
         try:
-            credentials = credentials_of(secret)
-        except SecretValueError as error:
-            raise _unusable(str(error)) from None
-        if credentials is None:
-            where = f"{secret['metadata']['namespace']}/{name}"
-            raise _unusable(f"Secret {where} has neither username and password nor token")
-        return credentials
+            return credentials_of(secret, url.scheme)
+        except (SecretValueError, UnusableSecret) as error:
+            raise _unusable(str(error), url.scheme) from None
 
-    async def _secret(self, name: str, namespace: str) -> JsonObject:
+    async def _secret(self, name: str, namespace: str, scheme: str) -> JsonObject:
         try:
             return await self._secrets.get(SECRET, name, namespace)
         except NotFound:
-            raise _unusable(f"Secret {namespace}/{name} does not exist") from None
+            raise _unusable(f"Secret {namespace}/{name} does not exist", scheme) from None
         except Forbidden:
             raise SecretUnreadable(
                 f"git.secretRef: Secret {namespace}/{name} may not be read by this agent",
@@ -144,8 +143,6 @@ def _nothing() -> None:
     """Give nothing back: a local repository has no share."""
 
 
-def _unusable(message: str) -> StepFailed:
-    return StepFailed(
-        "SecretUnusable",
-        f"git.secretRef: {message}; create it in the agent's cluster with username and password, or token",
-    )
+def _unusable(message: str, scheme: str) -> StepFailed:
+    needs = "ssh-privatekey and known_hosts" if scheme == "ssh" else "username and password, or token"
+    return StepFailed("SecretUnusable", f"git.secretRef: {message}; create it in the agent's cluster with {needs}")

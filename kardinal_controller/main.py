@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
-from kardinal.git.options import git_hosts_option, git_transfer_option
+from kardinal.git.options import git_cache_size_option, git_hosts_option, git_insecure_option, git_transfer_option
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
@@ -37,6 +37,7 @@ __all__ = ["main"]
 )
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
 @git_hosts_option
+@git_insecure_option
 @git_transfer_option
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
@@ -44,6 +45,7 @@ __all__ = ["main"]
 @address_option("--metrics-bind-address", default=":8080", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8081", help="/healthz and /readyz")
 @git_cache_option
+@git_cache_size_option
 @logging_options
 def main(
     *,
@@ -51,6 +53,7 @@ def main(
     policy_namespaces: str,
     allow_local_repositories: bool,
     allow_git_hosts: tuple[str, ...],
+    allow_insecure_git: tuple[str, ...],
     git_transfer_max: float,
     standalone: bool,
     health_namespaces: tuple[str, ...],
@@ -59,12 +62,14 @@ def main(
     metrics_bind_address: str,
     health_probe_bind_address: str,
     git_cache_dir: Path,
+    git_cache_max_bytes: int,
 ) -> None:
     """Decide what is promoted where. Ends cleanly on SIGINT and SIGTERM."""
     options = ControllerOptions(
         policy_namespaces=tuple(name.strip() for name in policy_namespaces.split(",") if name.strip()),
         allow_local_repositories=allow_local_repositories,
         allow_git_hosts=allow_git_hosts,
+        allow_insecure_git=allow_insecure_git,
         git_transfer_max=git_transfer_max,
         standalone=standalone,
         health_namespaces=health_namespaces,
@@ -74,6 +79,7 @@ def main(
         probe_address=health_probe_bind_address,
         system_namespace=namespace_of_pod() or SYSTEM_NAMESPACE,
         git_cache_dir=git_cache_dir,
+        git_cache_max_bytes=git_cache_max_bytes,
     )
     try:
         run(_run(options, load_extensions(), kubeconfig))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
 from kardinal.extensions import Extensions
-from kardinal.git import GitRunner
+from kardinal.git import CACHE_SIZE, GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
 from kardinal.translation import Features
@@ -48,6 +48,7 @@ class ControllerOptions:
     policy_namespaces: tuple[str, ...] = ("platform-policies",)
     allow_local_repositories: bool = False
     allow_git_hosts: tuple[str, ...] = ()
+    allow_insecure_git: tuple[str, ...] = ()
     git_transfer_max: float = 3600.0
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class ControllerOptions:
     probe_address: str | None = None
     system_namespace: str = SYSTEM_NAMESPACE
     """The namespace of the controller itself."""
+    git_cache_max_bytes: int = CACHE_SIZE
     git_cache_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "kardinal")
 
 
@@ -81,7 +83,9 @@ class Controller:
         self._expressions = ExpressionCompiler()
         self.manager.add(self._expressions)
         features = Features(
-            registry=self._extensions.registry, allow_local_repositories=options.allow_local_repositories
+            registry=self._extensions.registry,
+            allow_local_repositories=options.allow_local_repositories,
+            allow_insecure_git=options.allow_insecure_git,
         )
         self._declare_bundles(options, features)
         self._declare_pipelines(features)
@@ -196,11 +200,13 @@ class Controller:
             self.manager,
             AgentOptions(
                 git_cache_dir=options.git_cache_dir,
+                git_cache_max_bytes=options.git_cache_max_bytes,
                 allow_local_repositories=options.allow_local_repositories,
                 health_namespaces=options.health_namespaces,
                 quote_namespaces=options.quote_namespaces,
                 policy_namespaces=options.policy_namespaces,
                 allow_git_hosts=options.allow_git_hosts,
+                allow_insecure_git=options.allow_insecure_git,
                 git_transfer_max=options.git_transfer_max,
             ),
             extensions=self._extensions,

@@ -194,7 +194,9 @@ class _Remote:
         short = _SHORT_SSH.fullmatch(url)
         match = _REMOTE.fullmatch(ssh_spelling(url))
         if match is None:
-            raise _invalid(url, "it is neither https://host/path, ssh://user@host/path, file:///path nor an absolute path")
+            raise _invalid(
+                url, "it is neither https://host/path, ssh://user@host/path, file:///path nor an absolute path"
+            )
         scheme, port = match["scheme"].lower(), int(match["port"] or DEFAULT_PORTS[match["scheme"].lower()])
         if not 0 < port < 65536:
             raise _invalid(url, "there is no such port")

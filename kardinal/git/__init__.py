@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kardinal.git.bare import create_bare_repository
+    from kardinal.git.cache import CACHE_SIZE
     from kardinal.git.child import TransferLimits
     from kardinal.git.credentials import Credentials
     from kardinal.git.errors import (
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         GitError,
         InvalidBranchName,
         MergeConflict,
+        ObjectsMissing,
         PushRejected,
         RefMoved,
         RepositoryUnreachable,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 
 __all__ = [
+    "CACHE_SIZE",
     "FIND_DEPTH",
     "AuthenticationFailed",
     "BlockingCallOnLoop",
@@ -51,6 +54,7 @@ __all__ = [
     "InvalidBranchName",
     "Landed",
     "MergeConflict",
+    "ObjectsMissing",
     "Observer",
     "Plan",
     "PushRejected",
@@ -69,11 +73,13 @@ __all__ = [
 
 _MODULES = {
     "bare": "create_bare_repository",
+    "cache": "CACHE_SIZE",
     "child": "TransferLimits",
     "credentials": "Credentials",
     "errors": (
         "AuthenticationFailed BranchNotFound CommitNotFound DamagedRepository GitError "
-        "InvalidBranchName MergeConflict PushRejected RefMoved RepositoryUnreachable TransferStopped TransientGitError"
+        "InvalidBranchName MergeConflict ObjectsMissing PushRejected RefMoved RepositoryUnreachable TransferStopped "
+        "TransientGitError"
     ),
     "history": "FIND_DEPTH",
     "references": "HeldRecord References",

@@ -1,6 +1,6 @@
 """The protocol of a repository's place, so that one set of operations serves local and remote ones.
 
-Everything except `refresh` and `run` is called on a thread. The protocol of a change is the same for all places:
+What is not asynchronous is called on a thread, but for `use`. The protocol of a change is the same for all places:
 read the tip, build on it, `publish` against the tip that was read. When another writer was faster, `publish` raises
 `RefMoved` and changes nothing; the caller refreshes, builds again on what is there now, and publishes that
 (`converge`).
@@ -14,7 +14,7 @@ from typing import ParamSpec, Protocol, TypeVar
 import pygit2
 
 from kardinal.api.repository_url import RepositoryURL
-from kardinal.git.errors import BranchNotFound, DamagedRepository, RefMoved, TransientGitError
+from kardinal.git.errors import BranchNotFound, DamagedRepository, ObjectsMissing, RefMoved, TransientGitError
 from kardinal.git.names import branch_of, branch_ref
 from kardinal.git.objects import Staging
 
@@ -30,17 +30,29 @@ _REFUSALS = 5
 """Lost races after which the branch stood where it was: a lock that is not given up, left to the caller's back-off."""
 
 
+_ROUNDS = 200
+"""Fetches for the files of one operation. Each brings what lies near the file that was missed, so a few are normal."""
+
+
 class Backend(Protocol):
     """One repository, wherever it is."""
 
     url: RepositoryURL
 
-    async def refresh(self) -> None:
-        """Learn where the branches are now."""
+    def use(self, *refs: str) -> None:
+        """Say which references the next operation reads or moves; others need not be known."""
+        ...
+
+    async def refresh(self, *, everything: bool = False) -> None:
+        """Learn where the references in use are now, or all branches."""
         ...
 
     async def prepare(self) -> None:
         """As `refresh`, but content with having learnt it at some time."""
+        ...
+
+    async def supply(self, ids: frozenset[str]) -> None:
+        """After an `ObjectsMissing`: bring these files here."""
         ...
 
     async def repair(self) -> None:
@@ -99,9 +111,21 @@ async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **k
 
 
 async def mended(backend: Backend, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function`, once more if the repository was damaged and could be repaired."""
-    try:
-        return await backend.run(function, *args, **kwargs)
-    except DamagedRepository:
-        await backend.repair()
-        return await backend.run(function, *args, **kwargs)
+    """Run `function`, again with the files that it missed, and once more if the repository could be repaired."""
+    supplied, rounds, repaired = frozenset[str](), 0, False
+    while True:
+        try:
+            return await backend.run(function, *args, **kwargs)
+        except DamagedRepository as error:
+            missing = error.ids if isinstance(error, ObjectsMissing) else frozenset()
+            rounds += 1
+            try:
+                if missing <= supplied or rounds > _ROUNDS:
+                    raise
+                await backend.supply(missing)
+                supplied |= missing
+            except DamagedRepository:
+                if repaired:
+                    raise
+                repaired, supplied, rounds = True, frozenset(), 0
+                await backend.repair()

@@ -3,7 +3,9 @@
 A mirror's directory is named by a hash of URL, credentials and owner, the namespace that it is for: what one
 credential may read is not found by another, and what one namespace brings in takes nothing from another. The cache
 belongs to one process at a time, which holds a lock on it, because two writers would repair each other's mirrors away.
-Everything in it can be fetched again, so what has not been used for long is deleted when the cache is opened.
+Everything in it can be fetched again, so what has not been used for long is deleted when the cache is opened, and when
+it grows too large those mirrors that were used least recently. One that is being used is not: the cache may be larger
+than it should be for as long as a transfer lasts.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kardinal.api.repository_url import RepositoryURL
@@ -20,19 +26,26 @@ from kardinal.git.credentials import Credentials
 from kardinal.git.errors import GitError
 from kardinal.git.runner import off_loop
 
-__all__ = ["MAX_AGE", "Cache"]
+__all__ = ["CACHE_SIZE", "MAX_AGE", "Cache", "discard"]
 
 MAX_AGE = 7 * 24 * 3600.0
 """Seconds without a fetch after which a mirror is deleted, and after which one in use is made anew."""
 
 
-class Cache:
-    """A directory of mirrors."""
+CACHE_SIZE = 3 << 30
+"""Bytes that all mirrors may take together."""
 
-    def __init__(self, directory: Path) -> None:
+
+class Cache:
+    """A directory of mirrors, of at most `size` bytes."""
+
+    def __init__(self, directory: Path, *, size: int = CACHE_SIZE) -> None:
         self._directory = directory
+        self._size = size
         self._claiming = threading.Lock()
         self._lock: int | None = None
+        self._sizes: dict[Path, int] = {}
+        self._users: Counter[Path] = Counter()
 
     def path(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Path:
         """Return the directory of a repository's mirror, which need not exist yet."""
@@ -58,9 +71,70 @@ class Cache:
             for mirror in self._directory.glob("*.git*"):
                 if now - mirror.stat().st_mtime > MAX_AGE or mirror.suffix != ".git":
                     shutil.rmtree(mirror, ignore_errors=True)
+                else:
+                    self._sizes[mirror] = _size_of(mirror)
+
+    @contextmanager
+    def using(self, mirror: Path) -> Iterator[None]:
+        """Keep a mirror from being deleted while the block runs."""
+        with self._claiming:
+            self._users[mirror] += 1
+        try:
+            yield
+        finally:
+            with self._claiming:
+                self._users[mirror] -= 1
+                # The time of the directory is that of its last use, over restarts as well.
+                with suppress(OSError):
+                    os.utime(mirror)
+
+    @off_loop
+    def trim(self, mirror: Path) -> None:
+        """Note that a mirror has grown, and delete others if they are too large together."""
+        doomed, size = list[Path](), _size_of(mirror)
+        with self._claiming:
+            self._sizes[mirror] = size
+            for other in sorted(self._sizes, key=_last_use):
+                if sum(self._sizes.values()) <= self._size:
+                    break
+                if not self._users[other]:
+                    doomed.append(_put_aside(other))
+                    del self._sizes[other]
+        for directory in doomed:
+            shutil.rmtree(directory, ignore_errors=True)
 
     def close(self) -> None:
         """Leave the cache to others."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def discard(mirror: Path) -> None:
+    """Delete a mirror."""
+    if mirror.exists():
+        shutil.rmtree(_put_aside(mirror), ignore_errors=True)
+
+
+def _put_aside(mirror: Path) -> Path:
+    """Rename a mirror: a reader that has it open keeps what is open and finds nothing half deleted."""
+    doomed = Path(f"{mirror}.{secrets.token_hex(4)}")
+    with suppress(FileNotFoundError):
+        mirror.rename(doomed)
+    return doomed
+
+
+def _size_of(mirror: Path) -> int:
+    total = 0
+    for directory, _, files in os.walk(mirror):
+        for name in files:
+            with suppress(OSError):
+                total += os.stat(os.path.join(directory, name)).st_size
+    return total
+
+
+def _last_use(mirror: Path) -> float:
+    try:
+        return mirror.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -9,6 +9,7 @@
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
     ├── DamagedRepository        objects or references that can not be read
+    │   └── ObjectsMissing       files that a mirror has not fetched yet
     ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
 
@@ -30,6 +31,7 @@ __all__ = [
     "GitError",
     "InvalidBranchName",
     "MergeConflict",
+    "ObjectsMissing",
     "PushRejected",
     "RefMoved",
     "RepositoryUnreachable",
@@ -75,6 +77,14 @@ class DamagedRepository(GitError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, remedy="Check the repository with `git fsck`", transient=True)
+
+
+class ObjectsMissing(DamagedRepository):
+    """Files that a mirror without contents has to fetch before they can be read."""
+
+    def __init__(self, ids: frozenset[str]) -> None:
+        super().__init__(f"object {min(ids)} can not be read")
+        self.ids = ids
 
 
 class PushRejected(GitError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kardinal.git.backend import Backend, require_tip
-from kardinal.git.errors import DamagedRepository
+from kardinal.git.errors import DamagedRepository, ObjectsMissing
 from kardinal.git.history import History
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
@@ -42,7 +42,7 @@ def land_all(
     """Put `commits` on `branch` as one push; each gets its result or its own error."""
     staging = Staging(backend.open())
     tip = require_tip(backend, branch)
-    head, results = tip, list[Landed | Exception]()
+    head, results, missing = tip, list[Landed | Exception](), set[str]()
     for planned in commits:
         found = history.find(staging, head, planned.message.trailers)
         if found is not None:
@@ -51,6 +51,9 @@ def land_all(
         before = history.commit(staging, head).tree
         try:
             after = apply(staging, before, planned.edit(TreeView.for_edit(staging, before)))
+        except ObjectsMissing as error:
+            missing |= error.ids
+            continue
         except DamagedRepository:
             raise
         except Exception as error:  # an edit is foreign code: whatever it raises is its caller's, not its neighbours'
@@ -61,6 +64,9 @@ def land_all(
             continue
         head = staging.add_commit(tree=after, parent=head, message=str(planned.message), time=time)
         results.append(Landed(commit=head, tree=after, changed=True, adopted=False))
+    if missing:
+        # All at once, for all edits of the batch.
+        raise ObjectsMissing(frozenset(missing))
     if head != tip:
         backend.publish(branch_ref(branch), old=tip, new=head, staging=staging)
     return results

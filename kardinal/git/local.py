@@ -22,7 +22,7 @@ import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from kardinal.api.repository_url import RepositoryURL
-from kardinal.git.errors import GitError, PushRejected, RepositoryUnreachable
+from kardinal.git.errors import DamagedRepository, GitError, PushRejected, RepositoryUnreachable
 from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
@@ -44,11 +44,17 @@ class LocalBackend:
         self._runner = runner
         self._directory: str | None = None
 
-    async def refresh(self) -> None:
-        """Nothing to learn: references are read where they are."""
+    def use(self, *refs: str) -> None:
+        """Nothing to prepare: references are read where they are."""
+
+    async def refresh(self, *, everything: bool = False) -> None:
+        """Nothing to learn."""
 
     async def prepare(self) -> None:
         """Nothing to learn."""
+
+    async def supply(self, ids: frozenset[str]) -> None:
+        raise DamagedRepository(f"{self.url.text} lacks object {min(ids)}")
 
     async def repair(self) -> None:
         """Nothing to do about it: it is the user's."""

@@ -71,7 +71,7 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
     if "certificate" in text:
         return RepositoryUnreachable(
             f"the TLS certificate of {url} is not trusted",
-            remedy="Put its authority into ca.crt of the Secret in git.secretRef, or among the trusted ones by SSL_CERT_FILE",
+            remedy="Put its authority into ca.crt of the Secret that git.secretRef names, or trust it by SSL_CERT_FILE",
         )
     if _UNREACHABLE.search(text):
         return RepositoryUnreachable(

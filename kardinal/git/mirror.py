@@ -8,6 +8,10 @@ and the change is built again.
 The transfers themselves are made by children that can be killed (`child`): by `git` where there is one, else by libgit2
 in a Python of its own.
 
+A mirror has the whole history of the branches that are in use, and of no other. It has no contents of files where the
+host can leave them out: libgit2 does not fetch what it lacks, so an operation that misses some ends, what it missed is
+fetched in one go, and it is run again (`mended`).
+
 A mirror holds nothing that can not be fetched again. When it is damaged, a fetch into it was cut short, or it has grown
 by too many small packs, it is thrown away and cloned anew.
 """
@@ -15,22 +19,19 @@ by too many small packs, it is thrown away and cloned anew.
 from __future__ import annotations
 
 import asyncio
-import secrets
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import ParamSpec, Protocol, TypeVar
 
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from kardinal.api.repository_url import RepositoryURL
-from kardinal.git.cache import MAX_AGE, Cache
+from kardinal.git.cache import MAX_AGE, Cache, discard
 from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
-from kardinal.git.errors import DamagedRepository, GitError, TransferStopped
+from kardinal.git.errors import DamagedRepository, GitError, RefMoved, TransferStopped
 from kardinal.git.meaning import Expected
 from kardinal.git.objects import Staging
 from kardinal.git.program import GitProgram, find_git
@@ -51,6 +52,9 @@ _MAX_PACKS = 500
 _MAX_LOOSE = 100
 """Loose objects in one of 256 directories: some 25,000 in all."""
 
+_MAX_USED = 256
+"""References that a fetch asks for."""
+_EVERYTHING = "refs/heads/*"
 
 find_git_once = cache(find_git)
 
@@ -58,8 +62,15 @@ find_git_once = cache(find_git)
 class Transport(Protocol):
     """Makes transfers of one mirror; raises `Redirected` for an address that is not the final one."""
 
-    def fetch(self, url: str) -> None:
-        """Make the branches of the mirror those of `url`."""
+    def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
+        """Make references of the mirror, or those that a pattern stands for, those of `url`; return the absent ones.
+
+        `whole`: with the contents of all files.
+        """
+        ...
+
+    def fetch_objects(self, url: str, ids: Sequence[str]) -> None:
+        """Bring objects into the mirror; `DamagedRepository` where the host does not give single ones."""
         ...
 
     def push(self, url: str, new: str | None, expected: Expected) -> None:
@@ -94,11 +105,24 @@ class MirrorBackend:
         self._exclusive = asyncio.Lock()
         self._waiting: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
-        self._fetched = False
+        self._used: dict[str, None] = {}
+        self._learnt: set[str] = set()
+        self._everything = False
+        self._whole = False
         self._damaged = False
         self._children = Children(limits)
 
-    async def refresh(self) -> None:
+    def use(self, *refs: str) -> None:
+        for ref in refs:
+            self._used.pop(ref, None)
+            self._used[ref] = None
+        while len(self._used) > _MAX_USED:
+            forgotten = next(iter(self._used))
+            del self._used[forgotten]
+            self._learnt.discard(forgotten)
+
+    async def refresh(self, *, everything: bool = False) -> None:
+        self._everything = self._everything or everything
         # A task that waits for its turn has not looked yet and will see everything asked for until then.
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._take_turn(), name="git fetch")
@@ -107,15 +131,25 @@ class MirrorBackend:
         await asyncio.shield(self._waiting)
 
     async def prepare(self) -> None:
-        if not self._fetched:
+        if not self._used.keys() <= self._learnt:
             await self.refresh()
+
+    async def supply(self, ids: frozenset[str]) -> None:
+        async with self._exclusive:
+            await self._runner.run_transfer(self._lane, self._supply, sorted(ids))
 
     async def repair(self) -> None:
         self._damaged = True
         await self.refresh()
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._runner.run_transfer(self._lane, function, *args, **kwargs)
+        return await self._runner.run_transfer(self._lane, self._use_mirror, partial(function, *args, **kwargs))
+
+    def _use_mirror(self, function: Callable[[], T]) -> T:
+        with self._cache.using(self._path):
+            if not self._path.is_dir():
+                raise DamagedRepository(f"the mirror of {self.url.text} was deleted")
+            return function()
 
     @off_loop
     def open(self) -> pygit2.Repository:
@@ -157,8 +191,10 @@ class MirrorBackend:
         async with self._exclusive:
             self._waiting = None
             self._on_fetch()
-            await self._runner.run_transfer(self._lane, self._fetch, now=self._clock.now().timestamp())
-            self._fetched = True
+            refs = [_EVERYTHING] if self._everything else list(self._used)
+            self._everything = False
+            await self._runner.run_transfer(self._lane, self._fetch, refs, now=self._clock.now().timestamp())
+            self._learnt.update(self._used if refs == [_EVERYTHING] else self._used.keys() & set(refs))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -166,24 +202,45 @@ class MirrorBackend:
             task.exception()  # those who asked have been told, unless they have given up
 
     @off_loop
-    def _fetch(self, *, now: float) -> None:
+    def _fetch(self, refs: list[str], *, now: float) -> None:
         self._cache.claim(now=now)
-        if self._damaged or self._overgrown(now):
-            self._discard()
-        try:
-            self._fetch_into()
-        except DamagedRepository:
-            self._discard()
-            self._fetch_into()
-        except TransferStopped:
-            # Killed, it left locks and halves of packs.
-            self._discard()
-            raise
-        self._damaged = False
+        with self._cache.using(self._path):
+            if self._damaged or self._overgrown(now):
+                discard(self._path)
+            try:
+                self._fetch_into(refs)
+            except DamagedRepository:
+                discard(self._path)
+                self._fetch_into(refs)
+            except TransferStopped:
+                # Killed, it left locks and halves of packs.
+                discard(self._path)
+                raise
+            self._damaged = False
+            self._cache.trim(self._path)
 
-    def _fetch_into(self) -> None:
+    def _fetch_into(self, refs: list[str]) -> None:
         self._create_or_open()
-        following(self.url.text, self._transport.fetch)
+        absent = following(
+            self.url.text, lambda address: self._transport.fetch(address, refs, whole=self._whole) if refs else ()
+        )
+        for ref in absent:
+            with suppress(RefMoved):
+                self._refs.update(ref, old=self._refs.read(ref), new=None)
+
+    @off_loop
+    def _supply(self, ids: list[str]) -> None:
+        with self._cache.using(self._path):
+            try:
+                following(self.url.text, lambda address: self._transport.fetch_objects(address, ids))
+            except DamagedRepository:
+                # It leaves files out, and then does not give them: it gets no second chance.
+                self._whole = True
+                raise
+            except TransferStopped:
+                discard(self._path)
+                raise
+            self._cache.trim(self._path)
 
     def _push(self, new: str | None, expected: Expected) -> None:
         following(self.url.text, lambda address: self._transport.push(address, new, expected))
@@ -213,10 +270,3 @@ class MirrorBackend:
         loose = sum(1 for _ in (self._path / "objects" / "17").glob("*"))
         made = (self._path / "description").stat().st_mtime if (self._path / "description").exists() else now
         return packs > _MAX_PACKS or loose > _MAX_LOOSE or now - made > MAX_AGE
-
-    def _discard(self) -> None:
-        if self._path.exists():
-            # Renamed first: a reader that has it open keeps what is open and finds nothing half deleted.
-            doomed = Path(f"{self._path}.{secrets.token_hex(4)}")
-            self._path.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)

@@ -12,13 +12,15 @@ Ids are hexadecimal SHA-1, the only ones libgit2 reads. File names are bytes to 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 import pygit2
 from pygit2.enums import ObjectType
 
-from kardinal.git.errors import DamagedRepository
+from kardinal.git.errors import DamagedRepository, ObjectsMissing
 
 __all__ = ["Entry", "Staging"]
 
@@ -27,6 +29,10 @@ _DIRECTORY = 0o040000
 _FILE = 0o100644
 _SUBMODULE = 0o160000
 _ID_BYTES = 20
+
+_NEIGHBOURS = 256
+"""Files that are fetched with one that is absent, because each fetch costs as much as many small files."""
+_PROBABLE = (".yaml", ".yml", ".json", ".tpl", ".env", ".properties", ".toml")
 
 _IDENTITY = "kardinal <kardinal@localhost>"
 
@@ -75,7 +81,7 @@ class Staging:
         try:
             return self._odb.read(oid)[1]
         except (KeyError, pygit2.GitError) as error:
-            raise DamagedRepository(f"object {oid} can not be read") from error
+            raise self._unreadable(oid) from error
 
     def size(self, oid: str) -> int:
         """Return the bytes of an object's content, from its header."""
@@ -85,7 +91,7 @@ class Staging:
         try:
             return self._odb.read_header(oid)[1]
         except (KeyError, pygit2.GitError) as error:
-            raise DamagedRepository(f"object {oid} can not be read") from error
+            raise self._unreadable(oid) from error
 
     def has(self, oid: str) -> bool:
         """Return whether an object exists."""
@@ -129,6 +135,24 @@ class Staging:
         for other in needed:
             self.flush(other)
         self._odb.write(kind, content)
+
+    def _unreadable(self, oid: str) -> DamagedRepository:
+        """Return what an object that can not be read means: a file may only be absent, and its neighbours with it."""
+        for entries in self._trees.values():
+            if any(entry.id == oid and not entry.is_directory for entry in entries.values()):
+                return ObjectsMissing(frozenset({oid, *self._neighbours(entries)}))
+        return DamagedRepository(f"object {oid} can not be read")
+
+    def _neighbours(self, entries: Mapping[str, Entry]) -> Iterator[str]:
+        """Yield files in a directory and below it that are absent and will probably be read next."""
+        pending, left = deque([entries]), _NEIGHBOURS
+        while pending and left > 0:
+            entries = pending.popleft()
+            for name, entry in entries.items():
+                if entry.is_file and name.endswith(_PROBABLE) and not self.has(entry.id):
+                    yield entry.id
+                    left -= 1
+            pending.extend(self.tree(entry.id) for entry in entries.values() if entry.is_directory and left > 0)
 
     def _add(self, kind: ObjectType, content: bytes) -> str:
         header = f"{kind.name.lower()} {len(content)}\0".encode()

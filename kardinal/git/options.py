@@ -8,8 +8,10 @@ import click
 
 from kardinal.api.duration import DurationError, parse_duration
 
-__all__ = ["git_hosts_option", "git_transfer_option"]
+__all__ = ["git_cache_size_option", "git_hosts_option", "git_insecure_option", "git_transfer_option"]
 
+_SIZE = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
+_UNITS = {None: 0, "Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
 _PATTERN = re.compile(r"[\w.*\[\]-]+(:[\w.*:\[\]]+)?")
 
 
@@ -40,6 +42,24 @@ git_hosts_option = click.option(
 )
 """Gives `allow_git_hosts`, a tuple of patterns."""
 
+
+def _hosts(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    hosts = tuple(part.strip().lower() for value in values for part in value.split(",") if part.strip())
+    for host in hosts:
+        if "*" in host or not _PATTERN.fullmatch(host):
+            raise click.BadParameter(f"{host!r} is not host[:port]")
+    return hosts
+
+
+git_insecure_option = click.option(
+    "--allow-insecure-git",
+    multiple=True,
+    metavar="HOST[:PORT],…",
+    callback=_hosts,
+    help="Git hosts to speak http:// to, which sends credentials in the clear; no port for 80. Default: this machine.",
+)
+"""Gives `allow_insecure_git`, a tuple of hosts."""
+
 git_transfer_option = click.option(
     "--git-transfer-max",
     default="1h",
@@ -48,3 +68,20 @@ git_transfer_option = click.option(
     help="How long one fetch from or push to a Git host may take, however much it moves.",
 )
 """Gives `git_transfer_max` in seconds."""
+
+
+def _size(_: click.Context, __: click.Parameter, value: str) -> int:
+    found = _SIZE.fullmatch(value)
+    if found is None or not int(found[1]):
+        raise click.BadParameter("must be a number of bytes, or of Ki, Mi, Gi or Ti")
+    return int(found[1]) << _UNITS[found[2]]
+
+
+git_cache_size_option = click.option(
+    "--git-cache-max-bytes",
+    default="3Gi",
+    metavar="SIZE",
+    callback=_size,
+    help="How much the mirrors of repositories may take; those least recently used are deleted, none in use.",
+)
+"""Gives `git_cache_max_bytes`."""

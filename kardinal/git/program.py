@@ -2,9 +2,10 @@
 
 It runs without the configuration of its user and of its machine, cannot ask anyone, runs no hook and speaks the
 protocol of its URL alone. Credentials are in files without a name that it inherits, one of them as its configuration:
-neither its arguments nor its environment hold them. They are sent with the first request, to the host of the URL only, and redirects come back to us
-(`redirects`). Everything that is decided about an answer comes from the trace, which Git writes for programs: the phase
-of the transfer and the HTTP headers, without those of ours.
+neither its arguments nor its environment hold them. They are sent with the first request, to the host of the URL only,
+and redirects come back to us (`redirects`). Everything that is decided about an answer comes from the trace, which Git
+writes for programs: the phase of the transfer and the HTTP headers, without those of ours. Over ssh there is no such
+trace, and the words of both sides are read (`ssh`).
 """
 
 from __future__ import annotations
@@ -20,16 +21,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from kardinal.api.names import PROPOSALS
 from kardinal.git.child import Children, Ended, private_file
 from kardinal.git.credentials import Credentials
+from kardinal.git.errors import DamagedRepository
 from kardinal.git.meaning import Expected, failure_of, for_status, no_credentials, refused_push
+from kardinal.git.names import HEADS
 from kardinal.git.redirects import Redirected
 from kardinal.git.ssh import failure_over_ssh, ssh_command
 
 __all__ = ["GitProgram", "find_git"]
 
+_PROPOSALS = f"{HEADS}{PROPOSALS}"
 _OLDEST = (2, 39)
-_BRANCHES = "+refs/heads/*:refs/heads/*"
+_REMOTE = "origin"
+_FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet", "--no-recurse-submodules")
+_OBJECTS = 1_000
+"""Objects asked for at once, as arguments."""
+_NO_REF = re.compile(r"couldn't find remote ref (\S+)")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _BLOCK = 512
 _EMPTY_DIRECTORY = "refs/tags"
@@ -116,12 +125,32 @@ class GitProgram:
         self._credentials = credentials or Credentials()
         self._children = children
 
-    def fetch(self, url: str) -> None:
-        """Make the branches of the mirror those of `url`."""
-        options = ("--no-tags", "--prune", "--force", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
-        trace, ended = self._run(url, "fetch", *options, "--no-recurse-submodules", url, _BRANCHES)
-        if ended.code != 0:
-            raise self._failure(trace, ended, url)
+    def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
+        """Make references of the mirror those of `url`; return those that it does not have."""
+        options = (*_FETCH, "--prune", "--force", *(() if whole else ("--filter=blob:none",)), _REMOTE)
+        wanted, absent = list(refs), list[str]()
+        while wanted:
+            trace, ended = self._run(url, "fetch", *options, *map(_refspec, wanted))
+            found = _NO_REF.search(ended.text)
+            if ended.code == 0:
+                break
+            if found is None or found[1] not in wanted:
+                raise self._failure(trace, ended, url)
+            wanted.remove(found[1])
+            absent.append(found[1])
+        return absent
+
+    def fetch_objects(self, url: str, ids: Sequence[str]) -> None:
+        """Bring objects into the mirror."""
+        for start in range(0, len(ids), _OBJECTS):
+            # Nothing is negotiated: the host would take what the mirror has of the history for having all of it.
+            settings = ("-c", "fetch.negotiationAlgorithm=noop")
+            some = ids[start : start + _OBJECTS]
+            trace, ended = self._run(url, *settings, "fetch", *_FETCH, "--filter=blob:none", _REMOTE, *some)
+            if ended.code != 0:
+                if "not allow request for unadvertised object" in ended.text or "not our ref" in ended.text:
+                    raise DamagedRepository(f"{url} does not give single files")
+                raise self._failure(trace, ended, url)
 
     def push(self, url: str, new: str | None, expected: Expected) -> None:
         """Move a reference of `url` from the expected commit to `new`; None deletes it."""
@@ -173,6 +202,10 @@ class GitProgram:
     def _configuration(self, url: str, lend: Callable[[str], int]) -> str:
         limits, parts = self._children.limits, urlsplit(url)
         lines = [
+            f'[remote "{_REMOTE}"]',
+            f"\turl = {_quoted(url)}",
+            "\tpromisor = true",
+            "\tpartialclonefilter = blob:none",
             f'[protocol "{parts.scheme}"]',
             "\tallow = always",
             "[http]",
@@ -211,6 +244,12 @@ class GitProgram:
     def _pack_is_too_large(self) -> bool:
         unfinished = Path(self._mirror, "objects", "pack").glob("tmp_pack_*")
         return any(pack.stat().st_size + _BLOCK > self._children.limits.file for pack in unfinished)
+
+
+def _refspec(ref: str) -> str:
+    # A branch of a proposal may not be there, and a pattern need not match; it lies where hardly others match it.
+    pattern = f"{ref}*" if ref.startswith(_PROPOSALS) else ref
+    return f"+{pattern}:{pattern}"
 
 
 def _refusal(summary: str) -> str:

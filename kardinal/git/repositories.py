@@ -1,8 +1,9 @@
 """The repositories of one process.
 
 The same URL with the same credentials for the same owner is the same object: one mirror, one writer per branch, one
-fetch for all. Short-lived tokens of one identity are the same credentials, of which the newest is used. The owner is the namespace that a remote is opened for, whose share of the transfers it takes. A cache
-directory holds nothing but mirrors, which can be deleted at any time while no process uses them.
+fetch for all. Short-lived tokens of one identity are the same credentials, of which the newest is used. The owner is
+the namespace that a remote is opened for, whose share of the transfers it takes. A cache directory holds nothing but
+mirrors, which can be deleted at any time while no process uses them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.backend import Backend
-from kardinal.git.cache import Cache
+from kardinal.git.cache import CACHE_SIZE, Cache
 from kardinal.git.child import TransferLimits
 from kardinal.git.credentials import Credentials
 from kardinal.git.local import LocalBackend
@@ -43,8 +44,9 @@ class Repositories:
         insecure: Sequence[str] = (),
         on_operation: Observer = _unobserved,
         limits: TransferLimits | None = None,
+        cache_size: int = CACHE_SIZE,
     ) -> None:
-        self._cache = Cache(cache_dir)
+        self._cache = Cache(cache_dir, size=cache_size)
         self._runner = runner
         self._clock = clock
         self._allow_local = allow_local

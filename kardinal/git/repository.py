@@ -69,6 +69,7 @@ class Repository:
 
     async def head(self, branch: str) -> Head:
         """Return the commit and the tree of `branch` now."""
+        self._use(branch)
 
         def read() -> Head:
             staging = self._staging()
@@ -93,6 +94,7 @@ class Repository:
 
     async def find(self, branch: str, trailers: Mapping[str, str], *, since: str | None = None) -> str | None:
         """Return the nearest commit of `branch` that carries all `trailers`, at most `FIND_DEPTH` commits back."""
+        self._use(branch)
 
         def search() -> str | None:
             tip = require_tip(self._backend, branch)
@@ -104,15 +106,16 @@ class Repository:
 
     async def land(self, branch: str, edit: Edit, message: CommitMessage) -> Landed:
         """Put `edit` on `branch` as one commit, unless a commit with these trailers, or the content, is there."""
+        self._use(branch)
         writer = self._writers.get(branch)
         if writer is None:
-            branch_ref(branch)
             writer = self._writers[branch] = BranchWriter(self._backend, self._history, branch, clock=self._clock)
         async with self._observed("land"):
             return await writer.land(PlannedCommit(edit, message))
 
     async def propose(self, branch: str, *, base: str, edit: Edit, message: CommitMessage) -> Landed:
         """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`."""
+        self._use(branch, base)
         async with self._observed("propose"):
             return await converge(
                 self._backend,
@@ -127,6 +130,7 @@ class Repository:
 
     async def merge(self, branch: str, commit: str) -> Landed:
         """Bring a proposed commit onto `branch`: forward, or re-applied as one commit."""
+        self._use(branch)
         async with self._observed("merge"):
             return await converge(
                 self._backend, merging.merge, self._backend, self._history, branch, commit, time=self._clock.now()
@@ -134,6 +138,7 @@ class Repository:
 
     async def contains(self, branch: str, commit: str) -> bool:
         """Return whether `commit` is on `branch`."""
+        self._use(branch)
 
         def look() -> bool:
             return contains(self._backend.open(), require_tip(self._backend, branch), commit)
@@ -158,6 +163,7 @@ class Repository:
 
     async def log(self, branch: str, limit: int) -> list[Commit]:
         """Return the commits of `branch` from its head back."""
+        self._use(branch)
 
         def walk() -> list[Commit]:
             return list(self._history.walk(self._staging(), require_tip(self._backend, branch), limit=limit))
@@ -167,6 +173,7 @@ class Repository:
 
     async def delete_branch(self, branch: str) -> None:
         """Remove `branch` where it stands; a branch that is gone already is fine."""
+        self._use(branch)
 
         def remove() -> None:
             tip = self._backend.tip(branch_ref(branch))
@@ -209,8 +216,11 @@ class Repository:
         try:
             return await mended(self._backend, look)
         except CommitNotFound:
-            await self._backend.refresh()
+            await self._backend.refresh(everything=True)
             return await mended(self._backend, look)
+
+    def _use(self, *branches: str) -> None:
+        self._backend.use(*map(branch_ref, branches))
 
     def _staging(self) -> Staging:
         return Staging(self._backend.open())

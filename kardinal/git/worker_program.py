@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from kardinal.git.child import Children, private_file
@@ -56,9 +57,13 @@ class WorkerProgram:
         self._credentials = credentials
         self._children = children
 
-    def fetch(self, url: str) -> None:
-        """Make the branches of the mirror those of `url`."""
+    def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
+        """Make all branches of the mirror those of `url`: libgit2 can not leave out files."""
         self._run(url, None, None)
+        return ()
+
+    def fetch_objects(self, url: str, ids: Sequence[str]) -> None:
+        raise DamagedRepository(f"the mirror of {url} lacks object {ids[0]}")
 
     def push(self, url: str, new: str | None, expected: Expected) -> None:
         """Move a reference of `url` from the expected commit to `new`; None deletes it."""
@@ -70,7 +75,7 @@ class WorkerProgram:
             needs = "a repository by ssh" if url.startswith("ssh://") else "ca.crt in a Secret"
             raise GitError(
                 f"{needs} needs the git program, which this machine does not have in version 2.39 or newer",
-                remedy="Use kardinal's images, or install git; without it there is only https, and SSL_CERT_FILE for all",
+                remedy="Use kardinal's images, or install git; libgit2 speaks https alone, with SSL_CERT_FILE for all",
             )
         request = {
             "mirror": self._mirror,

@@ -120,7 +120,6 @@ class Binding:
             and _any(self.paths, _path_segments(place.path), _reaches)
         )
 
-
     def _holds_repository(self, place: Place) -> bool:
         if self.repositories is None:
             return True

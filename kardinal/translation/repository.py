@@ -27,6 +27,7 @@ class Features:
 
     registry: Registry
     allow_local_repositories: bool = False
+    allow_insecure_git: tuple[str, ...] = ()
 
 
 def repository_problems(git: Git, *, subject: str, features: Features) -> Iterator[Problem]:
@@ -36,10 +37,20 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
     if capabilities is None:
         yield unknown_name(subject, "spec.git.provider", git.provider, features.registry.providers)
     try:
-        url = RepositoryURL.parse(git.url, allow_local=features.allow_local_repositories)
+        url = RepositoryURL.parse(
+            git.url, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git
+        )
     except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
         yield Problem(subject, f"spec.{error.field}", error.name, error.message, error.remedy)
         return
+    if url.scheme == "ssh" and git.secret_ref is None:
+        yield Problem(
+            subject,
+            "spec.git.secretRef",
+            "SecretMissing",
+            "a repository by ssh needs a key",
+            "name a Secret with ssh-privatekey and known_hosts",
+        )
     if capabilities is not None and capabilities.local and url.path is None:
         yield Problem(
             subject,

@@ -45,6 +45,22 @@ def credentials(key: KeyPair, sshd: SshServer) -> Credentials:
 
 
 @pytest.fixture
+def stranger(credentials: Credentials) -> Credentials:
+    """Return credentials with a key that the server does not know."""
+    return dataclasses.replace(credentials, private_key=new_key().private)
+
+
+@pytest.fixture
+def home(key: KeyPair, tmp_path: Path) -> Path:
+    """Return a home directory with the right key."""
+    directory = tmp_path / "home" / ".ssh"
+    directory.mkdir(parents=True)
+    (directory / "id_ed25519").write_text(key.private)
+    (directory / "id_ed25519").chmod(0o600)
+    return directory.parent
+
+
+@pytest.fixture
 def over_ssh(repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials) -> Repository:
     return repositories.open(sshd.url(bare.directory), credentials)
 
@@ -65,9 +81,8 @@ async def test_a_push_that_the_host_refuses_is_told_in_its_words(over_ssh: Repos
 
 
 async def test_a_key_that_the_host_does_not_know_is_refused(
-    repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials
+    repositories: Repositories, sshd: SshServer, bare: Git, stranger: Credentials
 ) -> None:
-    stranger = dataclasses.replace(credentials, private_key=new_key().private)
     with pytest.raises(AuthenticationFailed, match="refuses the credentials") as caught:
         await repositories.open(sshd.url(bare.directory), stranger).head("main")
     assert not caught.value.transient
@@ -80,32 +95,22 @@ async def test_a_host_that_is_not_known_is_not_talked_to(
     hosts = f"[127.0.0.1]:{sshd.port} {new_key().public}\n" if known else "# nobody\n"
     before = sshd.log.read_text().count("Accepted publickey")
     with pytest.raises(RepositoryUnreachable, match="known_hosts") as caught:
-        await repositories.open(
-            sshd.url(bare.directory), dataclasses.replace(credentials, known_hosts=hosts)
-        ).head("main")
+        await repositories.open(sshd.url(bare.directory), dataclasses.replace(credentials, known_hosts=hosts)).head(
+            "main"
+        )
     assert not caught.value.transient
     assert sshd.log.read_text().count("Accepted publickey") == before
 
 
 async def test_keys_and_settings_of_the_machine_are_not_used(
-    repositories: Repositories,
-    sshd: SshServer,
-    bare: Git,
-    key: KeyPair,
-    credentials: Credentials,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    over_ssh: Repository, repositories: Repositories, stranger: Credentials, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "home"
-    (home / ".ssh").mkdir(parents=True)
-    (home / ".ssh" / "id_ed25519").write_text(key.private)
-    (home / ".ssh" / "id_ed25519").chmod(0o600)
+    assert (await over_ssh.head("main")).commit
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_SSH_COMMAND", f"ssh -i {home}/.ssh/id_ed25519")
     monkeypatch.setenv("SSH_AUTH_SOCK", "/nonexistent")
-    stranger = dataclasses.replace(credentials, private_key=new_key().private)
     with pytest.raises(AuthenticationFailed):
-        await repositories.open(sshd.url(bare.directory), stranger).head("main")
+        await repositories.open(over_ssh.url, stranger).head("main")
 
 
 async def test_a_repository_that_is_not_there_is_a_final_answer(
@@ -125,7 +130,7 @@ async def test_a_host_that_does_not_answer_is_worth_another_attempt(
 
 
 async def test_the_private_key_is_in_no_argument_environment_or_file(
-    repositories: Repositories, sshd: SshServer, bare: Git, key: KeyPair, credentials: Credentials, tmp_path: Path
+    over_ssh: Repository, key: KeyPair, tmp_path: Path
 ) -> None:
     # A wrapper in place of ssh looks at what it was given.
     wrapper = tmp_path / "bin" / "ssh"
@@ -136,7 +141,7 @@ async def test_the_private_key_is_in_no_argument_environment_or_file(
     wrapper.chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
-        await repositories.open(sshd.url(bare.directory), credentials).head("main")
+        await over_ssh.land("main", setting("dev", b"v2\n"), message("dev"))
     seen = (tmp_path / "seen").read_text(errors="replace")
     assert "UserKnownHostsFile=/proc/" in seen
     secret = key.private.splitlines()[2]

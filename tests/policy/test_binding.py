@@ -17,7 +17,11 @@ HERE = Place("team-a", "shop", "prd", "git.example.org/acme/gitops", "main", "en
 
 
 def place(*, repository: str = HERE.repository, branch: str = "main", path: str = "environments/prod") -> Place:
-    url = repository if repository.startswith("/") or "@" in repository or "://" in repository else f"https://{repository}"
+    url = (
+        repository
+        if repository.startswith("/") or "@" in repository or "://" in repository
+        else f"https://{repository}"
+    )
     git = {"url": url, "branch": branch}
     made = objects.pipeline("", git=git, environments=[{"name": "prd", "path": path}], namespace="team-a", name="shop")
     (found,) = places_of(Pipeline.model_validate(made))
