@@ -127,7 +127,7 @@ class GitProgram:
 
     def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
         """Make references of the mirror those of `url`; return those that it does not have."""
-        options = (*_FETCH, "--prune", "--force", *(() if whole else ("--filter=blob:none",)), _REMOTE)
+        options = (*_FETCH, "--prune", "--force", "--no-filter" if whole else "--filter=blob:none", _REMOTE)
         wanted, absent = list(refs), list[str]()
         while wanted:
             trace, ended = self._run(url, "fetch", *options, *map(_refspec, wanted))

@@ -72,7 +72,9 @@ async def test_a_fetch_that_began_before_the_question_does_not_answer_it(
     advertised, resume = threading.Event(), threading.Event()
 
     def answer_late(exchange: Exchange, path: str) -> bool:
-        if not (exchange.headers.get("Authorization") and exchange.headers.get("User-Agent")):
+        # The second version of the protocol lists the references in the answer to a question of its own.
+        lists = exchange.command == ("POST" if exchange.headers.get("Git-Protocol") else "GET")
+        if not (lists and exchange.headers.get("Authorization") and exchange.headers.get("User-Agent")):
             return False
         server.trouble = no_trouble
         answer = exchange.ask_git()

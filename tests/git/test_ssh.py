@@ -157,3 +157,13 @@ async def test_without_git_ssh_is_refused_by_name(
     with pytest.raises(GitError, match="needs the git program") as caught:
         await repositories.open(sshd.url(bare.directory), credentials).head("main")
     assert not caught.value.transient
+
+
+async def test_a_host_that_leaves_out_files_and_does_not_give_them_is_fetched_whole(
+    over_ssh: Repository, bare: Git
+) -> None:
+    # This sshd does not pass on the version of the protocol, and the first one gives no single objects.
+    bare("config", "uploadpack.allowFilter", "true")
+    head = await over_ssh.head("main")
+    assert await over_ssh.read(head.commit, "README.md") == b"hello\n"
+    assert await over_ssh.read(head.commit, "base/deployment.yaml") == b"kind: Deployment\n"

@@ -78,6 +78,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
             "CONTENT_TYPE": self.headers.get("Content-Type", ""),
             "CONTENT_LENGTH": str(len(self.body)),
             "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
             "REMOTE_USER": USER,
             "REMOTE_ADDR": "127.0.0.1",
         }
