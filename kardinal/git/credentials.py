@@ -1,4 +1,4 @@
-"""What a remote is shown, and what it is known by; neither ever shows itself.
+"""Credentials of a remote: its user, its key, and what it is known by; they never show themselves.
 
 Credentials travel next to a URL, never in it, and may end in a traceback or a log line by accident: their text form
 hides everything.
@@ -18,8 +18,8 @@ class Credentials:
 
     `username` and `password`, which may be a token, are for https. `authority` holds the certificates in PEM that alone
     may have signed the one of the host, instead of the trusted ones of the machine. `private_key` and `known_hosts` are
-    for ssh, as OpenSSH writes them. `identity` names what stays the same while short-lived tokens come and go: whoever
-    has it may read the same repositories.
+    for ssh, as OpenSSH writes them. `identity` names what stays the same while short-lived tokens come and go: with
+    the same identity, the same repositories may be read.
     """
 
     username: str = ""

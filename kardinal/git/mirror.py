@@ -95,7 +95,7 @@ class MirrorBackend:
     ) -> None:
         self.url = url
         self.credentials = credentials
-        """What the next transfer shows."""
+        """Of the next transfer."""
         self._cache = cache
         self._path = cache.path(url, credentials, owner)
         self._lane = Lane(url.host, owner)

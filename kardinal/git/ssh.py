@@ -1,7 +1,7 @@
 """Transfers over ssh: how `git` is made to call it, and what its failures mean.
 
 OpenSSH closes every file it inherits, but reads keys by path, so it is pointed at those that the git beside it holds:
-files without a name, of which only the path below `/proc` is told. It has no configuration, no agent, nobody to ask,
+files without a name, of which only the path below `/proc` is told. It has no configuration, no agent and no terminal,
 and talks to no host whose key it was not given.
 """
 

@@ -13,11 +13,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from kardinal.api import PROMOTION_STEP, names
+from kardinal.git.program import find_git
 from kardinal.objects import JsonObject
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
-from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
+from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, self_signed, serving
+from tests.support.ssh_server import find_sshd, new_key, serving_ssh
 from tests.support.world import World
 
 
@@ -29,7 +31,7 @@ def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer
         yield server
 
 
-def secret(server: SmartServer, **data: str) -> JsonObject:
+def secret(host: str, **data: str) -> JsonObject:
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
     return {
         "apiVersion": "v1",
@@ -38,7 +40,7 @@ def secret(server: SmartServer, **data: str) -> JsonObject:
             "name": "git",
             "namespace": TEAM,
             "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
-            "annotations": {names.ANNOTATION_HOSTS: server.url.removeprefix("https://")},
+            "annotations": {names.ANNOTATION_HOSTS: host},
         },
         "type": "Opaque",
         "data": encoded,
@@ -59,7 +61,7 @@ async def test_a_promotion_lands_over_https(
 ) -> None:
     agent = await start_agent(world, allow_local_repositories=False)
     await deploy(world)
-    await world.apply(secret(server, **data))
+    await world.apply(secret(server.url.removeprefix("https://"), **data))
     with capture_logs() as lines:
         await create(world, remote_step(server))
         await reached(world, "Verified")
@@ -71,7 +73,7 @@ async def test_a_promotion_lands_over_https(
 
 async def test_refused_credentials_name_the_field_to_change(world: World, server: SmartServer) -> None:
     await start_agent(world)
-    await world.apply(secret(server, username=USER, password="wrong-one"))
+    await world.apply(secret(server.url.removeprefix("https://"), username=USER, password="wrong-one"))
     await create(world, remote_step(server))
     status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "AuthenticationFailed"
@@ -90,7 +92,7 @@ async def test_a_secret_without_the_right_keys_says_which_it_needs(
     world: World, server: SmartServer, data: dict[str, str], words: str
 ) -> None:
     await start_agent(world)
-    await world.apply(secret(server, **data))
+    await world.apply(secret(server.url.removeprefix("https://"), **data))
     await create(world, remote_step(server))
     status = await reached(world, "Failed")
     assert words in status["message"]
@@ -109,7 +111,7 @@ async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promo
     server.trouble = stall
     monkeypatch.setattr("kardinal_agent.execution.attempt.STEP_DEADLINE", 1.0)
     await start_agent(world)
-    await world.apply(secret(server, username=USER, password=PASSWORD))
+    await world.apply(secret(server.url.removeprefix("https://"), username=USER, password=PASSWORD))
     await deploy(world, STAGING)
     try:
         await create(world, remote_step(server), promotion_step(repository, STAGING))
@@ -124,4 +126,41 @@ async def test_a_stalled_server_is_named_in_the_status_and_delays_no_other_promo
         monkeypatch.undo()
     await deploy(world)
     await reached(world, "Verified")
+    assert len(repository.promotions(DEV)) == 1
+
+
+@pytest.mark.skipif(find_sshd() is None or find_git() is None, reason="needs sshd (Debian: openssh-server) and git")
+async def test_a_promotion_lands_over_ssh_with_the_key_of_its_secret(
+    world: World, repository: GitRepository, tmp_path: Path
+) -> None:
+    key = new_key()
+    with serving_ssh(tmp_path / "ssh", key.public) as sshd:
+        made = promotion_step(sshd.url(repository.path), provider="git")
+        made["spec"]["git"]["secretRef"] = {"name": "git"}
+        await start_agent(world, allow_local_repositories=False)
+        await deploy(world)
+        data = {"ssh-privatekey": key.private, "known_hosts": sshd.known_hosts}
+        await world.apply(secret(f"127.0.0.1:{sshd.port}", **data))
+        with capture_logs() as lines:
+            await create(world, made)
+            await reached(world, "Verified")
+    assert len(repository.promotions(DEV)) == 1
+    visible = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"), *await world.events(), *lines]
+    assert key.private.splitlines()[2] not in orjson.dumps(visible, default=str).decode()
+
+
+@pytest.mark.skipif(find_git() is None, reason="libgit2 trusts the authorities of the machine alone")
+async def test_a_secret_brings_the_authority_of_its_host(
+    world: World, repository: GitRepository, tmp_path: Path
+) -> None:
+    repository.git("config", "http.receivepack", "true")
+    certificate = self_signed(tmp_path)
+    with serving(repository.path.parent, certificate) as server:
+        text = certificate.read_text()
+        data = {"username": USER, "password": PASSWORD, "ca.crt": text[text.index("-----BEGIN CERT") :]}
+        await start_agent(world, allow_local_repositories=False)
+        await deploy(world)
+        await world.apply(secret(server.url.removeprefix("https://"), **data))
+        await create(world, remote_step(server))
+        await reached(world, "Verified")
     assert len(repository.promotions(DEV)) == 1

@@ -154,8 +154,9 @@ async def test_a_gate_holds_every_spelling_of_its_repository(
     world: World, plane: Controller, url: str, pattern: str, holds: bool
 ) -> None:
     holds = holds or ("*" in pattern and url.endswith("gitops2"))
-    await world.apply(org_gate(repositories=[pattern]))
-    await world.apply(pipeline(url, environments=[writing(DEV, "dev")], provider="git"))
+    made = pipeline(url, environments=[writing(DEV, "dev")], provider="git")
+    made["spec"]["git"]["secretRef"] = {"name": "git"}
+    await world.apply(org_gate(repositories=[pattern]), made)
     assert await bound(world) == only(*[DEV] * holds, among=[DEV])
 
 

@@ -163,3 +163,32 @@ async def test_a_permitted_host_and_a_mapped_namespace_are_used(
         bundle(BUNDLE),
     )
     await world.until(lambda: repository.promotions(DEV))
+
+
+@pytest.mark.parametrize("scheme", ["ssh", "http"])
+async def test_a_host_named_for_https_gets_nothing_by_another_protocol(
+    world: World, server: SmartServer, scheme: str
+) -> None:
+    """Refuse a Secret for `127.0.0.1` where the URL leads to the port of ssh, or of http in the clear."""
+    await start_controller(world)
+    url = "ssh://git@127.0.0.1/acme/gitops" if scheme == "ssh" else "http://127.0.0.1/acme/gitops"
+    await world.apply(secret(hosts="127.0.0.1"), remote_pipeline(url), bundle(BUNDLE))
+    assert f"kardinal.io/hosts=127.0.0.1,127.0.0.1:{22 if scheme == 'ssh' else 80}" in await failed(world)
+
+
+async def test_http_to_another_machine_needs_the_word_of_the_operator(world: World) -> None:
+    await start_controller(world, allow_insecure_git=("git.example.org:3000",))
+    await world.apply(pipeline("http://git.example.org/acme/gitops", provider="git", environments=[DEV]))
+    found = await world.wait_for(PIPELINE, "my-app", lambda found: ready(found) == "False")
+    assert "--allow-insecure-git git.example.org" in str(found["status"])
+    allowed = pipeline("http://git.example.org:3000/acme/gitops", provider="git", environments=[DEV], name="other")
+    await world.apply(allowed)
+    await world.wait_for(PIPELINE, "other", lambda found: ready(found) == "True")
+
+
+async def test_a_repository_by_ssh_names_its_secret(world: World) -> None:
+    await start_controller(world)
+    await world.apply(pipeline("git@git.example.org:acme/gitops.git", provider="git", environments=[DEV]))
+    found = await world.wait_for(PIPELINE, "my-app", lambda found: ready(found) == "False")
+    assert "spec.git.secretRef" in str(found["status"])
+    assert "known_hosts" in str(found["status"])

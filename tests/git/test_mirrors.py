@@ -1,4 +1,4 @@
-"""What a mirror holds: history, the branches in use, and of files only those that were read."""
+"""Contents of a mirror: history, the branches in use, and of files only those that were read."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ async def test_a_push_fetches_nothing_that_the_edit_has_not_read(
     assert fetches(server) - before == 1
 
 
-async def test_branches_that_nobody_uses_are_not_fetched(remote: Repository, bare: Git, tmp_path: Path) -> None:
+async def test_unused_branches_are_not_fetched(remote: Repository, bare: Git, tmp_path: Path) -> None:
     other = bare.commit({"huge": "x" * 1000}, branch="main-archive")
     await remote.head("main")
     (mirror,) = mirrors(tmp_path)
@@ -240,7 +240,7 @@ async def test_a_mirror_is_not_shallow(remote: Repository, bare: Git, tmp_path: 
     assert not (mirrors(tmp_path)[0] / "shallow").exists()
 
 
-async def test_a_large_file_that_nobody_reads_does_not_count(
+async def test_a_large_file_that_is_not_read_does_not_count(
     server: SmartServer, bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock
 ) -> None:
     head = bare("rev-parse", "main")

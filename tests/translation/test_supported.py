@@ -201,8 +201,8 @@ def test_images_that_name_nothing_to_promote_are_refused(
             "spec.git.provider",
             "provider local keeps pull requests inside a bare repository on this machine",
         ),
-        (pipeline("dev", provider="git", url="ssh://example.com/repo"), "spec.git.url", "https://host/path"),
-        (pipeline("dev", provider="git", url="git@example.com:repo"), "spec.git.url", "https://host/path"),
+        (pipeline("dev", provider="git", url="ssh://example.com/repo"), "spec.git.url", "ssh needs a user"),
+        (pipeline("dev", provider="git", url="git@example.com:repo"), "spec.git.secretRef", "needs a key"),
         (pipeline("dev", provider="git", url="relative/path"), "spec.git.url", "https://host/path"),
     ],
 )
