@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ImageReference",
     "ImageReferenceError",
+    "bundle_title",
     "bundle_version",
     "image_problems",
     "promoted_image",
     "promoted_images",
+    "stored_title",
     "stored_version",
 ]
 
@@ -177,6 +179,19 @@ def stored_version(artifacts: JsonObject) -> str:
             return str(images[0]["reference"])
     commit: JsonObject = artifacts.get("gitCommit") or {}
     return str(commit.get("sha", ""))[:_SHORT_COMMIT]
+
+
+def bundle_title(artifacts: Artifacts) -> str:
+    """Return the version of a Bundle and how many more artifacts it has: `1.2.0 (+2)`; see `stored_title`."""
+    return stored_title(artifacts.to_json())
+
+
+def stored_title(artifacts: JsonObject) -> str:
+    """Return the version of stored artifacts for people, with the number of those beside the first."""
+    more = len(artifacts.get("images") or ()) + len(artifacts.get("charts") or ()) - 1
+    more += 1 if artifacts.get("gitCommit") else 0
+    version = stored_version(artifacts)
+    return f"{version} (+{more})" if version and more > 0 else version
 
 
 def _check_repository(repository: str, text: str) -> None:

@@ -156,8 +156,11 @@ def slug(text: str) -> str:
 
 
 def bundle_name(pipeline: str, version: str, suffix: str) -> str:
-    """`<pipeline>-<version>-<suffix>`; cutting spares the suffix (a time or a hash), which makes the name unique."""
-    stem = "-".join(part for part in (pipeline, slug(version)) if part)
+    """`<pipeline>-<version>-<suffix>`; cutting spares the suffix (a time or a hash), which makes the name unique.
+
+    `version` may count more artifacts: `1.2.0 (+2)` becomes `1-2-0-plus-2`.
+    """
+    stem = "-".join(part for part in (pipeline, slug(version.replace("(+", " plus "))) if part)
     room = NAME_LIMIT - len(suffix) - 1
     return f"{stem[:room].rstrip('-.')}-{suffix}"
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from kardinal.api.bundle import BUNDLE, Artifacts, BundleType, Intent, Provenance
-from kardinal.api.image import bundle_version
+from kardinal.api.image import bundle_title
 from kardinal.api.names import ANNOTATION_SOURCE, LABEL_PIPELINE, bundle_name, label_value
 from kardinal.objects import JsonObject
 
@@ -59,6 +59,6 @@ class NewBundle:
 
     def manifests(self, *, now: datetime) -> Iterator[JsonObject]:
         """Yield the object under each name that may be tried, the first choice first."""
-        version, second = bundle_version(self.artifacts), int(now.timestamp())
+        version, second = bundle_title(self.artifacts), int(now.timestamp())
         for attempt in range(NAME_ATTEMPTS):
             yield self.manifest(bundle_name(self.pipeline, version, str(second + attempt)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import click
+from pydantic import ValidationError
 
 from kardinal.api import BUNDLE
 from kardinal.api.bundle import Artifacts, Image, Intent, Provenance
@@ -26,7 +27,12 @@ def create() -> None:
 @create.command()
 @click.argument("pipeline")
 @click.option(
-    "--image", "images", multiple=True, required=True, metavar="REPOSITORY:TAG[@DIGEST]", help="May be repeated."
+    "--image",
+    "images",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]REPOSITORY:TAG[@DIGEST]",
+    help="NAME is that of the artifact, by default the last part of the repository. May be repeated.",
 )
 @click.option("--target", metavar="ENVIRONMENT", help="Promote up to this environment; default: all of them.")
 @click.option(
@@ -65,7 +71,7 @@ async def bundle(
     new = NewBundle(
         pipeline=pipeline,
         namespace=session.namespace,
-        artifacts=Artifacts(images=tuple(_image(reference) for reference in images)),
+        artifacts=Artifacts(images=tuple(map(_image, images))),
         source="cli",
         provenance=provenance if provenance != Provenance() else None,
         intent=Intent(target=target, skip=skips),
@@ -83,12 +89,16 @@ async def bundle(
     click.echo(f"Follow it: kardinal get steps {pipeline} -n {session.namespace}", err=True)
 
 
-def _image(reference: str) -> Image:
+def _image(text: str) -> Image:
+    name, _, reference = text.rpartition("=")
     try:
         parsed = promoted_image(Image(reference=reference))
-    except ImageReferenceError as error:
-        raise CommandError(str(error), remedy="Write it as ghcr.io/acme/app:1.2.3") from error
-    return Image(name=parsed.repository.rpartition("/")[2], reference=reference)
+    except (ImageReferenceError, ValidationError) as error:
+        message = str(error) if isinstance(error, ImageReferenceError) else f"{text!r} is no image"
+        raise CommandError(
+            message, remedy="Write it as ghcr.io/acme/app:1.2.3, or app=ghcr.io/acme/app:1.2.3"
+        ) from None
+    return Image(name=name or parsed.repository.rpartition("/")[2], reference=reference)
 
 
 def _labels(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import click
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, Bundle, Graph, PolicyGate, PromotionStep
-from kardinal.api.image import bundle_version
+from kardinal.api.image import bundle_title
 from kardinal.api.names import freeze_name, step_name
 from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.cli.errors import CommandError
@@ -211,7 +211,7 @@ def _print(explanation: Explanation, output: str) -> None:
         return
     bundle = explanation.bundle
     click.echo(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
-    click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_version(bundle.spec.artifacts)})")
+    click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_title(bundle.spec.artifacts)})")
     click.echo("\nPOLICY GATES:")
     width = max((len(gate.name) for gate in explanation.gates), default=0)
     for gate in explanation.gates:

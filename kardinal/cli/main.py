@@ -33,6 +33,11 @@ _OWN = {
         LazyCommand(
             "explain", "kardinal.cli.explain:explain", "Show what holds, or held, a Bundle before an environment."
         ),
+        LazyCommand(
+            "lint",
+            "kardinal.cli.lint:lint",
+            "Check the Pipelines, Bundles and PolicyGates of files as the controller would.",
+        ),
         LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold."),
         LazyCommand("pause", "kardinal.cli.pause:pause", "Hold every promotion of a Pipeline at its next safe point."),
         LazyCommand("resume", "kardinal.cli.pause:resume", "Let the promotions of a paused Pipeline go on."),

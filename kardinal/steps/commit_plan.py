@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.api import Bundle, PromotionStep, names
-from kardinal.api.image import bundle_version
+from kardinal.api.image import bundle_title
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, Surroundings
 from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
@@ -35,7 +35,7 @@ def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
 
 def commit_message(step: PromotionStep, bundle: Bundle) -> CommitMessage:
     """Return the message of the promotion's commit."""
-    version = bundle_version(bundle.spec.artifacts)
+    version = bundle_title(bundle.spec.artifacts)
     words = ("Promote", step.spec.pipeline, version, "to", step.spec.environment)
     return CommitMessage(
         subject=" ".join(word for word in words if word),

@@ -14,7 +14,7 @@ from datetime import datetime
 from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus, Provenance
 from kardinal.api.evidence import GateResult
-from kardinal.api.image import ImageReference, bundle_version, promoted_images
+from kardinal.api.image import ImageReference, bundle_title, promoted_images
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import ago, cell, link, period, table
 
@@ -62,7 +62,7 @@ def body(proposal: Proposal) -> str:
 
 
 def _subject(proposal: Proposal) -> str:
-    version = bundle_version(proposal.bundle.spec.artifacts)
+    version = bundle_title(proposal.bundle.spec.artifacts)
     return " ".join(part for part in (proposal.pipeline, version, "to", proposal.environment) if part)
 
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from http import HTTPStatus
 
 from kardinal.api import BUNDLE, Bundle
-from kardinal.api.image import bundle_version
+from kardinal.api.image import bundle_title
 from kardinal.api.names import (
     ANNOTATION_ATTESTATION,
     ANNOTATION_IDEMPOTENCY_BODY,
@@ -86,7 +86,7 @@ class Creator:
         named = delivery.key and delivery.timestamp is not None
         identity = long_hash("\0".join((bundle.pipeline, token.name, delivery.identity)))
         # The same key must give the same name, whatever version it carries.
-        name = bundle_name(bundle.pipeline, "" if named else bundle_version(bundle.artifacts), identity)
+        name = bundle_name(bundle.pipeline, "" if named else bundle_title(bundle.artifacts), identity)
         annotations = {ANNOTATION_IDEMPOTENCY_BODY: hashlib.sha256(body).hexdigest()}
         manifest = bundle.manifest(name, annotations=annotations)
         scope = Scope(token.name, token.skippable(bundle.intent.skip))

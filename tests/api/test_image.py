@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kardinal.api.bundle import Artifacts, GitCommit, Image
-from kardinal.api.image import ImageReference, ImageReferenceError, bundle_version, promoted_image, promoted_images
+from kardinal.api.bundle import Artifacts, Chart, GitCommit, Image
+from kardinal.api.image import (
+    ImageReference,
+    ImageReferenceError,
+    bundle_title,
+    bundle_version,
+    promoted_image,
+    promoted_images,
+)
 
 DIGEST = "sha256:" + "a1b2c3d4" * 8
 
@@ -120,3 +127,25 @@ def test_any_text_is_either_read_back_as_it_was_or_refused(text: str) -> None:
         return
     assert str(reference) == text
     assert reference.same_repository(ImageReference.parse(reference.canonical))
+
+
+@pytest.mark.parametrize(
+    ("images", "charts", "commit", "title"),
+    [
+        (["a:1"], [], None, "1"),
+        (["a:1", "b:2", "c:3"], [], None, "1 (+2)"),
+        (["a:1"], ["2.0.0"], None, "1 (+1)"),
+        (["a:1"], ["2.0.0"], "0123456789", "1 (+2)"),
+        ([], [], "0123456789", "0123456"),
+        ([], [], None, ""),
+    ],
+)
+def test_the_title_of_a_bundle_counts_all_artifacts(
+    images: list[str], charts: list[str], commit: str | None, title: str
+) -> None:
+    artifacts = Artifacts(
+        images=tuple(Image(reference=reference) for reference in images),
+        charts=tuple(Chart(repository="https://charts.example.com", name="c", version=each) for each in charts),
+        git_commit=GitCommit(repository="https://example.com/config", sha=commit) if commit else None,
+    )
+    assert bundle_title(artifacts) == title

@@ -148,3 +148,18 @@ async def test_without_an_authority_in_the_kubeconfig_those_of_the_machine_are_t
     assert "certificate verify failed" in done.err
     cli.environment["SSL_CERT_FILE"] = str(authority)
     assert (await cli.attempt("get", "pipelines")).code == 0
+
+
+async def test_a_bundle_of_several_images_is_named_and_shown_with_their_number(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY, provider="git"))
+    images = ["web=ghcr.io/acme/shop:1.2.3", "ghcr.io/acme/worker:2.0.0", "ghcr.io/acme/cron:3.0.0"]
+    printed = await cli("create", "bundle", "my-app", *(part for image in images for part in ("--image", image)))
+    assert printed.startswith("bundle.kardinal.io/my-app-1-2-3-plus-2-")
+    (created,) = (await world.client.list(BUNDLE, TEAM)).items
+    found = [(image["name"], image["reference"]) for image in created["spec"]["artifacts"]["images"]]
+    assert found == [
+        ("web", "ghcr.io/acme/shop:1.2.3"),
+        ("worker", "ghcr.io/acme/worker:2.0.0"),
+        ("cron", "ghcr.io/acme/cron:3.0.0"),
+    ]
+    assert "1.2.3 (+2)" in await cli("get", "bundles", "my-app")

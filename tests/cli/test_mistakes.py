@@ -45,6 +45,7 @@ async def test_a_wrong_call_ends_with_2_and_shows_the_usage(world: World, cli: C
             ["no environment qa", f"{DEV}, {STAGING}, {PROD}"],
         ),
         (["create", "bundle", "my-app", "--image", "UP:1"], ["UP"]),
+        (["create", "bundle", "my-app", "--image", "web="], ["app=ghcr.io/acme/app:1.2.3"]),
         (["explain", "my-app", "--env", "qa"], ["no environment qa", f"{DEV}, {STAGING}, {PROD}"]),
         (["explain", "my-app", "--env", DEV, "--bundle", "other"], ["no Bundle other", "kardinal get bundles"]),
         (["promote", "my-app", "--env", "qa"], ["no environment qa"]),

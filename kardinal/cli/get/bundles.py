@@ -10,7 +10,7 @@ from datetime import datetime
 
 import click
 
-from kardinal.api.image import stored_version
+from kardinal.api.image import stored_title
 from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.cli.output import age, print_documents, print_table, state_text
 from kardinal.cli.session import Session, cluster_command, output_option
@@ -44,7 +44,7 @@ def _row(bundle: JsonObject) -> list[str]:
     environments = status.get("environments") or {}
     return [
         bundle["metadata"]["name"],
-        stored_version(spec["artifacts"]),
+        stored_title(spec["artifacts"]),
         state_text(status.get("phase") or "Available"),
         "  ".join(f"{name}={entry['state']}" for name, entry in environments.items()),
         (provenance.get("commitSHA") or "")[:12],

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 
 from kardinal.api import Bundle, Pipeline
-from kardinal.api.image import bundle_version
+from kardinal.api.image import bundle_title
 from kardinal.api.names import LABEL_PIPELINE, freeze_name
 from kardinal.cli.output import age, print_documents, print_table, state_text
 from kardinal.cli.session import Session, cluster_command, newest_first, output_option
@@ -66,4 +66,4 @@ def _verified_version(bundles: Iterable[Bundle], environment: str) -> str:
     ]
     if not verified:
         return "-"
-    return bundle_version(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
+    return bundle_title(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)

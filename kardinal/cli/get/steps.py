@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 
 from kardinal.api import PolicyGate, PromotionStep
-from kardinal.api.image import bundle_version
+from kardinal.api.image import bundle_title
 from kardinal.api.names import LABEL_BUNDLE, label_value
 from kardinal.cli.output import print_documents, print_table, state_text
 from kardinal.cli.render_failures import render_failure, render_failures
@@ -43,7 +43,7 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
         step = by_environment.get(environment.name)
         rows.append(_step_row(environment.name, step, render_failure(step, failures)))
     click.echo(
-        f"Bundle {bundle.metadata.name} ({bundle_version(bundle.spec.artifacts)}): {bundle.status.phase}", err=True
+        f"Bundle {bundle.metadata.name} ({bundle_title(bundle.spec.artifacts)}): {bundle.status.phase}", err=True
     )
     print_table(["ENVIRONMENT", "NODE", "STATE", "MESSAGE"], rows, empty="")
 

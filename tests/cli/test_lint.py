@@ -1,0 +1,110 @@
+"""`kardinal lint` says what the controller would refuse, with the line, and needs no cluster."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import KARDINAL
+
+ROOT = Path(__file__).parents[2]
+
+GOOD = """\
+apiVersion: kardinal.io/v1alpha1
+kind: Pipeline
+metadata:
+  name: my-app
+spec:
+  git:
+    url: https://git.example.com/acme/gitops
+  environments:
+    - name: dev
+    - name: prod
+      dependsOn: [dev]
+"""
+
+
+def lint(tmp_path: Path, *texts: str, arguments: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    paths = []
+    for index, text in enumerate(texts):
+        path = tmp_path / f"{index}.yaml"
+        path.write_text(text)
+        paths += ["-f", path.name]
+    environment = {"PATH": "/usr/bin:/bin", "KUBECONFIG": "/nonexistent", "LANG": "C.UTF-8"}
+    return subprocess.run(
+        [KARDINAL, "lint", *paths, *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_a_pipeline_that_can_be_translated_is_fine(tmp_path: Path) -> None:
+    done = lint(tmp_path, GOOD, f"---\n{GOOD}---\nkind: ConfigMap\n---\n- a list\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2 resources are fine\n", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("dependsOn: [dev]", "dependsOn: [def]", "0.yaml:11: Pipeline/my-app spec.environments[1].dependsOn"),
+        ("environments:", "enviroments:", "0.yaml:8: Pipeline/my-app spec.enviroments: unknown field; did you mean"),
+        (
+            "- name: prod",
+            "- name: prod\n      steps: [{uses: git-clon}]",
+            "0.yaml:11: Pipeline/my-app spec.environments[1].steps[0].uses: unknown step 'git-clon'; did you mean "
+            "'git-clone'?",
+        ),
+        (
+            "- name: prod",
+            "- name: prod\n      steps:\n        - uses: git-clone\n        - uses: kustomize-set-image\n"
+            "          config: {paht: eu}",
+            "0.yaml:14: Pipeline/my-app spec.environments[1].steps[1].config.paht: kustomize-set-image has no such "
+            "input; did you mean 'path'?",
+        ),
+        ("url: https://", "url: ftp://", "0.yaml:7: Pipeline/my-app spec.git.url"),
+        (
+            "  git:",
+            "  git:\n    provider: githup",
+            "0.yaml:7: Pipeline/my-app spec.git.provider: 'githup' is not available",
+        ),
+        ("- name: prod", "- name: Prod", "0.yaml:10: Pipeline/my-app spec.environments[1].name: String should match"),
+        ("spec:", "spec: [", "0.yaml:7: not YAML"),
+        ("kind: Pipeline", "kind: Pipelines", "Error: there is no Pipeline, Bundle or PolicyGate in these files"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_the_remedy(tmp_path: Path, before: str, after: str, said: str) -> None:
+    assert before in GOOD
+    done = lint(tmp_path, GOOD.replace(before, after, 1))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert not done.stdout
+
+
+def test_gates_and_bundles_are_checked_as_well(tmp_path: Path) -> None:
+    head = "apiVersion: kardinal.io/v1alpha1\nkind: {}\nmetadata: {{name: x}}\nspec:\n"
+    gate = head.format("PolicyGate") + "  expression: schedule.isWeekendd\n"
+    bundle = head.format("Bundle") + "  artifacts:\n    images:\n      - reference: ghcr.io/acme/app\n"
+    done = lint(tmp_path, gate, bundle)
+    assert done.returncode == 1
+    assert "0.yaml:5: PolicyGate/x spec.expression" in done.stderr
+    assert (
+        "1.yaml:7: Bundle/x spec.artifacts.images[0]: image reference 'ghcr.io/acme/app' names no version"
+        in done.stderr
+    )
+
+
+def test_every_example_is_fine(tmp_path: Path) -> None:
+    done = lint(tmp_path, arguments=("-f", str(ROOT / "examples")))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_that_is_not_there_is_a_wrong_call(tmp_path: Path) -> None:
+    done = lint(tmp_path, arguments=("-f", "absent.yaml"))
+    assert done.returncode == 2
+    assert "absent.yaml" in done.stderr
