@@ -2,7 +2,7 @@
 
 Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
 not show itself; nothing here keeps, logs or quotes them. The host is known before a Secret is read, and the Secret must
-name it (`git_secrets`). The repositories behind are shared by the promotions of a namespace.
+name it (`kardinal.git.secrets`). The repositories behind are shared by the promotions of a namespace.
 
 A promotion with a remote repository may wait for its host for long, so those that run at once have shares by host and
 namespace. One that has to wait says so and gives up its worker; it is run again when there may be room.
@@ -17,6 +17,8 @@ from functools import partial
 from kardinal.api import PromotionStep
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import Credentials, Repositories, Repository, Subscription
+from kardinal.git.secret_credentials import UnusableSecret, credentials_of
+from kardinal.git.secrets import host_allowed, refused_host
 from kardinal.git.shares import Lane, Shares
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
@@ -24,8 +26,6 @@ from kardinal.objects.secrets import SecretValueError
 from kardinal.runtime import Clock
 from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
 from kardinal_agent.errors import SecretUnreadable, StepFailed
-from kardinal_agent.git_credentials import UnusableSecret, credentials_of
-from kardinal_agent.git_secrets import host_allowed, refused_host
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
 

@@ -89,7 +89,7 @@ class PromotionStepStatus(Status):
     tree: Annotated[str | None, Field(max_length=64)] = None
     commit: Annotated[str | None, Field(max_length=64)] = None
     diff: Annotated[str | None, Field(max_length=65536)] = None
-    """The change as a unified diff, cut at 64 KiB."""
+    """The change as it was planned, as a unified diff, cut at 64 KiB."""
     pull_request: PullRequestStatus | None = None
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
     retry: Retry | None = None

@@ -16,7 +16,7 @@ from kardinal.cli.output import print_value
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import create_first_free
 
-__all__ = ["create"]
+__all__ = ["create", "read_image"]
 
 
 @click.group()
@@ -71,7 +71,7 @@ async def bundle(
     new = NewBundle(
         pipeline=pipeline,
         namespace=session.namespace,
-        artifacts=Artifacts(images=tuple(map(_image, images))),
+        artifacts=Artifacts(images=tuple(map(read_image, images))),
         source="cli",
         provenance=provenance if provenance != Provenance() else None,
         intent=Intent(target=target, skip=skips),
@@ -89,7 +89,8 @@ async def bundle(
     click.echo(f"Follow it: kardinal get steps {pipeline} -n {session.namespace}", err=True)
 
 
-def _image(text: str) -> Image:
+def read_image(text: str) -> Image:
+    """Read `[NAME=]REPOSITORY:TAG[@DIGEST]`. Raises `CommandError`."""
     name, _, reference = text.rpartition("=")
     try:
         parsed = promoted_image(Image(reference=reference))

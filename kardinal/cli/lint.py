@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each file; directories are searched for YAML and JSON."""
     for path in paths:
         if path == Path("-"):
-            yield "standard input", click.get_text_stream("stdin").read(_FILE_LIMIT)
+            yield "standard input", sys.stdin.read(_FILE_LIMIT)
             continue
         found = [path]
         if path.is_dir():
@@ -101,21 +102,21 @@ def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
 
 def _check(manifest: Manifest, place: str, features: Features) -> Iterator[Finding]:
     """Yield what is wrong with one object; its shape first, and its meaning only where the shape is right."""
-    model, meaning = _CHECKS[manifest.kind]
+    check = _CHECKS[manifest.kind]
     subject = f"{manifest.kind[1]}/{manifest.name}" if manifest.name else manifest.kind[1]
 
     def finding(field: str, message: str) -> Finding:
         return Finding(f"{place}:{manifest.line(field)}", subject, field, message)
 
-    for unknown in unknown_fields(model, {"spec": manifest.body.get("spec")}):
+    for unknown in unknown_fields(check.model, {"spec": manifest.body.get("spec")}):
         yield finding(unknown.field, f"unknown field; {unknown.remedy}")
     try:
-        resource = model.model_validate(manifest.body)
+        resource = check.model.model_validate(manifest.body)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             yield finding(_path(detail["loc"]), str(detail["msg"]))
         return
-    for field, message in meaning(resource, features):
+    for field, message in check.problems(resource, features):
         yield finding(field, message)
 
 
@@ -138,10 +139,16 @@ def _gate(gate: Any, features: Features) -> Iterator[tuple[str, str]]:
         yield "spec.expression", broken
 
 
-_Check = Callable[[Any, Features], Iterator[tuple[str, str]]]
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """How the objects of one kind are checked; problems are pairs of a field and a message."""
 
-_CHECKS: Final[Mapping[tuple[str, str], tuple[type[Resource], _Check]]] = {
-    (PIPELINE.api_version, PIPELINE.kind): (Pipeline, _pipeline),
-    (BUNDLE.api_version, BUNDLE.kind): (Bundle, _bundle),
-    (POLICY_GATE.api_version, POLICY_GATE.kind): (PolicyGate, _gate),
+    model: type[Resource]
+    problems: Callable[[Any, Features], Iterator[tuple[str, str]]]
+
+
+_CHECKS: Final[Mapping[tuple[str, str], _Check]] = {
+    (PIPELINE.api_version, PIPELINE.kind): _Check(Pipeline, _pipeline),
+    (BUNDLE.api_version, BUNDLE.kind): _Check(Bundle, _bundle),
+    (POLICY_GATE.api_version, POLICY_GATE.kind): _Check(PolicyGate, _gate),
 }

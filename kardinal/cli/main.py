@@ -38,6 +38,7 @@ _OWN = {
             "kardinal.cli.lint:lint",
             "Check the Pipelines, Bundles and PolicyGates of files as the controller would.",
         ),
+        LazyCommand("plan", "kardinal.cli.plan:plan", "Show what a promotion would change, and change nothing."),
         LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold."),
         LazyCommand("pause", "kardinal.cli.pause:pause", "Hold every promotion of a Pipeline at its next safe point."),
         LazyCommand("resume", "kardinal.cli.pause:resume", "Let the promotions of a paused Pipeline go on."),

@@ -58,8 +58,8 @@ def read_manifests(text: str) -> Iterator[Manifest]:
     try:
         while loader.check_node():
             root = loader.get_node()
-            body = loader.construct_document(root)  # type: ignore[no-untyped-call]
-            if isinstance(body, dict):
+            body = loader.construct_document(root) if root is not None else None
+            if root is not None and isinstance(body, dict):
                 yield Manifest(body, root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

@@ -21,7 +21,7 @@ import yaml
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["age", "console", "print_documents", "print_table", "print_value", "span", "state_text"]
+__all__ = ["age", "console", "print_documents", "print_table", "print_value", "span", "state_text", "styled"]
 
 _STATE_STYLES: dict[str, dict[str, Any]] = {
     "Verified": {"fg": "green"},
@@ -52,7 +52,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty:
     if not rows:
         click.echo(empty, err=True)
         return
-    lines = [tuple(_styled(header, bold=True) for header in headers), *_lines(rows)]
+    lines = [tuple(styled(header, bold=True) for header in headers), *_lines(rows)]
     widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = (cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True))
@@ -73,7 +73,8 @@ def _width(text: str) -> int:
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
 
 
-def _styled(text: str, **style: Any) -> str:
+def styled(text: str, **style: Any) -> str:
+    """Return `text` in a style where colours can be seen and are wanted."""
     if not style or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return click.style(text, **style)
@@ -94,7 +95,7 @@ def print_value(value: Any, output: str) -> None:
 
 def state_text(state: str) -> str:
     """Return a state in its colour."""
-    return _styled(state, **_STATE_STYLES.get(state, {}))
+    return styled(state, **_STATE_STYLES.get(state, {}))
 
 
 def age(moment: datetime | None) -> str:

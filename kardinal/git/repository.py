@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from kardinal.git import merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
+from kardinal.git.diff import unified
 from kardinal.git.errors import CommitNotFound, GitError
 from kardinal.git.history import History, contains
 from kardinal.git.landing import PlannedCommit
@@ -87,7 +88,8 @@ class Repository:
             files = edit(view)
             after = apply(staging, before, files)
             found = [Change("/".join(split_path(path)), view.read(path), content) for path, content in files.items()]
-            return Plan(tree=after, changes=[change for change in found if change.before != change.after])
+            changes = [change for change in found if change.before != change.after]
+            return Plan(tree=after, changes=changes, diff=unified(changes))
 
         async with self._observed("plan"):
             return await self._at(commit, compute)

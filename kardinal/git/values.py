@@ -29,10 +29,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The effect that an edit would have on a commit. `tree` is the id the result would have."""
+    """The effect that an edit would have on a commit. `tree` is the id the result would have, `diff` is for people."""
 
     tree: str
     changes: list[Change]
+    diff: str
 
 
 @dataclass(frozen=True, slots=True)

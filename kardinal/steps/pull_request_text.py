@@ -7,6 +7,7 @@ value that was read at this moment; a table without rows says in a sentence why.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,8 @@ LABEL = "kardinal"
 
 _TITLE_LIMIT = 200
 _SHORT_COMMIT = 7
+_DIFF_LIMIT = 40_000
+"""Characters of the diff in the body; GitHub takes 65,536 of all of it."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,11 @@ class Proposal:
     pipeline: str
     environment: str
     bundle: Bundle
-    gates: Sequence[GateResult]
+    gates: Sequence[GateResult] | None
+    """None before they are evaluated."""
     changes: Mapping[str, Sequence[ImageChange]]
     """The changes of each file."""
+    diff: str | None
     merged_by_agent: bool
     now: datetime
 
@@ -58,7 +63,7 @@ def body(proposal: Proposal) -> str:
         parts.append(f"{'###' if index else '##'} {heading}")
         if content is not None:
             parts[-1] += f"\n{content}"
-    return "\n\n".join([*parts, "---", _ending(proposal)]) + "\n"
+    return "\n\n".join([*parts, *_diff(proposal.diff), "---", _ending(proposal)]) + "\n"
 
 
 def _subject(proposal: Proposal) -> str:
@@ -66,7 +71,9 @@ def _subject(proposal: Proposal) -> str:
     return " ".join(part for part in (proposal.pipeline, version, "to", proposal.environment) if part)
 
 
-def _gates(gates: Sequence[GateResult]) -> str:
+def _gates(gates: Sequence[GateResult] | None) -> str:
+    if gates is None:
+        return "The gates are evaluated when the promotion gets here."
     if not gates:
         return "No policy gate applies to this environment."
     rows = [
@@ -140,6 +147,16 @@ def _change(change: ImageChange) -> str:
 
 def _full(image: ImageReference) -> str:
     return "@".join(part for part in (image.tag, image.digest) if part) or "any version"
+
+
+def _diff(diff: str | None) -> Iterable[str]:
+    """Return the diff, folded; its fence is longer than every one inside."""
+    if not diff:
+        return
+    kept = diff[:_DIFF_LIMIT].rpartition("\n")[0] if len(diff) > _DIFF_LIMIT else diff.rstrip("\n")
+    cut_off = "\n… the rest is left out; `kardinal plan` shows all of it" if len(diff) > _DIFF_LIMIT else ""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", kept)), default=0))
+    yield f"<details>\n<summary>Diff</summary>\n\n{fence}diff\n{kept}\n{fence}\n{cut_off}\n</details>"
 
 
 def _ending(proposal: Proposal) -> str:

@@ -39,7 +39,7 @@ from kardinal.policy.matching import GateTemplate
 from kardinal.steps.sequence import default_sequence
 from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 
-__all__ = ["Promotion", "bundle_node", "freeze_node", "gate_node", "step_node"]
+__all__ = ["Promotion", "bundle_node", "freeze_node", "gate_node", "step_node", "step_spec"]
 
 HEALTH_TIMEOUT = timedelta(minutes=10)
 
@@ -129,7 +129,7 @@ def step_node(
 
     `upstreams` maps the environments it comes after to their node ids, `gates` are the node ids of its gates.
     """
-    spec = _literal(_step_spec(promotion, environment, pipeline).to_json())
+    spec = _literal(step_spec(promotion, environment, pipeline).to_json())
     spec["bundleRef"] = "${bundle.metadata.name}"
     if upstreams:
         spec["upstreamVerified"] = _joined(upstreams.values(), "status.state")
@@ -149,7 +149,7 @@ def step_node(
     }
 
 
-def _step_spec(promotion: Promotion, environment: Environment, pipeline: PipelineSpec) -> PromotionStepSpec:
+def step_spec(promotion: Promotion, environment: Environment, pipeline: PipelineSpec) -> PromotionStepSpec:
     """Return what an agent needs, every default resolved: it never reads the Pipeline."""
     steps = environment.steps or default_sequence(
         approval=environment.approval, pr=environment.pr, strategy=environment.update.strategy

@@ -44,6 +44,7 @@ class StatusFields(TypedDict, total=False):
 
     commit: str | None
     tree: str
+    diff: str | None
     promoted_at: datetime
     merged_at: datetime
     pull_request: PullRequestStatus

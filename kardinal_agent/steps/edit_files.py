@@ -19,4 +19,5 @@ class EditFiles:
             raise StepFailed("NoTree", "no step before it has opened a tree: its commit is missing in status.outputs")
         plan = await (await context.remote()).repository.plan(base, context.edit)
         changed = ", ".join(change.path for change in plan.changes)
-        return Done(f"changes {changed}" if changed else "nothing to change", update={"tree": plan.tree})
+        message = f"changes {changed}" if changed else "nothing to change"
+        return Done(message, update={"tree": plan.tree, "diff": plan.diff or None})

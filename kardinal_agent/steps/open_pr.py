@@ -50,6 +50,7 @@ async def _new(context: StepContext, repository: Repository) -> NewPullRequest:
         bundle=context.bundle,
         gates=context.gates(),
         changes=await repository.examine(head.commit, context.image_changes),
+        diff=context.status.diff,
         merged_by_agent=context.merges_itself,
         now=context.now,
     )

@@ -35,6 +35,8 @@ async def test_the_change_lands_once_and_is_verified_by_what_runs(world: World, 
     after = repository.read(f"environments/{DEV}/kustomization.yaml")
     assert after == before.replace('newTag: "1.0.0"', 'newTag: "1.1.0"')
     assert status["message"] == f"Deployment {DEV}/my-app runs {IMAGE}:1.1.0"
+    diff = status["diff"].splitlines()
+    assert [line for line in diff if line[:2] in ("- ", "+ ")] == ['-    newTag: "1.0.0"', '+    newTag: "1.1.0"']
     assert [(entry["uses"], entry["state"]) for entry in status["steps"]] == [
         ("git-clone", "Succeeded"),
         ("kustomize-set-image", "Succeeded"),

@@ -10,10 +10,10 @@ from aiohttp import web
 
 from kardinal.api import PromotionStep
 from kardinal.git import GitRunner, Repositories
+from kardinal.git.secrets import host_allowed, refused_host
 from kardinal.git.shares import Shares
 from kardinal.kube import Access, Client, Connection
 from kardinal_agent.errors import classified
-from kardinal_agent.git_secrets import host_allowed, refused_host
 from kardinal_agent.remotes import RemoteRules, Remotes
 from tests.agent.promotion_steps import promotion_step
 from tests.support.clock import VirtualClock

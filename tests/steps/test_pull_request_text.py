@@ -58,6 +58,7 @@ def proposal(**fields: Any) -> Proposal:
                 ImageChange("app", ImageReference("ghcr.io/o/app", "1.28.0"), ImageReference("ghcr.io/o/app", "1.29.0"))
             ]
         },
+        "diff": None,
         "merged_by_agent": False,
         "now": NOW,
     }
@@ -174,3 +175,14 @@ def test_only_addresses_of_the_web_become_links() -> None:
 )
 def test_a_period_is_said_as_a_person_would(duration: timedelta, said: str) -> None:
     assert period(duration) == said
+
+
+def test_the_diff_is_folded_and_cannot_end_its_fence() -> None:
+    text = body(proposal(diff="-a\n+````\n+</details> @everyone\n"))
+    assert "<details>\n<summary>Diff</summary>\n\n`````diff\n-a\n+````\n+</details> @everyone\n`````\n" in text
+
+
+def test_a_long_diff_leaves_room_for_the_rest_of_the_body() -> None:
+    text = body(proposal(diff="+x\n" * 20_000))
+    assert len(text) < 65_536
+    assert "the rest is left out" in text

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from kardinal.git import Credentials
-from kardinal_agent.git_credentials import UnusableSecret, credentials_of
+from kardinal.git.secret_credentials import UnusableSecret, credentials_of
 from tests.support.smart_server import self_signed
 from tests.support.ssh_server import new_key
 
