@@ -46,7 +46,7 @@ CHANGES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What one environment would get; `error` is why it would get nothing."""
+    """The promotion into one environment; `error` is why there would be none."""
 
     environment: str
     approval: str
