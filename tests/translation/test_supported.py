@@ -13,6 +13,7 @@ from kardinal.api.pipeline import PipelineSpec
 from kardinal.objects.supported import FIELD_VALUES
 from kardinal.translation.errors import InvalidSpec, Problem
 from tests.support.objects import environment
+from tests.support.registry import REGISTRY
 from tests.translation.values import bundle, pipeline, translated
 
 DIGEST = "sha256:" + "0123abcd" * 8
@@ -110,7 +111,7 @@ def test_each_type_of_bundle_is_executed_or_refused(value: str) -> None:
 @pytest.mark.parametrize(
     ("change", "field", "remedy"),
     [
-        ({"git": {"provider": "subversion"}}, "spec.git.provider", "use forgejo or git"),
+        ({"git": {"provider": "subversion"}}, "spec.git.provider", f"use {' or '.join(sorted(REGISTRY.providers))}"),
         ({"git": {"provider": "locale"}}, "spec.git.provider", "did you mean local?"),
         (
             {"environments": [environment("dev", health={"type": "resourse"})]},

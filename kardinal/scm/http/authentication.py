@@ -78,8 +78,8 @@ class StaticToken:
 def static_authenticator(values: Mapping[str, str], *, header: str, scheme: str) -> StaticToken | None:
     """Return the authenticator of a Secret with `token`, or `username` and `password`; None where it has neither.
 
-    Raises `AccessDenied` for a value that could not stand in a header. `header` and `scheme` are how the host wants a token, e.g. `Authorization` and `token`; a password is always sent as
-    HTTP basic authentication.
+    Raises `AccessDenied` for a value that could not stand in a header. `header` and `scheme` are how the host wants a
+    token, such as `Authorization` and `token`; a password is always sent as HTTP basic authentication.
     """
     username, password, token = (values.get(key, "").rstrip("\r\n") for key in ("username", "password", "token"))
     if not all(value.isprintable() for value in (username, password, token)):
