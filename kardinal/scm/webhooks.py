@@ -75,7 +75,7 @@ def event_of(payload: Mapping[str, Any], event: str) -> Delivery:
     return Delivery(
         event=event[:64],
         repository=_text(_mapping(payload.get("repository")).get("clone_url"), 2048),
-        number=number if isinstance(number, int) and 0 < number < 2**53 else None,
+        number=number if type(number) is int and 0 < number < 2**53 else None,
         branch=_text(head.get("ref") or _pushed(payload.get("ref")), MAX_BRANCH),
         commit=_text(head.get("sha") or payload.get("sha") or payload.get("after"), 64),
     )
@@ -102,4 +102,4 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object, most: int) -> str:
-    return value if isinstance(value, str) and len(value) <= most else ""
+    return value if isinstance(value, str) and len(value) <= most and value.isprintable() else ""

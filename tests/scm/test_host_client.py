@@ -273,12 +273,13 @@ async def test_a_host_that_says_yes_and_does_nothing_is_not_believed(host: Fault
 async def test_a_host_that_repeats_the_token_in_its_error_does_not_bring_it_into_ours(
     host: FaultyHost, pulls: PullRequests, status: int
 ) -> None:
-    host.answer = answering(status, value={"message": f"bad header: token {TOKEN}"})
-    for request in (pulls.get(7), pulls.merge(7, by="kardinal"), pulls.list("open"), pulls.access()):
-        with pytest.raises(PullRequestError) as error:
-            await request
-        assert TOKEN not in str(error.value)
-        assert TOKEN not in repr(error.value)
+    for before in ("bad header", "x" * 190):  # the second is cut in the middle of the token
+        host.answer = answering(status, value={"message": f"{before} {TOKEN}"})
+        for request in (pulls.get(7), pulls.merge(7, by="kardinal"), pulls.list("open"), pulls.access()):
+            with pytest.raises(PullRequestError) as error:
+                await request
+            assert TOKEN[:6] not in str(error.value)
+            assert TOKEN[:6] not in repr(error.value)
 
 
 async def test_a_list_that_did_not_change_is_not_sent_again(host: FaultyHost, pulls: PullRequests) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -62,13 +62,14 @@ class Answer:
         """Return the body as rules and messages read it."""
         return self.body[:65536].decode(errors="replace")
 
-    def message(self) -> str:
-        """Return what the host says, on one line and cut."""
+    def message(self, redact: Callable[[str], str] = str) -> str:
+        """Return what the host says, on one line and cut; redacted before, so that no half of a secret is left."""
         value = self.value
         said = value.get("message") if isinstance(value, dict) else None
         if isinstance(said, (list, dict)):
             said = json.dumps(said)
         text = said if isinstance(said, str) and said else self.text
+        text = redact(text)
         plain = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
         return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"
 

@@ -179,7 +179,7 @@ class HostClient:
 
     def _error(self, operation: str, answer: Answer, rule: Rule) -> KardinalError:
         kind = rule.error or _DEFAULT_ERRORS[rule.outcome]
-        said = self._authenticator.redact(answer.message())
+        said = answer.message(self._authenticator.redact)
         message = f"{self.host.name} answered {answer.status} to {operation}" + (f": {said}" if said else "")
         remedy = rule.remedy
         permission = self.host.permissions.get(operation, "")
