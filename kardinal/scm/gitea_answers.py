@@ -66,6 +66,7 @@ _MERGE_RULES: Sequence[Rule] = (
         operations=_MERGE,
         body="try again later",
         error=MergeBlocked,
+        remedy="If it stays so, the pull request conflicts with its base, or is a draft",
         retry_after=2.0,
     ),
     Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),

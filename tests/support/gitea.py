@@ -90,6 +90,12 @@ class GiteaProject:
         self.api("POST", f"{self.path}/branch_protections", {"rule_name": branch, **rules})
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("kardinal").addoption(
+        "--record-hosts", action="store_true", help="store what the real Gitea answers in tests/hosts/recorded"
+    )
+
+
 @pytest.fixture(scope="session")
 def gitea() -> Iterator[RunningGitea]:
     """Run Gitea for the tests of this worker."""
