@@ -10,12 +10,14 @@ the files that it serves and renders: templates, options and public.
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from hack.kube.assets import HACK, AssetsMissing, Module, obtain, obtainable
+from hack.kube.assets import HACK, AssetsMissing, Module, built, obtain, obtainable
 
 __all__ = ["GITEA", "GITEA_VERSION", "gitea_available"]
 
@@ -42,8 +44,8 @@ GITEA = Module(
 
 
 def gitea_available() -> bool:
-    """Return whether Gitea is built, or can be."""
-    return obtainable(GITEA)
+    """Return whether Gitea is built, or can be: its database is written in C."""
+    return built(GITEA) or (obtainable(GITEA) and shutil.which(os.environ.get("CC", "gcc")) is not None)
 
 
 def main() -> int:
@@ -52,14 +54,14 @@ def main() -> int:
     if parser.parse_args().can:
         return 0 if gitea_available() else 1
     try:
-        built: Path = obtain(GITEA)
+        directory: Path = obtain(GITEA)
     except AssetsMissing as error:
         print(error, file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
         print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
         return 1
-    print(built)
+    print(directory)
     return 0
 
 

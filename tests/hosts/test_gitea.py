@@ -85,6 +85,22 @@ async def test_a_merge_list_without_kardinal_is_named(host: GiteaHost, pulls: Pu
     assert not denied.value.transient
 
 
+async def test_only_an_administrator_of_the_repository_may_merge_without_a_required_status(
+    host: GiteaHost, pulls: PullRequests
+) -> None:
+    host.propose()
+    number = (await pulls.open(new_pull_request())).number
+    host.require_status("main", "kardinal")
+    with pytest.raises(AssertionError, match="Not all required status checks"):
+        await host.merge(number, "merge")
+    path, forced = f"{host.project.path}/pulls/{number}/merge", {"Do": "merge", "force_merge": True}
+    assert host.project.ask("POST", path, forced, by="alice")[0] == 405
+    alice = host.project.people["alice"].name
+    host.project.api("PUT", f"{host.project.path}/collaborators/{alice}", {"permission": "admin"})
+    host.project.api("POST", path, forced, by="alice")
+    assert (await pulls.get(number)).state == "merged"
+
+
 async def test_a_merge_method_that_the_settings_forbid_is_named(host: GiteaHost, pulls: PullRequests) -> None:
     settings = {"has_pull_requests": True, "allow_rebase": False, "default_merge_style": "squash"}
     host.project.api("PATCH", host.project.path, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -58,6 +59,7 @@ async def until_compared(pulls: PullRequests, number: int) -> None:
         except MergeBlocked as error:
             if "try again later" not in str(error):
                 raise
+            await asyncio.sleep(0.1)
 
 
 async def test_a_status_is_written_when_it_changes_and_only_then(host: Host, pulls: PullRequests) -> None:

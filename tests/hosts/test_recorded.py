@@ -1,7 +1,7 @@
 """Answers of a real Gitea, recorded: the client reads them as they were meant, on machines without Gitea as well.
 
-`pytest -n0 tests/hosts/test_recorded.py --record-hosts` asks a real one anew. Where one is built, what it answers is
-compared with what is recorded, so that a new version that answers differently is noticed.
+`pytest -n0 --gitea --record-hosts tests/hosts/test_recorded.py` asks a real one anew. `make test-hosts` compares what
+one answers with what is recorded, so that a new version that answers differently is noticed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A real Gitea, one for each worker, and in it an organisation, a repository and its users for each test.
 
-Needs `python -m hack.gitea.assets`, which `make test-hosts` runs first; tests that ask for `gitea` are skipped without.
+`make test-hosts` builds it first and runs with `--gitea`; without that option, tests that ask for `gitea` are skipped.
 """
 
 from __future__ import annotations
@@ -91,16 +91,18 @@ class GiteaProject:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("kardinal").addoption(
-        "--record-hosts", action="store_true", help="store what the real Gitea answers in tests/hosts/recorded"
-    )
+    group = parser.getgroup("kardinal")
+    group.addoption("--gitea", action="store_true", help="run the tests that need a real Gitea, which is built before")
+    group.addoption("--record-hosts", action="store_true", help="store what it answers in tests/hosts/recorded")
 
 
 @pytest.fixture(scope="session")
-def gitea() -> Iterator[RunningGitea]:
+def gitea(pytestconfig: pytest.Config) -> Iterator[RunningGitea]:
     """Run Gitea for the tests of this worker."""
+    if not pytestconfig.getoption("gitea"):
+        pytest.skip("needs a real Gitea: `make test-hosts`")
     if not built(GITEA):
-        pytest.skip("Gitea is not built: `make test-hosts` does it, with Go 1.26 or newer")
+        pytest.skip("Gitea is not built: python -m hack.gitea.assets, with Go 1.26 or newer and a C compiler")
     with running_gitea() as running:
         yield running
 
