@@ -17,9 +17,10 @@ from functools import partial
 from kardinal.api import PromotionStep
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import Credentials, Repositories, Repository, Subscription
-from kardinal.git.secret_credentials import UnusableSecret, credentials_of
-from kardinal.git.secrets import host_allowed, refused_host
+from kardinal.git.secret_credentials import UnusableSecret, credentials_of, signer_of
+from kardinal.git.secrets import host_allowed, refused_host, refused_signing
 from kardinal.git.shares import Lane, Shares
+from kardinal.git.signing import SshSigner
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.secrets import SecretValueError
@@ -28,6 +29,8 @@ from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
 from kardinal_agent.errors import SecretUnreadable, StepFailed
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
+
+_SSH_KEYS = "ssh-privatekey and known_hosts"
 
 
 class Queued(Exception):
@@ -53,11 +56,15 @@ class RemoteRules:
 
 @dataclass(frozen=True)
 class Remote:
-    """A repository and, where its provider has them, its pull requests; `release` it after the run."""
+    """A repository and, where its provider has them, its pull requests; `release` it after the run.
+
+    Commits are signed by `signer` where there is one.
+    """
 
     repository: Repository
     pull_requests: PullRequests | None
     release: Callable[[], None]
+    signer: SshSigner | None = None
 
     @property
     def proposals(self) -> PullRequests:
@@ -100,15 +107,16 @@ class Remotes:
             )
         credentials = None
         if git.secret_ref is None and url.scheme == "ssh":
-            raise StepFailed("SecretMissing", "git.secretRef: ssh needs a Secret with ssh-privatekey and known_hosts")
+            raise StepFailed("SecretMissing", f"git.secretRef: ssh needs a Secret with {_SSH_KEYS}")
         if git.secret_ref is not None and url.host:
             credentials = await self._credentials(git.secret_ref.name, namespace, url)
+        signer = await self._signer(git.signing_secret_ref.name, namespace) if git.signing_secret_ref else None
         repository = self._repositories.open(git.url, credentials, owner=namespace)
         release = self._take_share(Lane(url.host, namespace)) if url.host else _nothing
         if git.provider != "local":
-            return Remote(repository, None, release)
+            return Remote(repository, None, release, signer)
         pull_requests = local_pull_requests(repository, clock=self._clock, on_request=self._on_request)
-        return Remote(repository, pull_requests, release)
+        return Remote(repository, pull_requests, release, signer)
 
     def _take_share(self, lane: Lane) -> Callable[[], None]:
         """Take a share; return what gives it back."""
@@ -118,22 +126,34 @@ class Remotes:
         return partial(self._shares.give_back, lane)
 
     async def _credentials(self, name: str, namespace: str, url: RepositoryURL) -> Credentials:
-        secret = await self._secret(name, self._rules.namespaces.get(namespace, namespace), url.scheme)
+        field, needs = "git.secretRef", _SSH_KEYS if url.scheme == "ssh" else "username and password, or token"
+        secret = await self._secret(field, name, namespace, needs=needs)
         if refusal := refused_host(secret, url.host):
-            raise StepFailed("SecretNotForHost", f"git.secretRef: {refusal}")
+            raise StepFailed("SecretNotForHost", f"{field}: {refusal}")
         try:
             return credentials_of(secret, url.scheme)
         except (SecretValueError, UnusableSecret) as error:
-            raise _unusable(str(error), url.scheme) from None
+            raise _unusable(field, str(error), needs) from None
 
-    async def _secret(self, name: str, namespace: str, scheme: str) -> JsonObject:
+    async def _signer(self, name: str, namespace: str) -> SshSigner:
+        field, needs = "git.signingSecretRef", "ssh-privatekey"
+        secret = await self._secret(field, name, namespace, needs=needs)
+        if refusal := refused_signing(secret):
+            raise StepFailed("SecretNotForSigning", f"{field}: {refusal}")
+        try:
+            return signer_of(secret)
+        except (SecretValueError, UnusableSecret) as error:
+            raise _unusable(field, str(error), needs) from None
+
+    async def _secret(self, field: str, name: str, hub_namespace: str, *, needs: str) -> JsonObject:
+        namespace = self._rules.namespaces.get(hub_namespace, hub_namespace)
         try:
             return await self._secrets.get(SECRET, name, namespace)
         except NotFound:
-            raise _unusable(f"Secret {namespace}/{name} does not exist", scheme) from None
+            raise _unusable(field, f"Secret {namespace}/{name} does not exist", needs) from None
         except Forbidden:
             raise SecretUnreadable(
-                f"git.secretRef: Secret {namespace}/{name} may not be read by this agent",
+                f"{field}: Secret {namespace}/{name} may not be read by this agent",
                 remedy=f"Apply deploy/agent/secrets/namespace.yaml (for the controller deploy/secrets/namespace.yaml) "
                 f"to namespace {namespace}, with {name} among the names of its Role",
             ) from None
@@ -143,6 +163,5 @@ def _nothing() -> None:
     """Give nothing back: a local repository has no share."""
 
 
-def _unusable(message: str, scheme: str) -> StepFailed:
-    needs = "ssh-privatekey and known_hosts" if scheme == "ssh" else "username and password, or token"
-    return StepFailed("SecretUnusable", f"git.secretRef: {message}; create it in the agent's cluster with {needs}")
+def _unusable(field: str, message: str, needs: str) -> StepFailed:
+    return StepFailed("SecretUnusable", f"{field}: {message}; create it in the agent's cluster with {needs}")

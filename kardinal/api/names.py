@@ -20,6 +20,7 @@ __all__ = [
     "ANNOTATION_SOURCE",
     "ATTESTATION_SECRET",
     "CREDENTIALS_GIT",
+    "CREDENTIALS_SIGNING",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
     "LABEL_APPLIES_TO",
@@ -64,6 +65,9 @@ LABEL_CREDENTIALS = "kardinal.io/credentials"
 
 CREDENTIALS_GIT = "git"
 """The value of `LABEL_CREDENTIALS` on a Secret that may be sent to Git hosts."""
+
+CREDENTIALS_SIGNING = "git-signing"
+"""The value of `LABEL_CREDENTIALS` on a Secret whose key signs commits."""
 
 TYPE_GATE = "gate"
 TYPE_SKIP_PERMISSION = "skip-permission"

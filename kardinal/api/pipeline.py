@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _IDENTITY_PATTERN = r"^[^<>\x00-\x1f\x7f]+$"
+_ADDRESS_PATTERN = r"^[^<>\x00-\x20\x7f]+$"
 """A commit has the name and the address of a person on one line, the address between angle brackets."""
 
 ProviderName = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
@@ -59,7 +60,7 @@ class Identity(Model):
     """An author or committer of commits."""
 
     name: Annotated[str, Field(min_length=1, max_length=128, pattern=_IDENTITY_PATTERN)]
-    email: Annotated[str, Field(min_length=3, max_length=254, pattern=_IDENTITY_PATTERN)]
+    email: Annotated[str, Field(min_length=3, max_length=254, pattern=_ADDRESS_PATTERN)]
 
 
 class MessageTemplate(Model):

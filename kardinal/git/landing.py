@@ -17,7 +17,7 @@ from kardinal.git.backend import Backend, require_tip
 from kardinal.git.errors import DamagedRepository, ObjectsMissing
 from kardinal.git.history import History
 from kardinal.git.names import branch_ref
-from kardinal.git.objects import Staging
+from kardinal.git.objects import Signer, Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Landed
@@ -33,6 +33,19 @@ class PlannedCommit:
 
     edit: Edit
     message: CommitMessage
+    signer: Signer | None = None
+
+    def commit(self, staging: Staging, *, tree: str, parent: str, time: datetime) -> str:
+        """Add the commit and return its id."""
+        return staging.add_commit(
+            tree=tree,
+            parent=parent,
+            message=str(self.message),
+            time=time,
+            author=self.message.author,
+            committer=self.message.committer,
+            signer=self.signer,
+        )
 
 
 @off_loop
@@ -62,7 +75,7 @@ def land_all(
         if after == before:
             results.append(Landed(commit=head, tree=before, changed=False, adopted=False))
             continue
-        head = staging.add_commit(tree=after, parent=head, message=str(planned.message), time=time)
+        head = planned.commit(staging, tree=after, parent=head, time=time)
         results.append(Landed(commit=head, tree=after, changed=True, adopted=False))
     if missing:
         # All at once, for all edits of the batch.

@@ -48,7 +48,7 @@ def merge(backend: Backend, history: History, branch: str, commit: str, *, time:
     if after == before:
         return Landed(commit=tip, tree=before, changed=False, adopted=False)
     message = staging.read(first.id).partition(b"\n\n")[2].decode("utf-8", "replace")
-    new = staging.add_commit(tree=after, parent=tip, message=message, time=time)
+    new = staging.add_commit(tree=after, parent=tip, message=message, time=time, author=first.author)
     backend.publish(branch_ref(branch), old=tip, new=new, staging=staging)
     return Landed(commit=new, tree=after, changed=True, adopted=False)
 

@@ -15,14 +15,15 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pygit2
 from pygit2.enums import ObjectType
 
 from kardinal.git.errors import DamagedRepository, ObjectsMissing
+from kardinal.steps.commit_message import KARDINAL
 
-__all__ = ["Entry", "Staging"]
+__all__ = ["Entry", "Signer", "Staging"]
 
 _SYMLINK = 0o120000
 _DIRECTORY = 0o040000
@@ -34,7 +35,11 @@ _NEIGHBOURS = 256
 """Files that are fetched with one that is absent, because each fetch costs as much as many small files."""
 _PROBABLE = (".yaml", ".yml", ".json", ".tpl", ".env", ".properties", ".toml")
 
-_IDENTITY = "kardinal <kardinal@localhost>"
+
+class Signer(Protocol):
+    """Signs the content of a commit."""
+
+    def sign(self, content: bytes) -> str: ...
 
 
 class Entry(NamedTuple):
@@ -113,11 +118,26 @@ class Staging:
     def add_tree(self, entries: dict[str, Entry]) -> str:
         return self._add(ObjectType.TREE, _format_tree(entries))
 
-    def add_commit(self, *, tree: str, parent: str | None, message: str, time: datetime) -> str:
-        stamp = f"{_IDENTITY} {int(time.timestamp())} +0000"
+    def add_commit(
+        self,
+        *,
+        tree: str,
+        parent: str | None,
+        message: str,
+        time: datetime,
+        author: str = KARDINAL,
+        committer: str = KARDINAL,
+        signer: Signer | None = None,
+    ) -> str:
+        """Add a commit by `Name <address>`, signed where there is a signer."""
+        stamp = f"{int(time.timestamp())} +0000"
         parents = f"parent {parent}\n" if parent else ""
-        text = f"tree {tree}\n{parents}author {stamp}\ncommitter {stamp}\n\n{message}"
-        return self._add(ObjectType.COMMIT, text.encode())
+        head = f"tree {tree}\n{parents}author {author} {stamp}\ncommitter {committer} {stamp}\n"
+        signature = ""
+        if signer is not None:
+            lines = signer.sign(f"{head}\n{message}".encode()).replace("\n", "\n ")
+            signature = f"gpgsig {lines}\n"
+        return self._add(ObjectType.COMMIT, f"{head}{signature}\n{message}".encode())
 
     def flush(self, oid: str) -> None:
         """Write `oid` and the new objects it needs into the repository, what is pointed to before what points."""

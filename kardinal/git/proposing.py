@@ -53,7 +53,7 @@ def propose(
             return Landed(commit=tip, tree=current.tree, changed=True, adopted=True)
     if after == before:
         return Landed(commit=base_tip, tree=before, changed=False, adopted=False)
-    new = staging.add_commit(tree=after, parent=base_tip, message=str(planned.message), time=time)
+    new = planned.commit(staging, tree=after, parent=base_tip, time=time)
     backend.publish(branch_ref(branch), old=tip, new=new, staging=staging)
     return Landed(commit=new, tree=after, changed=True, adopted=False)
 

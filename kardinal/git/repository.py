@@ -20,7 +20,7 @@ from kardinal.git.history import History, contains
 from kardinal.git.landing import PlannedCommit
 from kardinal.git.local import LocalBackend
 from kardinal.git.names import branch_ref
-from kardinal.git.objects import Staging
+from kardinal.git.objects import Signer, Staging
 from kardinal.git.references import References
 from kardinal.git.runner import GitRunner
 from kardinal.git.tree import TreeView, apply
@@ -106,16 +106,18 @@ class Repository:
         async with self._observed("find"):
             return await self._now(search)
 
-    async def land(self, branch: str, edit: Edit, message: CommitMessage) -> Landed:
+    async def land(self, branch: str, edit: Edit, message: CommitMessage, *, signer: Signer | None = None) -> Landed:
         """Put `edit` on `branch` as one commit, unless a commit with these trailers, or the content, is there."""
         self._use(branch)
         writer = self._writers.get(branch)
         if writer is None:
             writer = self._writers[branch] = BranchWriter(self._backend, self._history, branch, clock=self._clock)
         async with self._observed("land"):
-            return await writer.land(PlannedCommit(edit, message))
+            return await writer.land(PlannedCommit(edit, message, signer))
 
-    async def propose(self, branch: str, *, base: str, edit: Edit, message: CommitMessage) -> Landed:
+    async def propose(
+        self, branch: str, *, base: str, edit: Edit, message: CommitMessage, signer: Signer | None = None
+    ) -> Landed:
         """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`."""
         self._use(branch, base)
         async with self._observed("propose"):
@@ -126,7 +128,7 @@ class Repository:
                 self._history,
                 branch,
                 base=base,
-                planned=PlannedCommit(edit, message),
+                planned=PlannedCommit(edit, message, signer),
                 time=self._clock.now(),
             )
 

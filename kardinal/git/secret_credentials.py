@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from cryptography.x509 import load_pem_x509_certificates
 
 from kardinal.git import Credentials
+from kardinal.git.signing import SshSigner, UnusableKey
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.secrets import secret_text
 
-__all__ = ["UnusableSecret", "credentials_of", "private_key_of"]
+__all__ = ["UnusableSecret", "credentials_of", "private_key_of", "signer_of"]
 
 _TOKEN_USER = "git"  # noqa: S105 - hosts that take a token as the password ignore the name
 _PRIVATE_KEY = "ssh-privatekey"
@@ -53,6 +54,14 @@ def _ssh_credentials(secret: Mapping[str, Any]) -> Credentials:
     if not any(line.strip() and not line.startswith("#") for line in known_hosts.splitlines()):
         raise UnusableSecret(secret, "has no known_hosts, which ssh needs to know its host by")
     return Credentials(private_key=private_key_of(secret), known_hosts=known_hosts)
+
+
+def signer_of(secret: Mapping[str, Any]) -> SshSigner:
+    """Return what signs commits with `ssh-privatekey` of a Secret; raises `UnusableSecret`."""
+    try:
+        return SshSigner(private_key_of(secret))
+    except UnusableKey as error:
+        raise UnusableSecret(secret, f"has a {_PRIVATE_KEY} of another kind: {error}") from None
 
 
 def private_key_of(secret: Mapping[str, Any]) -> str:

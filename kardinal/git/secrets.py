@@ -14,7 +14,7 @@ from typing import Any
 
 from kardinal.api import names
 
-__all__ = ["host_allowed", "refused_host"]
+__all__ = ["host_allowed", "refused_host", "refused_signing"]
 
 _HTTPS = ":443"
 _HOSTS_SHOWN = 300
@@ -38,6 +38,19 @@ def refused_host(secret: Mapping[str, Any], host: str) -> str:
         f"Secret {namespace}/{name} is not marked as a Git credential for {host}; if it may be sent there, run:\n"
         f"kubectl -n {namespace} label secret {name} {names.LABEL_CREDENTIALS}={names.CREDENTIALS_GIT}\n"
         f"kubectl -n {namespace} annotate --overwrite secret {name} {names.ANNOTATION_HOSTS}={hosts}\n"
+    )
+
+
+def refused_signing(secret: Mapping[str, Any]) -> str:
+    """Return why the key of a Secret may not sign commits, with the command that mends it; empty if it may."""
+    metadata = secret["metadata"]
+    name, namespace = metadata["name"], metadata["namespace"]
+    if (metadata.get("labels") or {}).get(names.LABEL_CREDENTIALS) == names.CREDENTIALS_SIGNING:
+        return ""
+    return (
+        f"Secret {namespace}/{name} is not marked as a key that signs commits; if it may be used for that, run:\n"
+        f"kubectl -n {namespace} label --overwrite secret {name} "
+        f"{names.LABEL_CREDENTIALS}={names.CREDENTIALS_SIGNING}\n"
     )
 
 

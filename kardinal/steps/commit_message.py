@@ -11,24 +11,33 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["CommitMessage", "parse_trailers"]
+__all__ = ["KARDINAL", "CommitMessage", "parse_trailers"]
 
+_PERSON = re.compile(r"[^<>\x00-\x1f\x7f]+ <[^<>\x00-\x20\x7f]+>")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _LINE = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*): (?P<value>.*\S)")
+
+KARDINAL = "kardinal <kardinal@localhost>"
 
 
 @dataclass(frozen=True)
 class CommitMessage:
-    """A subject line, an optional body and trailers."""
+    """A subject line, an optional body and trailers, and whose words they are: `Name <address>`."""
 
     subject: str
     body: str = ""
     trailers: Mapping[str, str] = field(default_factory=dict)
+    author: str = KARDINAL
+    committer: str = KARDINAL
 
     def __post_init__(self) -> None:
         for key, value in self.trailers.items():
             if not _KEY.fullmatch(key) or not value.strip() or not value.isprintable():
                 raise ValueError(f"{key!r}: {value!r} can not be a trailer: a word, a colon and one line of text")
+
+        for person in (self.author, self.committer):
+            if not _PERSON.fullmatch(person):
+                raise ValueError(f"{person!r} is not `Name <address>` on one line")
 
     def __str__(self) -> str:
         trailers = "\n".join(f"{key}: {value.strip()}" for key, value in self.trailers.items())

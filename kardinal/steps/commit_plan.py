@@ -14,10 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.image import bundle_title
-from kardinal.steps.commit_message import CommitMessage
+from kardinal.api.pipeline import Identity, MessageTemplate
+from kardinal.steps.commit_message import KARDINAL, CommitMessage
 from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, Surroundings
 from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
 from kardinal.steps.images import ImageChange, images_of
+from kardinal.steps.message_template import rendered_message
 from kardinal.steps.overlay import Overlay
 
 __all__ = ["commit_message", "edit_of", "image_changes_of", "trailers_of"]
@@ -35,13 +37,25 @@ def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
 
 def commit_message(step: PromotionStep, bundle: Bundle) -> CommitMessage:
     """Return the message of the promotion's commit."""
-    version = bundle_title(bundle.spec.artifacts)
-    words = ("Promote", step.spec.pipeline, version, "to", step.spec.environment)
+    git = step.spec.git
+    template = git.message or MessageTemplate()
+    subject, body = rendered_message(template, step, bundle)
     return CommitMessage(
-        subject=" ".join(word for word in words if word),
-        body="\n".join(str(image.reference) for image in images_of(bundle)),
+        subject=subject or _default_subject(step, bundle),
+        body=body if template.body is not None else "\n".join(str(image.reference) for image in images_of(bundle)),
         trailers=trailers_of(step, bundle),
+        author=_person(git.author),
+        committer=_person(git.committer),
     )
+
+
+def _default_subject(step: PromotionStep, bundle: Bundle) -> str:
+    words = ("Promote", step.spec.pipeline, bundle_title(bundle.spec.artifacts), "to", step.spec.environment)
+    return " ".join(word for word in words if word)
+
+
+def _person(identity: Identity | None) -> str:
+    return f"{identity.name.strip() or identity.email} <{identity.email}>" if identity else KARDINAL
 
 
 def edit_of(

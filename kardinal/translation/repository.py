@@ -15,6 +15,7 @@ from kardinal.api.pipeline import Git
 from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
 from kardinal.objects.suggestions import nearest
 from kardinal.policy.binding import clean_branch
+from kardinal.steps.message_template import template_problems
 from kardinal.steps.registry import Registry
 from kardinal.translation.errors import Problem
 
@@ -33,6 +34,8 @@ class Features:
 def repository_problems(git: Git, *, subject: str, features: Features) -> Iterator[Problem]:
     """Why the repository of a Pipeline cannot be written to by this version."""
     yield from _branch_problems(git.branch, subject=subject)
+    for field, problem, remedy in template_problems(git.message):
+        yield Problem(subject, f"spec.git.message.{field}", "UnknownPlaceholder", problem, remedy)
     capabilities = features.registry.providers.get(git.provider)
     if capabilities is None:
         yield unknown_name(subject, "spec.git.provider", git.provider, features.registry.providers)

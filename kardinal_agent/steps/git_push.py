@@ -12,6 +12,7 @@ from __future__ import annotations
 from kardinal.api import names
 from kardinal.git import BranchNotFound, Landed, PushRejected, Repository
 from kardinal.steps.commit_message import CommitMessage
+from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import Done, StepContext, StepResult
 
 __all__ = ["GitPush"]
@@ -19,14 +20,15 @@ __all__ = ["GitPush"]
 
 class GitPush:
     async def run(self, context: StepContext) -> StepResult:
-        repository = (await context.remote()).repository
+        remote = await context.remote()
         if context.proposes:
-            return await _propose(context, repository)
-        landed = await repository.land(context.target, context.edit, context.message)
+            return await _propose(context, remote)
+        landed = await remote.repository.land(context.target, context.edit, context.message, signer=remote.signer)
         return _landed(landed, context, context.target)
 
 
-async def _propose(context: StepContext, repository: Repository) -> StepResult:
+async def _propose(context: StepContext, remote: Remote) -> StepResult:
+    repository, signer = remote.repository, remote.signer
     target, branch, edit, message = context.target, context.branch, context.edit, context.message
     merged = await repository.find(target, message.trailers)
     if merged is not None:
@@ -36,12 +38,12 @@ async def _propose(context: StepContext, repository: Repository) -> StepResult:
             update={"commit": merged, "promoted_at": context.now},
         )
     try:
-        landed = await repository.propose(branch, base=target, edit=edit, message=message)
+        landed = await repository.propose(branch, base=target, edit=edit, message=message, signer=signer)
     except PushRejected:
         if not await _is_leftover(repository, branch, message):
             raise
         await repository.delete_branch(branch)
-        landed = await repository.propose(branch, base=target, edit=edit, message=message)
+        landed = await repository.propose(branch, base=target, edit=edit, message=message, signer=signer)
     return _landed(landed, context, branch if landed.changed else target)
 
 

@@ -40,9 +40,11 @@ async def _merge(context: StepContext, pull_requests: PullRequests, number: int)
     except MergeConflict:
         # Others changed the same lines since the change was proposed. The edit has an answer for any content, so it is
         # proposed again on today's branch; this pull request has no reviewer, so no commits of others are lost with it.
-        repository = (await context.remote()).repository
-        await repository.delete_branch(context.branch)
-        await repository.propose(context.branch, base=context.target, edit=context.edit, message=context.message)
+        remote = await context.remote()
+        await remote.repository.delete_branch(context.branch)
+        await remote.repository.propose(
+            context.branch, base=context.target, edit=context.edit, message=context.message, signer=remote.signer
+        )
         return await pull_requests.merge(number, by=AGENT)
 
 

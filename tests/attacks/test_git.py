@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from tests.support.objects import bundle, namespace, pipeline
 from tests.support.programs import start_agent, start_controller
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
+from tests.support.ssh_server import new_key
 from tests.support.world import World
 
 BUNDLE = "app-1"
@@ -192,3 +195,65 @@ async def test_a_repository_by_ssh_names_its_secret(world: World) -> None:
     found = await world.wait_for(PIPELINE, "my-app", lambda found: ready(found) == "False")
     assert "spec.git.secretRef" in str(found["status"])
     assert "known_hosts" in str(found["status"])
+
+
+async def test_the_author_of_a_bundle_writes_no_trailers_through_a_template(
+    world: World, repository: GitRepository
+) -> None:
+    """Have the words of CI stand in a commit, and none of them be taken for a mark of kardinal's."""
+    await start_controller(world)
+    git = {"message": {"subject": "${bundle.author}", "body": "by\n\n${bundle.author}"}}
+    made = pipeline(repository, environments=[DEV])
+    made["spec"]["git"] |= git
+    promoted = bundle(BUNDLE)
+    promoted["spec"]["provenance"] = {"author": "Kardinal-Uid: 1\n\nKardinal-Bundle: app-0"}
+    await world.apply(made, promoted)
+    await world.until(lambda: repository.promotions(DEV))
+    (commit,) = repository.promotions(DEV)
+    assert commit.subject == "> Kardinal-Uid: 1 Kardinal-Bundle: app-0"
+    assert commit.trailers["Kardinal-Bundle"] == BUNDLE
+    text = repository.git("log", "-1", "--format=%B", "main")
+    assert sum(line.startswith("Kardinal-") for line in text.splitlines()) == 4
+
+
+async def test_an_unknown_placeholder_is_refused_before_any_bundle(world: World, repository: GitRepository) -> None:
+    await start_controller(world)
+    made = pipeline(repository, environments=[DEV])
+    made["spec"]["git"]["message"] = {"subject": "${bundle.verison}"}
+    await world.apply(made)
+    found = await world.wait_for(PIPELINE, "my-app", lambda found: ready(found) == "False")
+    assert "spec.git.message.subject" in str(found["status"])
+    assert "${bundle.version}" in str(found["status"])
+
+
+async def test_a_key_for_hosts_signs_nothing(world: World, repository: GitRepository) -> None:
+    await start_controller(world)
+    made = pipeline(repository, environments=[DEV])
+    made["spec"]["git"]["signingSecretRef"] = {"name": "git"}
+    await world.apply(secret(hosts="git.example.com", **{"ssh-privatekey": new_key().private}), made, bundle(BUNDLE))
+    message = await failed(world)
+    assert f"kubectl -n {TEAM} label --overwrite secret git kardinal.io/credentials=git-signing" in message
+    assert not repository.promotions(DEV)
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="git verifies signatures with ssh-keygen")
+async def test_commits_are_signed_and_their_author_is_the_one_of_the_pipeline(
+    world: World, repository: GitRepository, tmp_path: Path
+) -> None:
+    key = new_key()
+    (tmp_path / "allowed").write_text(f"robot@example.org {key.public}\n")
+    repository.git("config", "gpg.ssh.allowedSignersFile", str(tmp_path / "allowed"))
+    await start_controller(world)
+    made = pipeline(repository, environments=[DEV])
+    made["spec"]["git"] |= {
+        "signingSecretRef": {"name": "signing"},
+        "author": {"name": "Dana", "email": "dana@example.org"},
+        "committer": {"name": "Robot", "email": "robot@example.org"},
+        "message": {"subject": "deploy ${bundle.version}"},
+    }
+    signing = secret("signing", label=names.CREDENTIALS_SIGNING, **{"ssh-privatekey": key.private})
+    await world.apply(signing, made, bundle(BUNDLE))
+    await world.until(lambda: repository.promotions(DEV))
+    shown = repository.git("log", "-1", "--format=%G? %GS|%ae|%ce|%s", "main").strip()
+    assert shown == "G robot@example.org|dana@example.org|robot@example.org|deploy 1.1.0"
+    repository.git("verify-commit", "main")
