@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
 from kardinal.extensions import Extensions
 from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
@@ -31,6 +31,7 @@ from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthNamespaces, ResourceHealth
 from kardinal_agent.metrics import AgentMetrics
+from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
 from kardinal_agent.steps import effects
 
@@ -47,6 +48,9 @@ CONCURRENCY = 64
 
 Those with remote repositories have shares of these by host and namespace, so that slow hosts do not take them all.
 """
+
+READINESS_CONCURRENCY = 4
+"""Repositories of Pipelines looked at once."""
 
 GIT_THREADS = 4
 
@@ -120,6 +124,14 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     deployments, namespaces = own.informer(DEPLOYMENT), own.informer(NAMESPACE)
     channel = Channel()
     merges = MergeWatches(channel)
+    remotes = Remotes(
+        repositories,
+        secrets=own.client,
+        clock=clock,
+        on_request=metrics.scm_request,
+        rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
+        shares=Shares(CONCURRENCY),
+    )
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,
@@ -135,14 +147,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
                 quoted=options.quote_namespaces,
             ),
         ),
-        remotes=Remotes(
-            repositories,
-            secrets=own.client,
-            clock=clock,
-            on_request=metrics.scm_request,
-            rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
-            shares=Shares(CONCURRENCY),
-        ),
+        remotes=remotes,
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,
@@ -169,6 +174,17 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         ),
         concurrency=CONCURRENCY,
     )
+    readiness = ReadinessReconciler(
+        manager.informer(PIPELINE, namespace=options.namespace),
+        steps,
+        shard=options.shard,
+        registry=extensions.registry,
+        remotes=remotes,
+        status=manager.status,
+        recorder=manager.recorder,
+        clock=clock,
+    )
+    manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
     parts = Parts(runner, repositories, merges)
     manager.add(parts)
     return parts

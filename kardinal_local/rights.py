@@ -55,9 +55,10 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
     "kardinal-agent": (_DEPLOYMENTS, _NAMESPACES),
     "kardinal-agent-secrets": _SECRETS,
     "kardinal-agent-control-plane": (
-        _rule("list watch", "kardinal.io", "promotionsteps policygates bundles"),
+        _rule("list watch", "kardinal.io", "pipelines promotionsteps policygates bundles"),
         _rule("list watch", "experimental.kro.run", "graphs"),
-        _rule("patch", "kardinal.io", "promotionsteps/status"),
+        _rule("patch", "kardinal.io", "promotionsteps/status pipelines/status"),
+        _rule("report", "kardinal.io", "pipelines"),
         _EVENTS,
     ),
 }

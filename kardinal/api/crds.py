@@ -59,6 +59,7 @@ _KINDS = (
             _Column("Branch", ".spec.git.branch", wide=True),
             _READY,
             _WHY,
+            _Column("Writable", '.status.conditions[?(@.type=="RepositoryReady")].status'),
             _AGE,
         ),
     ),

@@ -211,7 +211,11 @@ class PipelineSpec(Model):
 
 
 class PipelineStatus(Status):
-    """Conditions: Ready (the Pipeline can be translated); SharedPath while another Pipeline writes to a path of it."""
+    """Conditions: Ready, RepositoryReady and SharedPath.
+
+    Ready: the Pipeline can be translated. RepositoryReady, and `RepositoryReady-<shard>` for the environments of a
+    shard: its agent can promote to the repository. SharedPath stands while another Pipeline writes to a path of it.
+    """
 
 
 class Pipeline(Resource):

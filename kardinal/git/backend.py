@@ -81,6 +81,10 @@ class Backend(Protocol):
         """Delete `ref` if it is at `old`."""
         ...
 
+    def try_push(self, ref: str, *, at: str) -> None:
+        """Find out, as far as is possible without doing it, whether `ref` may be moved; raises as `publish` does."""
+        ...
+
 
 def require_tip(backend: Backend, branch: str) -> str:
     """Return the head of a branch that has to exist."""

@@ -13,6 +13,8 @@ checked-out files look like a change back.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -101,6 +103,13 @@ class LocalBackend:
             self.refs.update(ref, old=old, new=None)
         except OSError as error:
             raise self._unwritable(error) from error
+
+    @off_loop
+    def try_push(self, ref: str, *, at: str) -> None:
+        self._refuse_checked_out(ref)
+        directory = self._git_directory()
+        if not os.access(directory, os.W_OK):
+            raise self._unwritable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
     @off_loop
     def place(self) -> RepositoryPlace:

@@ -77,6 +77,10 @@ class Transport(Protocol):
         """Move a reference of `url` from the expected commit to `new`; None deletes it."""
         ...
 
+    def try_push(self, url: str, expected: Expected) -> None:
+        """Ask `url` for the right to move a reference, as far as it can be asked without moving it."""
+        ...
+
 
 class MirrorBackend:
     """A repository behind https, ssh or http."""
@@ -177,6 +181,10 @@ class MirrorBackend:
         self._push(None, Expected(ref, old))
         with suppress(pygit2.GitError, KeyError):
             repository.references.delete(ref)
+
+    @off_loop
+    def try_push(self, ref: str, *, at: str) -> None:
+        following(self.url.text, lambda address: self._transport.try_push(address, Expected(ref, at)))
 
     async def close(self) -> None:
         """Kill the transfers under way: a push may have happened, and is found by its trailers."""

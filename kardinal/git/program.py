@@ -169,6 +169,13 @@ class GitProgram:
                 return
         raise self._failure(trace, ended, url, pushing=expected)
 
+    def try_push(self, url: str, expected: Expected) -> None:
+        """Ask `url` for the right to move a reference, and leave it where it is."""
+        options = ("--porcelain", "--dry-run", "--no-verify", "--no-recurse-submodules", "--no-progress")
+        trace, ended = self._run(url, "push", *options, url, f"{expected.old}:{expected.ref}")
+        if ended.code != 0:
+            raise self._failure(trace, ended, url, pushing=expected)
+
     def _run(self, url: str, *arguments: str) -> tuple[_Trace, Ended]:
         trace = _Trace()
         with contextlib.ExitStack() as files:

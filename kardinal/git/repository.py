@@ -188,6 +188,15 @@ class Repository:
             await self._backend.refresh()
             await converge(self._backend, remove)
 
+    async def check_push(self, branch: str) -> None:
+        """Find out whether commits may be put on `branch`, and put none; raises what `land` would."""
+
+        def ask() -> None:
+            self._backend.try_push(branch_ref(branch), at=require_tip(self._backend, branch))
+
+        async with self._observed("check-push"):
+            await self._now(ask)
+
     def watch(self, callback: Callable[[], None]) -> Subscription:
         """Call back when a reference of this local repository may have moved, and once at the beginning."""
         if self._watcher is None:

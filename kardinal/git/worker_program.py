@@ -69,6 +69,9 @@ class WorkerProgram:
         """Move a reference of `url` from the expected commit to `new`; None deletes it."""
         self._run(url, new, expected)
 
+    def try_push(self, url: str, expected: Expected) -> None:
+        """Find out nothing: libgit2 cannot ask for the right to push without pushing."""
+
     def _run(self, url: str, new: str | None, expected: Expected | None) -> None:
         secret = self._credentials
         if url.startswith("ssh://") or (secret and secret.authority):

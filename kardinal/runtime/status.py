@@ -25,8 +25,14 @@ class StatusWriter:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def write(self, resource: ResourceType, current: JsonObject, status: JsonObject) -> JsonObject | None:
-        """Make the status of `current` equal to `status`; None when it already was and nothing was sent."""
+    async def write(
+        self, resource: ResourceType, current: JsonObject, status: JsonObject, *, shared: bool = False
+    ) -> JsonObject | None:
+        """Make the status of `current` equal to `status`; None when it already was and nothing was sent.
+
+        `shared`: another program writes parts of this status, too, so that the write is refused with `Conflict` where
+        `current` is not the latest.
+        """
         changes = merge_patch(current.get("status") or {}, status)
         if not changes:
             return None
@@ -34,6 +40,8 @@ class StatusWriter:
         body: JsonObject = {"status": changes}
         if uid := metadata.get("uid"):
             body["metadata"] = {"uid": uid}
+        if shared:
+            body.setdefault("metadata", {})["resourceVersion"] = metadata["resourceVersion"]
         return await self._client.patch(
             resource,
             metadata["name"],

@@ -88,11 +88,12 @@ class FileEdit:
 
     `plan` returns the changes for a context and the step's config; it may run several times, on newer trees.
     `image_changes` compares a changed file before (None for a new file) and after (None for one that is deleted), for
-    the text of a pull request.
+    the text of a pull request. `check` raises `EditError` where a tree lacks what the step needs, whatever the Bundle.
     """
 
     plan: Callable[[EditContext, Any], Changes]
     image_changes: Callable[[bytes | None, bytes | None], Sequence[ImageChange]]
+    check: Callable[[Tree, PromotionStep, Any], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
+from kardinal.api import PromotionStep
 from kardinal.api.base import RelativePath
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import EDITED_LIMIT, Changes, EditError, Tree, too_large
@@ -37,7 +38,12 @@ def _plan(context: EditContext, config: KustomizeSetImageConfig) -> Changes:
     return _set_images(context.tree.within(path), config.path or "", images_of(context.bundle), inside=path)
 
 
-def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage], *, inside: str) -> dict[str, bytes]:
+def _check(tree: Tree, step: PromotionStep, config: KustomizeSetImageConfig) -> None:
+    _find(tree.within(step.spec.path), config.path or "", inside=step.spec.path)
+
+
+def _find(environment: Tree, overlay: str, *, inside: str) -> tuple[Tree, str, str]:
+    """Return the directory of an overlay, its path, and the name of its kustomization."""
     path = "/".join(part.rstrip("/") for part in (inside, overlay) if part)
     directory = environment.within(overlay) if overlay else environment
     found = [(name, size) for name in FILE_NAMES if (size := directory.size(name)) is not None]
@@ -48,6 +54,11 @@ def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage]
     name, size = found[0]
     if size > EDITED_LIMIT:
         raise too_large(f"{path}/{name}", size, EDITED_LIMIT, used="edited")
+    return directory, path, name
+
+
+def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage], *, inside: str) -> dict[str, bytes]:
+    directory, path, name = _find(environment, overlay, inside=inside)
     content = directory.read(name) or b""
     try:
         return {f"{path}/{name}": set_images(content, images)}
@@ -59,5 +70,5 @@ KUSTOMIZE_SET_IMAGE = StepDeclaration(
     name="kustomize-set-image",
     role=Role.EDIT,
     config=KustomizeSetImageConfig,
-    edit=FileEdit(plan=_plan, image_changes=image_changes),
+    edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),
 )

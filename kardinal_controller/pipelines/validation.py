@@ -69,7 +69,7 @@ class ValidationReconciler:
         shared = self._sharing.message(current)
         conditions = self._with_sharing(conditions, shared)
         status = PipelineStatus(observed_generation=pipeline.metadata.generation or None, conditions=conditions)
-        await self._status.write(PIPELINE, current, status.to_json())
+        await self._status.write(PIPELINE, current, status.to_json(), shared=True)
         if problems and (before is None or before.observed_generation != pipeline.metadata.generation):
             self._recorder.event(current, type="Warning", reason=problems[0].reason, note=message)
         if shared and (told is None or told.message != cut(shared, MESSAGE_LIMIT)):

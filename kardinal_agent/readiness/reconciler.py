@@ -1,0 +1,164 @@
+"""Say on each Pipeline whether the agent that serves it can promote to its repository.
+
+The condition is `RepositoryReady`, of the agent of a shard `RepositoryReady-<shard>`. A repository is looked at when
+its Pipeline changes and after a promotion has failed. A repository that is ready is never polled; one that is not is
+looked at again after a while, because whatever mends it happens outside the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from kardinal.api import PIPELINE, Pipeline, PromotionStep, set_condition
+from kardinal.api.base import Condition, ObjectMeta
+from kardinal.api.names import step_name
+from kardinal.objects import JsonObject, Key
+from kardinal.objects.conditions import MESSAGE_LIMIT
+from kardinal.objects.text import cut
+from kardinal.runtime import Backoff, Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.runtime.predicates import deleted, generation_changed, status_changed
+from kardinal.steps.registry import Registry
+from kardinal.steps.sequence import planned
+from kardinal.translation import Features
+from kardinal.translation.nodes import Promotion, step_spec
+from kardinal.translation.translate import validate
+from kardinal_agent.errors import classified
+from kardinal_agent.readiness.check import check_repository
+from kardinal_agent.remotes import Queued, Remotes
+
+__all__ = ["ReadinessReconciler", "condition_type"]
+
+RETRY = Backoff(base=5.0, cap=600.0, jitter=0.2)
+"""Between looks at a repository that is not ready."""
+_QUEUED = timedelta(seconds=30)
+
+
+def condition_type(shard: str | None) -> str:
+    """Return the type of the condition that an agent writes."""
+    return f"RepositoryReady-{shard}" if shard else "RepositoryReady"
+
+
+class ReadinessReconciler:
+    """Writes the condition of one agent on every Pipeline that has an environment for it."""
+
+    def __init__(
+        self,
+        pipelines: Informer,
+        steps: Informer,
+        *,
+        shard: str | None,
+        registry: Registry,
+        remotes: Remotes,
+        status: StatusWriter,
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._pipelines = pipelines
+        self._steps = steps
+        self._shard = shard
+        self._type = condition_type(shard)
+        self._registry = registry
+        self._remotes = remotes
+        self._status = status
+        self._recorder = recorder
+        self._clock = clock
+        self._failures: dict[Key, int] = {}
+        self._doubted: set[Key] = set()
+
+    def sources(self) -> Sequence[Source]:
+        return [
+            Watch(self._pipelines, when=generation_changed),
+            Watch(self._steps, self._pipeline_of, when=status_changed("state", "retry") & ~deleted),
+        ]
+
+    async def reconcile(self, key: Key) -> Result:
+        current = self._pipelines.get(*key)
+        if current is None or "deletionTimestamp" in current["metadata"]:
+            self._forget(key)
+            return Result()
+        pipeline = Pipeline.model_validate(current)
+        served = [environment.name for environment in pipeline.spec.environments if environment.shard == self._shard]
+        condition = pipeline.status.condition(self._type)
+        if not served or validate(pipeline, features=Features(registry=self._registry, allow_local_repositories=True)):
+            self._forget(key)
+            return await self._write(current, pipeline, None) if condition is not None else Result()
+        known = condition is not None and condition.observed_generation == pipeline.metadata.generation
+        if known and condition is not None and condition.status == "True" and key not in self._doubted:
+            return Result()
+        try:
+            problem = await self._look(pipeline, served)
+        except Queued:
+            return Result(requeue_after=_QUEUED)
+        self._doubted.discard(key)
+        await self._write(current, pipeline, self._condition(pipeline, problem))
+        if problem is None:
+            self._failures.pop(key, None)
+            return Result()
+        if not known or (condition is not None and condition.status == "True"):
+            self._recorder.event(current, type="Warning", reason="RepositoryNotReady", note=problem[1])
+        failures = self._failures[key] = self._failures.get(key, -1) + 1
+        return Result(requeue_after=timedelta(seconds=RETRY.delay(failures)))
+
+    async def _look(self, pipeline: Pipeline, served: Iterable[str]) -> tuple[str, str] | None:
+        """Return reason and message of what keeps promotions from landing; None where nothing does."""
+        promotions = [(step, planned(step.spec.steps, self._registry.steps)) for step in _steps_of(pipeline, served)]
+        try:
+            remote = await self._remotes.open(promotions[0][0])
+            try:
+                await check_repository(remote.repository, promotions)
+            finally:
+                remote.release()
+        except Queued:
+            raise
+        except Exception as error:
+            failure = classified(error)
+            return failure.reason, failure.message
+        return None
+
+    def _condition(self, pipeline: Pipeline, problem: tuple[str, str] | None) -> tuple[Condition, ...]:
+        reason, message = problem or ("Ready", "the repository answers, may be written to, and has every path")
+        return set_condition(
+            pipeline.status.conditions,
+            self._type,
+            "False" if problem else "True",
+            reason=reason,
+            message=cut(message, MESSAGE_LIMIT),
+            now=self._clock.now(),
+            observed_generation=pipeline.metadata.generation or None,
+        )
+
+    async def _write(self, current: JsonObject, pipeline: Pipeline, conditions: tuple[Condition, ...] | None) -> Result:
+        """Write the conditions; None takes ours away."""
+        if conditions is None:
+            conditions = tuple(entry for entry in pipeline.status.conditions if entry.type != self._type)
+        status = pipeline.status.model_copy(update={"conditions": conditions})
+        await self._status.write(PIPELINE, current, status.to_json(), shared=True)
+        return Result()
+
+    def _pipeline_of(self, step: JsonObject) -> Iterable[Key]:
+        """Map a promotion that has failed, or failed once and is tried again, to its Pipeline."""
+        status, metadata = step.get("status") or {}, step["metadata"]
+        retry = status.get("retry") or {}
+        if status.get("state") != "Failed" and retry.get("attempts") != 1:
+            return []
+        key = Key(metadata["namespace"], step["spec"]["pipeline"])
+        self._doubted.add(key)
+        return [key]
+
+    def _forget(self, key: Key) -> None:
+        self._failures.pop(key, None)
+        self._doubted.discard(key)
+
+
+def _steps_of(pipeline: Pipeline, served: Iterable[str]) -> list[PromotionStep]:
+    """Return a PromotionStep for each of these environments, as a Bundle would get it."""
+    promotion = Promotion(pipeline.metadata.namespace, pipeline.metadata.name, pipeline.metadata.name)
+    environments = {environment.name: environment for environment in pipeline.spec.environments}
+    return [
+        PromotionStep(
+            metadata=ObjectMeta(name=step_name(promotion.bundle, name), namespace=promotion.namespace),
+            spec=step_spec(promotion, environments[name], pipeline.spec),
+        )
+        for name in served
+    ]

@@ -1,0 +1,132 @@
+"""A Pipeline says whether its repository can be promoted to, before any Bundle needs it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kardinal.api import PIPELINE, names
+from kardinal.objects import JsonObject
+from tests.agent.promotion_steps import create, promotion_step, reached, start_agent
+from tests.support.names import DEV, PROD, STAGING, TEAM
+from tests.support.objects import environment, pipeline
+from tests.support.repository import GitRepository
+from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
+from tests.support.world import World
+
+
+@pytest.fixture
+def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer]:
+    """Yield an HTTPS server of `gitops.git`, without the right to push."""
+    with serving(repository.path.parent, certificate) as server:
+        yield server
+
+
+def secret(server: SmartServer) -> JsonObject:
+    data = {"username": USER, "password": PASSWORD}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "git",
+            "namespace": TEAM,
+            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
+            "annotations": {names.ANNOTATION_HOSTS: server.url.removeprefix("https://")},
+        },
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
+    }
+
+
+def condition(stored: JsonObject, type_: str = "RepositoryReady") -> dict[str, Any]:
+    found = (stored.get("status") or {}).get("conditions", ())
+    return next((entry for entry in found if entry["type"] == type_), {})
+
+
+async def judged(world: World, status: str, *, reason: str = "", type_: str = "RepositoryReady") -> str:
+    """Live until the condition has a status; returns its message."""
+
+    def holds(stored: JsonObject) -> bool:
+        found = condition(stored, type_)
+        return found.get("status") == status and reason in found["reason"]
+
+    stored = await world.wait_for(PIPELINE, "my-app", holds, within=timedelta(hours=1))
+    return str(condition(stored, type_)["message"])
+
+
+async def test_a_repository_with_every_path_is_ready_and_left_alone(world: World, repository: GitRepository) -> None:
+    agent = await start_agent(world)
+    await world.apply(pipeline(repository))
+    assert await judged(world, "True") == "the repository answers, may be written to, and has every path"
+    writes, fetches = world.audit.count(), agent.repositories.fetches
+    await world.idle(timedelta(hours=1))
+    assert (world.audit.count(), agent.repositories.fetches) == (writes, fetches)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "said"),
+    [
+        ({"path": "environments/prdo"}, "PathsMissing", "environments/prdo: no such directory in the repository"),
+        ({"path": "environments"}, "PathsMissing", "environments: holds no kustomization"),
+    ],
+)
+async def test_a_wrong_path_is_told_with_its_environment(
+    world: World, repository: GitRepository, change: dict[str, Any], reason: str, said: str
+) -> None:
+    await start_agent(world)
+    await world.apply(pipeline(repository, environments=[DEV, environment(PROD) | change]))
+    message = await judged(world, "False", reason=reason)
+    assert f"environment {PROD}: {said}" in message
+    assert DEV not in message.replace(f"environment {PROD}", "")
+
+
+async def test_a_branch_that_is_not_there_and_one_that_comes_later(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    made = pipeline(repository, environments=[DEV])
+    made["spec"]["git"]["branch"] = "release"
+    await world.apply(made)
+    assert "has no branch release" in await judged(world, "False", reason="BranchNotFound")
+    repository.git("branch", "release", "main")
+    assert await judged(world, "True")
+
+
+async def test_a_repository_that_may_not_be_written_to_is_not_ready_until_it_may(
+    world: World, repository: GitRepository, server: SmartServer
+) -> None:
+    repository.git("config", "http.receivepack", "false")
+    await start_agent(world, allow_local_repositories=False)
+    git = {"url": f"{server.url}/gitops.git", "provider": "git", "secretRef": {"name": "git"}}
+    await world.apply(secret(server), pipeline(repository, environments=[DEV], git=git))
+    head = repository.head()
+    assert "git.secretRef" in await judged(world, "False")
+    repository.git("config", "http.receivepack", "true")
+    assert await judged(world, "True")
+    assert repository.head() == head
+
+
+async def test_a_failed_promotion_has_the_repository_looked_at_again(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await world.apply(pipeline(repository, environments=[DEV]))
+    await judged(world, "True")
+    repository.git("update-ref", "-d", "refs/heads/main")
+    await create(world, promotion_step(repository))
+    await reached(world, "Failed")
+    assert "has no branch main" in await judged(world, "False", reason="BranchNotFound")
+
+
+async def test_each_agent_speaks_for_the_environments_of_its_shard(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await start_agent(world, shard="eu")
+    await world.apply(
+        pipeline(repository, environments=[DEV, environment(STAGING, shard="eu", path="environments/absent")])
+    )
+    assert await judged(world, "True")
+    assert f"environment {STAGING}" in await judged(world, "False", type_="RepositoryReady-eu")
+    await world.apply(pipeline(repository, environments=[DEV]))
+    await world.wait_for(
+        PIPELINE, "my-app", lambda stored: not condition(stored, "RepositoryReady-eu"), within=timedelta(hours=1)
+    )
