@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
@@ -49,8 +50,8 @@ CONCURRENCY = 64
 Those with remote repositories have shares of these by host and namespace, so that slow hosts do not take them all.
 """
 
-READINESS_CONCURRENCY = 4
-"""Repositories of Pipelines looked at once."""
+READINESS_CONCURRENCY = 8
+"""Repositories of Pipelines looked at once; they take no shares from promotions."""
 
 GIT_THREADS = 4
 
@@ -124,13 +125,13 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     deployments, namespaces = own.informer(DEPLOYMENT), own.informer(NAMESPACE)
     channel = Channel()
     merges = MergeWatches(channel)
-    remotes = Remotes(
+    connect = partial(
+        Remotes,
         repositories,
         secrets=own.client,
         clock=clock,
         on_request=metrics.scm_request,
         rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
-        shares=Shares(CONCURRENCY),
     )
     tools = Tools(
         shard=options.shard,
@@ -147,7 +148,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
                 quoted=options.quote_namespaces,
             ),
         ),
-        remotes=remotes,
+        remotes=connect(shares=Shares(CONCURRENCY)),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,
@@ -179,7 +180,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         steps,
         shard=options.shard,
         registry=extensions.registry,
-        remotes=remotes,
+        remotes=connect(shares=Shares(READINESS_CONCURRENCY)),
         status=manager.status,
         recorder=manager.recorder,
         clock=clock,

@@ -7,7 +7,9 @@ looked at again after a while, because whatever mends it happens outside the clu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from kardinal.api import PIPELINE, Pipeline, PromotionStep, set_condition
@@ -32,11 +34,21 @@ __all__ = ["ReadinessReconciler", "condition_type"]
 RETRY = Backoff(base=5.0, cap=600.0, jitter=0.2)
 """Between looks at a repository that is not ready."""
 _QUEUED = timedelta(seconds=30)
+_DEADLINE = 100.0
+"""Seconds for one look; a transfer under way goes on by itself, and the next look shares it."""
 
 
 def condition_type(shard: str | None) -> str:
     """Return the type of the condition that an agent writes."""
     return f"RepositoryReady-{shard}" if shard else "RepositoryReady"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The answer about one version of a Pipeline, until it is written: reason and message of the problem, if any."""
+
+    pipeline: tuple[str, int]
+    problem: tuple[str, str] | None
 
 
 class ReadinessReconciler:
@@ -65,6 +77,7 @@ class ReadinessReconciler:
         self._clock = clock
         self._failures: dict[Key, int] = {}
         self._doubted: set[Key] = set()
+        self._found: dict[Key, _Found] = {}
 
     def sources(self) -> Sequence[Source]:
         return [
@@ -84,14 +97,21 @@ class ReadinessReconciler:
             self._forget(key)
             return await self._write(current, pipeline, None) if condition is not None else Result()
         known = condition is not None and condition.observed_generation == pipeline.metadata.generation
-        if known and condition is not None and condition.status == "True" and key not in self._doubted:
+        pending = key in self._doubted or key in self._found
+        if known and condition is not None and condition.status == "True" and not pending:
             return Result()
-        try:
-            problem = await self._look(pipeline, served)
-        except Queued:
-            return Result(requeue_after=_QUEUED)
-        self._doubted.discard(key)
+        found = self._found.get(key)
+        if found is None or found.pipeline != _version(pipeline):
+            self._doubted.discard(key)
+            try:
+                found = self._found[key] = _Found(_version(pipeline), await self._look(pipeline, served))
+            except Queued:
+                self._doubted.add(key)
+                return Result(requeue_after=_QUEUED)
+        problem = found.problem
+        # Refused where another program was faster; what was found is kept for the next run.
         await self._write(current, pipeline, self._condition(pipeline, problem))
+        del self._found[key]
         if problem is None:
             self._failures.pop(key, None)
             return Result()
@@ -106,7 +126,8 @@ class ReadinessReconciler:
         try:
             remote = await self._remotes.open(promotions[0][0])
             try:
-                await check_repository(remote.repository, promotions)
+                async with asyncio.timeout(_DEADLINE):
+                    await check_repository(remote.repository, promotions)
             finally:
                 remote.release()
         except Queued:
@@ -148,7 +169,12 @@ class ReadinessReconciler:
 
     def _forget(self, key: Key) -> None:
         self._failures.pop(key, None)
+        self._found.pop(key, None)
         self._doubted.discard(key)
+
+
+def _version(pipeline: Pipeline) -> tuple[str, int]:
+    return pipeline.metadata.uid, pipeline.metadata.generation
 
 
 def _steps_of(pipeline: Pipeline, served: Iterable[str]) -> list[PromotionStep]:

@@ -140,7 +140,7 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
         ({"health": {"cluster": "west"}}, "health.cluster: 'west' is not available in this version"),
         ({"update": {"strategy": "helm"}}, "update.strategy: 'helm' is not available in this version"),
         ({"delivery": {"delegate": "flagger"}}, "delivery.delegate: 'flagger' is not available in this version"),
-        ({"provider": "git", "approval": "pr-review"}, "approval: provider 'git' has no pull requests"),
+        ({"provider": "git", "approval": "pr-review"}, "approval: this provider has no pull requests"),
         ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'; did you mean 'git-clone'?"),
     ],
 )
