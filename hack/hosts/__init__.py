@@ -1,0 +1,1 @@
+"""What hosts of Git repositories publish about their APIs, fetched for the tests."""
