@@ -5,6 +5,7 @@ from kardinal.scm.http.authentication import Authenticator, StaticToken, static_
 from kardinal.scm.http.budget import Budget, Priority, Rate
 from kardinal.scm.http.client import Host, HostClient
 from kardinal.scm.http.heard import NEW_SECONDS, FirstHeard
+from kardinal.scm.http.minted import MintedToken, MintedTokens
 from kardinal.scm.http.sessions import HostSessions
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "Host",
     "HostClient",
     "HostSessions",
+    "MintedToken",
+    "MintedTokens",
     "Outcome",
     "Priority",
     "Rate",

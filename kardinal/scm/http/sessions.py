@@ -20,6 +20,7 @@ from kardinal.scm.errors import RequestRefused
 from kardinal.scm.http.budget import Budget, Rate
 from kardinal.scm.http.cache import AnswerCache
 from kardinal.scm.http.heard import FirstHeard
+from kardinal.scm.http.minted import MintedTokens
 
 __all__ = ["HostSessions", "QuotaObserver"]
 
@@ -41,6 +42,7 @@ class HostSessions:
         self.clock = clock
         self.answers = AnswerCache()
         self.heard = FirstHeard(clock)
+        self.tokens = MintedTokens(clock)
         self.on_quota = on_quota
         self._user_agent = user_agent
         self._sessions: OrderedDict[str, asyncio.Task[aiohttp.ClientSession]] = OrderedDict()

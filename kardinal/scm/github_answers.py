@@ -1,0 +1,204 @@
+"""The answers of GitHub that mean more than their status says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kardinal.scm.errors import (
+    AccessDenied,
+    ConflictWithBase,
+    HostUnavailable,
+    MergeBlocked,
+    PullRequestNotFound,
+    RateLimited,
+    RequestRefused,
+)
+from kardinal.scm.http import NEW_SECONDS, Outcome, Rule
+
+__all__ = ["ANSWERS", "PERMISSIONS"]
+
+_PULLS_READ, _PULLS_WRITE = "Pull requests: read", "Pull requests: read and write"
+
+PERMISSIONS: Mapping[str, str] = {
+    "open": _PULLS_WRITE,
+    "get": _PULLS_READ,
+    "list": _PULLS_READ,
+    "find": _PULLS_READ,
+    "update": _PULLS_WRITE,
+    "labels": _PULLS_WRITE,
+    "comment": _PULLS_WRITE,
+    "close": _PULLS_WRITE,
+    "approvals": _PULLS_READ,
+    "reviewer": "Metadata: read",
+    "merge": "Contents: read and write",
+    "enqueue": "Contents: read and write, and Merge queues: read and write",
+    "delete-branch": "Contents: read and write",
+    "statuses": "Commit statuses: read",
+    "set-status": "Commit statuses: read and write",
+    "access": "Metadata: read",
+}
+"""Operation -> the permission that a fine-grained token or a GitHub App needs; of a classic token, the scope `repo`."""
+
+_MERGE = frozenset({"merge"})
+_OPEN = frozenset({"open"})
+_OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "labels", "merge"})
+_OF_COMMIT = frozenset({"statuses", "set-status"})
+_OF_REPOSITORY = frozenset({"access", "list", "find", "open"})
+_TOKENS = frozenset({"installation", "mint"})
+_HIDDEN = "Check git.url, and that the token may read the repository: GitHub answers 404 to who may not"
+
+# https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+_LIMIT_RULES: Sequence[Rule] = (
+    Rule(status=403, outcome=Outcome.TRANSIENT, header=("retry-after", "[0-9]"), error=RateLimited),
+    Rule(status=403, outcome=Outcome.TRANSIENT, header=("x-ratelimit-remaining", "^0$"), error=RateLimited),
+    Rule(
+        status=403,
+        outcome=Outcome.TRANSIENT,
+        body="secondary rate limit|abuse detection|API rate limit exceeded",
+        error=RateLimited,
+        retry_after=60.0,
+    ),
+)
+
+_ACCESS_RULES: Sequence[Rule] = (
+    Rule(
+        status=403,
+        outcome=Outcome.TERMINAL,
+        body="SAML",
+        error=AccessDenied,
+        remedy="Authorise the token for single sign-on of the organisation",
+    ),
+    Rule(
+        status=403,
+        outcome=Outcome.TERMINAL,
+        body="archived",
+        error=RequestRefused,
+        remedy="The repository is archived: unarchive it, or point git.url to another one",
+    ),
+    Rule(
+        status=404,
+        outcome=Outcome.TERMINAL,
+        operations=_TOKENS,
+        error=AccessDenied,
+        remedy="Install the GitHub App on the repository, and check appId and installationId in the Secret",
+    ),
+    Rule(
+        status=401,
+        outcome=Outcome.TERMINAL,
+        operations=_TOKENS,
+        error=AccessDenied,
+        remedy="Check appId and privateKey in the Secret, and the clock of this machine",
+    ),
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=_TOKENS,
+        error=AccessDenied,
+        remedy="Give the installation of the GitHub App access to the repository",
+    ),
+)
+
+_MERGE_RULES: Sequence[Rule] = (
+    Rule(status=409, outcome=Outcome.REREAD, operations=_MERGE),
+    Rule(
+        status=405,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        body="merges are not allowed|merge commits are not allowed",
+        error=RequestRefused,
+        remedy="Set git.mergeMethod to a method that the repository's settings allow",
+    ),
+    Rule(
+        status=405,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        body="merge conflict|can.t be rebased|cannot be rebased",
+        error=ConflictWithBase,
+        remedy="Promote again, or resolve the conflict on the branch",
+    ),
+    # Another merge landed while GitHub looked at this one.
+    Rule(
+        status=405,
+        outcome=Outcome.TRANSIENT,
+        operations=_MERGE,
+        body="base branch was modified",
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
+)
+
+_OPEN_RULES: Sequence[Rule] = (
+    Rule(status=422, outcome=Outcome.ADOPT, operations=_OPEN, body="already exists"),
+    Rule(status=422, outcome=Outcome.SUCCESS, operations=_OPEN, body="no commits between"),
+    # A branch may be pushed a moment before this part of GitHub knows it.
+    Rule(
+        status=422,
+        outcome=Outcome.TRANSIENT,
+        operations=_OPEN,
+        body=r'"field":\s*"head"',
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=_OPEN,
+        body=r'"field":\s*"base"',
+        error=RequestRefused,
+        remedy="Check git.branch: the repository has no such branch",
+    ),
+)
+
+ANSWERS: Sequence[Rule] = (
+    *_LIMIT_RULES,
+    *_ACCESS_RULES,
+    *_MERGE_RULES,
+    *_OPEN_RULES,
+    # Gone already: somebody, or a setting of the repository, was faster.
+    Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer"})),
+    Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_ONE,
+        within=NEW_SECONDS,
+        error=PullRequestNotFound,
+        retry_after=1.0,
+    ),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_ONE, error=PullRequestNotFound, remedy=_HIDDEN),
+    # A token that was just minted may be unknown to a part of GitHub for a moment.
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_REPOSITORY,
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        remedy=_HIDDEN,
+        retry_after=1.0,
+    ),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_REPOSITORY, error=AccessDenied, remedy=_HIDDEN),
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_COMMIT,
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(
+        status=422,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_COMMIT,
+        body="no commit found",
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_COMMIT, error=RequestRefused, remedy=_HIDDEN),
+    Rule(status=410, outcome=Outcome.TERMINAL, error=RequestRefused),
+    Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
+    Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
+)
+"""The table of github.com and of Enterprise Server; the common one follows it."""

@@ -1,0 +1,108 @@
+"""GitHub's merge queue, which is reached by GraphQL alone.
+
+Where a branch has a queue, a merge is asked for by putting the pull request into it. GitHub tests it together with
+those before it and merges it later, or takes it out again; until then the pull request is open, and its merge blocked.
+A token that may pass by the queue is not made to: the rule of the branch stands for kardinal as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from kardinal.scm.base import PullRequest
+from kardinal.scm.errors import AccessDenied, HeadMoved, MergeBlocked, UnknownAnswer
+from kardinal.scm.gitea_values import parsed
+from kardinal.scm.http import HostClient, Priority
+
+__all__ = ["MergeQueue"]
+
+_LOOK = """\
+query($owner: String!, $name: String!, $branch: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    mergeQueue(branch: $branch) { id }
+    pullRequest(number: $number) { id mergeQueueEntry { state } }
+  }
+}"""
+
+_ENQUEUE = """\
+mutation($input: EnqueuePullRequestInput!) {
+  enqueuePullRequest(input: $input) { mergeQueueEntry { state } }
+}"""
+
+_RETRY_AFTER = 30.0
+
+
+class ApiQueue(BaseModel):
+    id: str
+
+
+class ApiEntry(BaseModel):
+    state: str
+
+
+class ApiQueuedPullRequest(BaseModel):
+    id: str
+    mergeQueueEntry: ApiEntry | None = None  # noqa: N815 - the host's spelling
+
+
+class ApiQueuedRepository(BaseModel):
+    mergeQueue: ApiQueue | None = None  # noqa: N815
+    pullRequest: ApiQueuedPullRequest  # noqa: N815
+
+
+class ApiLook(BaseModel):
+    repository: ApiQueuedRepository
+
+
+class MergeQueue:
+    """The merge queues of one repository."""
+
+    def __init__(self, client: HostClient, *, owner: str, name: str) -> None:
+        self._client = client
+        self._owner = owner
+        self._name = name
+
+    async def enter(self, pull_request: PullRequest, *, expected_head: str | None) -> None:
+        """Return where the base has no queue; else put the pull request into it and raise `MergeBlocked`."""
+        number, base = pull_request.number, pull_request.base
+        variables = {"owner": self._owner, "name": self._name, "branch": base, "number": number}
+        data = await self._ask(_LOOK, variables, queues_unknown=True)
+        if data is None:
+            return
+        found = parsed(ApiLook, data).repository
+        if found.mergeQueue is None:
+            return
+        entry = found.pullRequest.mergeQueueEntry
+        if entry is None:
+            head = expected_head or pull_request.head_commit
+            wanted = {"pullRequestId": found.pullRequest.id, "expectedHeadOid": head}
+            await self._ask(_ENQUEUE, {"input": wanted})
+        state = f", as {entry.state[:40]}" if entry is not None else ""
+        blocked = MergeBlocked(f"pull request {number} is in the merge queue of {base}{state}")
+        blocked.retry_after = _RETRY_AFTER
+        raise blocked
+
+    async def _ask(self, query: str, variables: object, *, queues_unknown: bool = False) -> Any:
+        """Return the data of an answer; None where `queues_unknown` and this version of the host has no queues."""
+        body = {"query": query, "variables": variables}
+        answer = await self._client.request("enqueue", "POST", "/graphql", body=body, priority=Priority.MERGE)
+        value = answer.value if isinstance(answer.value, dict) else {}
+        errors = value.get("errors")
+        if not errors:
+            return value.get("data")
+        first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
+        said = str(first.get("message", ""))[:200]
+        if queues_unknown and "mergeQueue" in said and "exist" in said:
+            return None
+        if "not accessible" in said:
+            needed = self._client.host.permissions.get("enqueue", "")
+            raise AccessDenied(
+                f"{self._client.host.name} refused the merge queue: {said}", remedy=f"Give the token {needed}"
+            )
+        if "head branch was modified" in said.lower() or "expectedheadoid" in said.lower():
+            raise HeadMoved(f"{self._client.host.name} refused to queue: {said}")
+        if query is _ENQUEUE:
+            raise MergeBlocked(f"{self._client.host.name} refused to queue: {said}")
+        raise UnknownAnswer(f"{self._client.host.name} answered the merge queue with an error: {said}")

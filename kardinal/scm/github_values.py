@@ -1,0 +1,206 @@
+"""The objects of the GitHub API that are read, and what they mean; checked before anything of them is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import AwareDatetime, BaseModel, Field
+
+from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
+
+__all__ = [
+    "ApiCombinedStatus",
+    "ApiComment",
+    "ApiPermission",
+    "ApiPullRequest",
+    "ApiReference",
+    "ApiRepository",
+    "ApiReview",
+    "ApiUser",
+    "latest_approvals",
+]
+
+_MERGE_METHODS: tuple[MergeMethod, ...] = ("merge", "squash", "rebase")
+_STATES: Mapping[str, StatusState] = {
+    "pending": "pending",
+    "success": "success",
+    "error": "error",
+    "failure": "failure",
+}
+_DECISIONS = frozenset({"APPROVED", "CHANGES_REQUESTED", "DISMISSED"})
+
+
+class ApiUser(BaseModel):
+    login: str = ""
+    type: str = ""
+
+
+class ApiLabel(BaseModel):
+    name: str = ""
+
+
+class ApiFork(BaseModel):
+    full_name: str = ""
+
+
+class ApiBranch(BaseModel):
+    """One side of a pull request; `repo` is None when a fork was deleted."""
+
+    ref: str
+    sha: str
+    repo: ApiFork | None = None
+
+
+class ApiPullRequest(BaseModel):
+    """A pull request; of a list, without what only the last three fields say."""
+
+    number: int = Field(gt=0)
+    html_url: str
+    title: str
+    body: str | None = None
+    state: str
+    created_at: AwareDatetime
+    merged_at: AwareDatetime | None = None
+    merge_commit_sha: str | None = None
+    user: ApiUser | None = None
+    labels: list[ApiLabel] = []
+    head: ApiBranch
+    base: ApiBranch
+    mergeable: bool | None = None
+    merged_by: ApiUser | None = None
+
+    @property
+    def of_this_repository(self) -> bool:
+        """Return whether the head is a branch of the same repository, and not of a fork."""
+        return self.head.repo is not None and self.head.repo == self.base.repo
+
+    def pull_request(self) -> PullRequest:
+        """Return it in kardinal's terms: the merge commit of an open one is that of a trial, on no branch."""
+        merged = self.merged_at is not None
+        return PullRequest(
+            number=self.number,
+            url=self.html_url,
+            title=self.title,
+            body=self.body or "",
+            head=self.head.ref,
+            base=self.base.ref,
+            state="merged" if merged else "closed" if self.state == "closed" else "open",
+            created_at=self.created_at,
+            labels=tuple(label.name for label in self.labels),
+            author=self.user.login if self.user else "",
+            head_commit=self.head.sha,
+            mergeable=self.mergeable,
+            merged_by=self.merged_by.login if merged and self.merged_by else None,
+            merged_at=self.merged_at,
+            merge_commit=self.merge_commit_sha if merged else None,
+        )
+
+
+class ApiPermissions(BaseModel):
+    pull: bool = False
+    push: bool = False
+
+
+class ApiRepository(BaseModel):
+    """The settings of a repository; the merge methods are shown to those who may push."""
+
+    default_branch: str = ""
+    archived: bool = False
+    allow_merge_commit: bool = False
+    allow_squash_merge: bool = False
+    allow_rebase_merge: bool = False
+    permissions: ApiPermissions | None = None
+
+    @property
+    def merge_methods(self) -> list[MergeMethod]:
+        allowed = (self.allow_merge_commit, self.allow_squash_merge, self.allow_rebase_merge)
+        return [method for method, may in zip(_MERGE_METHODS, allowed, strict=True) if may]
+
+    def access(self, granted: Mapping[str, str] | None) -> Access:
+        """Return what may be done; `granted` are the permissions of an App's token, which the host does not repeat."""
+        if granted is not None:
+            contents = granted.get("contents", "")
+            read, push = contents in ("read", "write"), contents == "write"
+        else:
+            read = self.permissions is not None and self.permissions.pull
+            push = self.permissions is not None and self.permissions.push
+        return Access(
+            read=read,
+            push=push and not self.archived,
+            merge_methods=frozenset(self.merge_methods),
+            default_branch=self.default_branch,
+            archived=self.archived,
+        )
+
+
+class ApiReview(BaseModel):
+    state: str
+    user: ApiUser | None = None
+    submitted_at: AwareDatetime | None = None
+    commit_id: str | None = None
+
+
+class ApiPermission(BaseModel):
+    permission: str = ""
+
+    @property
+    def writes(self) -> bool:
+        return self.permission in ("admin", "write")
+
+
+class ApiApp(BaseModel):
+    id: int = 0
+
+
+class ApiComment(BaseModel):
+    id: int
+    body: str | None = None
+    user: ApiUser | None = None
+    performed_via_github_app: ApiApp | None = None
+
+    def is_of(self, *, login: str, app: int | None) -> bool:
+        """Return whether the credential's own user wrote it: an App's robot, or the user of a token."""
+        if self.user is None:
+            return False
+        if app is None:
+            return self.user.login == login
+        via = self.performed_via_github_app
+        return self.user.type == "Bot" and via is not None and via.id == app
+
+
+class ApiReference(BaseModel):
+    class Target(BaseModel):
+        sha: str
+
+    object: Target
+
+
+class ApiStatus(BaseModel):
+    state: str
+    context: str
+    description: str | None = None
+    target_url: str | None = None
+
+    def commit_status(self) -> CommitStatus:
+        """Return it in kardinal's terms; a state that it has no word for counts as an error."""
+        state = _STATES.get(self.state, "error")
+        return CommitStatus(self.context, state, self.description or "", self.target_url or "")
+
+
+class ApiCombinedStatus(BaseModel):
+    statuses: list[ApiStatus] = []
+
+
+def latest_approvals(reviews: Iterable[ApiReview]) -> list[Approval]:
+    """Return the people whose last decision approves, by time; a comment decides nothing."""
+    latest: dict[str, tuple[AwareDatetime, ApiReview]] = {}
+    for review in reviews:
+        if review.user is None or review.submitted_at is None or review.state not in _DECISIONS:
+            continue
+        before = latest.get(review.user.login)
+        if before is None or before[0] <= review.submitted_at:
+            latest[review.user.login] = review.submitted_at, review
+    approvals = [
+        Approval(login, at, review.commit_id) for login, (at, review) in latest.items() if review.state == "APPROVED"
+    ]
+    return sorted(approvals, key=lambda approval: (approval.at, approval.by))
