@@ -10,12 +10,16 @@ import pytest
 
 from kardinal.scm import PullRequests
 from tests.hosts.gitea_host import GiteaHost
+from tests.hosts.github_host import GitHubHost, descriptions
 from tests.hosts.host import Host, patient
 from tests.hosts.local_host import LocalHost
 from tests.support.gitea import new_project
 
+__all__ = ["descriptions"]
+
 HOSTS: dict[str, tuple[str | None, Callable[[Path, Any], Host]]] = {
     "local": (None, lambda directory, _: LocalHost(directory)),
+    "github": ("descriptions", GitHubHost),
     "gitea": ("gitea", lambda directory, server: GiteaHost(directory, new_project(server))),
 }
 """Provider -> (the fixture of the session that is its server, what makes one repository there)."""

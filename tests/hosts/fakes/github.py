@@ -36,14 +36,11 @@ PER_PAGE = 30
 class FakeGitHub(HostServer):
     """GitHub Enterprise Server with one repository."""
 
-    def __init__(
-        self, root: Path, certificate: Path, descriptions: Path, *, now: Callable[[], datetime], files: dict[str, str]
-    ) -> None:
+    def __init__(self, root: Path, certificate: Path, descriptions: Path, *, now: Callable[[], datetime]) -> None:
         super().__init__(root, certificate, now=now)
         self._description = Description.load(descriptions / "github.json")
         self._schema = descriptions / "github.graphql"
-        (root / "acme").mkdir(parents=True)
-        git = HostedRepository.create(root / "acme" / "deploy.git", files)
+        git = HostedRepository.at(root / "acme" / "deploy.git")
         self.project = Project("acme", "deploy", git, now)
         self.identities: dict[str, Identity] = {}
         self.app: App | None = None

@@ -226,6 +226,14 @@ def _permission(call: Call) -> Reply:
     return Reply(200, {"permission": permission, "role_name": permission, "user": call.view.user(login)})
 
 
+def _get_reference(call: Call) -> Reply:
+    reference = unquote(call.values["ref"])
+    commit = call.project.git.head(reference.removeprefix("heads/"))
+    if commit is None:
+        raise refuse(404, "Not Found")
+    return Reply(200, {"ref": f"refs/{reference}", "object": {"type": "commit", "sha": commit}})
+
+
 def _delete_reference(call: Call) -> Reply:
     branch = unquote(call.values["ref"]).removeprefix("heads/")
     if call.project.git.head(branch) is None:
@@ -284,6 +292,7 @@ OPERATIONS: Mapping[tuple[str, str], tuple[str, str, Perform]] = {
     ("GET", f"{_REPOSITORY}/commits/{{ref}}/status"): ("statuses", "read", _combined_status),
     ("GET", _REPOSITORY): ("metadata", "read", _repository),
     ("GET", f"{_REPOSITORY}/collaborators/{{username}}/permission"): ("metadata", "read", _permission),
+    ("GET", f"{_REPOSITORY}/git/ref/{{ref}}"): ("contents", "read", _get_reference),
     ("DELETE", f"{_REPOSITORY}/git/refs/{{ref}}"): ("contents", "write", _delete_reference),
     ("GET", "/user"): ("metadata", "read", _user),
     ("GET", "/app"): ("app", "", _own_app),

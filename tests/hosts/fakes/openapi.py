@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -147,9 +148,9 @@ class Description:
                 merged["properties"] |= part.get("properties", {})
                 merged["required"] += part.get("required", [])
             return self._filled(merged, known)
-        for choice in ("oneOf", "anyOf"):
-            if choice in schema:
-                return self._filled(schema[choice][0], _MISSING) if known is _MISSING else known
+        choices = schema.get("oneOf") or schema.get("anyOf")
+        if choices:
+            return self._chosen(choices, known)
         if known is _MISSING and schema.get("nullable"):
             return None
         if schema.get("type") == "array" or isinstance(known, list):
@@ -157,6 +158,15 @@ class Description:
         if schema.get("type") == "object" and known is not None:
             return self._filled_object(schema, {} if known is _MISSING else known)
         return _default(schema) if known is _MISSING else known
+
+    def _chosen(self, choices: list[Mapping[str, Any]], known: Any) -> Any:
+        """Return what is known, completed by the first of the choices that it then is."""
+        for schema in choices:
+            with suppress(AssertionError):
+                filled = self._filled(schema, known)
+                if not self._problems(filled, schema, ""):
+                    return filled
+        return known
 
     def _filled_object(self, schema: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
         properties = schema.get("properties", {})

@@ -35,17 +35,15 @@ class HostedRepository:
     commits_made: int = 0
 
     @classmethod
-    def create(cls, path: Path, files: dict[str, str]) -> HostedRepository:
-        """Make a repository with one commit on `main`."""
+    def at(cls, path: Path) -> HostedRepository:
+        """Return the repository at a path, which is made if need be, ready to be pushed to over HTTP."""
         pygit2.init_repository(str(path), bare=True, initial_head="main").free()
-        created = cls(path)
-        with created._open() as git:
-            config = git.config
-            config["http.receivepack"] = True
-            config["uploadpack.allowFilter"] = True
-            config["receive.denyDeleteCurrent"] = "ignore"
-        created.commit("main", files, message="Begin")
-        return created
+        hosted = cls(path)
+        with hosted._open() as git:
+            git.config["http.receivepack"] = True
+            git.config["uploadpack.allowFilter"] = True
+            git.config["receive.denyDeleteCurrent"] = "ignore"
+        return hosted
 
     def _open(self) -> _Opened:
         return _Opened(self.path)

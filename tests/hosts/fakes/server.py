@@ -129,11 +129,11 @@ class HostServer:
         application = web.Application(client_max_size=2**26)
         application.add_routes([web.route("*", _GIT_PATH, self._git), *self.routes()])
         application.router.add_route("*", "/{other:.*}", self._unknown)
-        runner = web.AppRunner(application, access_log=None)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
         await runner.setup()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self._certificate)
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context, shutdown_timeout=1)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
         await site.start()
         self.port = runner.addresses[0][1]
         self._started.set()

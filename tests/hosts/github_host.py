@@ -1,0 +1,86 @@
+"""Provider `github` in the contract suite: a fake GitHub Enterprise over a real repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hack.hosts.descriptions import COMMAND, locate
+from kardinal.runtime.clock import Clock, SystemClock
+from kardinal.scm import PROVIDERS, MergeMethod, Target
+from kardinal.scm.http import HostSessions
+from tests.hosts.fakes.github import FakeGitHub
+from tests.hosts.fakes.github_state import Comment
+from tests.hosts.host import PERSON, Host
+from tests.support.smart_server import self_signed
+
+_VERDICTS = {"approve": "APPROVED", "reject": "CHANGES_REQUESTED", "comment": "COMMENTED"}
+
+
+class GitHubHost(Host):
+    provider = PROVIDERS["github"]
+
+    def __init__(self, directory: Path, descriptions: Path, *, clock: Clock | None = None) -> None:
+        repository = directory / "served" / "acme" / "deploy.git"
+        repository.parent.mkdir(parents=True)
+        super().__init__(repository)
+        self.clock = clock or SystemClock()
+        self.server = FakeGitHub(directory / "served", self_signed(directory), descriptions, now=self.clock.now)
+        self.server.start()
+        self.project = self.server.project
+        self.url = f"{self.server.url}/acme/deploy.git"
+        self.values = {"token": "ghp_robot"}
+
+    async def close(self) -> None:
+        await super().close()
+        self.server.stop()
+        assert not self.server.problems, "\n".join(self.server.problems)
+
+    def target(self, sessions: HostSessions) -> Target:
+        return Target(url=self.url, clock=self.clock, sessions=sessions, authority=self.server.authority)
+
+    def secret(self) -> dict[str, str]:
+        return self.values
+
+    def fetch(self) -> None:
+        """Do nothing: `git` works on the repository itself."""
+
+    def publish(self, branch: str) -> None:
+        """Do nothing: `git` works on the repository itself."""
+
+    def delete_branch(self, branch: str) -> None:
+        self.git("branch", "-D", branch)
+
+    async def merge(self, number: int, method: MergeMethod | None) -> None:
+        self.project.merge(number, method or "merge", by=PERSON)
+
+    async def close_by_person(self, number: int) -> None:
+        self.project.pulls[number].state = "closed"
+
+    async def comments(self, number: int) -> list[str]:
+        return [comment.body for comment in self.project.pulls[number].comments]
+
+    def comment_by_person(self, number: int, text: str) -> None:
+        self.project.pulls[number].comments.append(Comment(self.project.identifier(), PERSON, text))
+
+    def label_by_person(self, number: int, name: str) -> None:
+        self.project.pulls[number].labels.append(name)
+
+    def review(self, number: int, who: str, verdict: str) -> None:
+        self.project.review(number, who, _VERDICTS[verdict])
+
+    def require_status(self, branch: str, context: str) -> None:
+        self.project.required_contexts[branch] = {context}
+
+    def revoke_token(self) -> None:
+        del self.server.identities[self.values["token"]]
+
+
+@pytest.fixture(scope="session")
+def descriptions() -> Path:
+    """Return the published descriptions of GitHub's APIs."""
+    found = locate()
+    if found is None:
+        pytest.skip(f"GitHub's published descriptions are not here; fetch them: {COMMAND}")
+    return found
