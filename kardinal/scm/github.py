@@ -32,6 +32,7 @@ from kardinal.scm.errors import (
     ConflictWithBase,
     HeadMoved,
     HostError,
+    MergeBlocked,
     NothingToMerge,
     PullRequestEnded,
     UnknownAnswer,
@@ -253,14 +254,21 @@ class GitHubPullRequests:
 
     async def _merge(self, found: PullRequest, method: MergeMethod | None) -> PullRequest:
         body = {"sha": found.head_commit, "merge_method": method or await self._usual_method()}
-        path = f"{self._path}/pulls/{found.number}/merge"
-        age = self._age(str(found.number))
-        answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
+        path, age = f"{self._path}/pulls/{found.number}/merge", self._age(str(found.number))
+        blocked: MergeBlocked | None = None
+        moved = False
+        try:
+            answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
+            moved = answer.outcome is Outcome.REREAD
+        except MergeBlocked as error:
+            blocked = error  # or merged by a request whose answer was lost
         merged = await self._get("get", found.number, Priority.MERGE)
         if merged.state == "open":
-            if answer.outcome is Outcome.REREAD:
+            if blocked is not None:
+                raise blocked
+            if moved:
                 raise HeadMoved(f"branch {found.head} moved to {merged.head_commit} while it was to be merged")
-            raise UnknownAnswer(f"{self._client.host.name} answered {answer.status} to merge, and did not merge")
+            raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
         if merged.state == "merged":
             # It is merged whatever becomes of the branch, which a person deletes as well.
             with suppress(HostError):

@@ -10,12 +10,13 @@ import pytest
 
 from kardinal.scm import PullRequests
 from tests.hosts.gitea_host import GiteaHost
+from tests.hosts.github_fixtures import github, github_pulls, moment
 from tests.hosts.github_host import GitHubHost, descriptions
 from tests.hosts.host import Host, patient
 from tests.hosts.local_host import LocalHost
 from tests.support.gitea import new_project
 
-__all__ = ["descriptions"]
+__all__ = ["descriptions", "github", "github_pulls", "moment"]
 
 HOSTS: dict[str, tuple[str | None, Callable[[Path, Any], Host]]] = {
     "local": (None, lambda directory, _: LocalHost(directory)),
