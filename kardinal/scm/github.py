@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from kardinal.git import Subscription
@@ -353,7 +354,14 @@ def _parse_webhook(headers: Mapping[str, str], body: bytes, secret: bytes) -> De
     signature = header_of(headers, "X-Hub-Signature-256")
     # Without the algorithm's name it is another header's, or none.
     check_hmac(signature.removeprefix(_SIGNATURE) if signature.startswith(_SIGNATURE) else "", body, secret)
-    return event_of(payload_of(body), header_of(headers, "X-GitHub-Event"))
+    payload = payload_of(body)
+    delivery = event_of(payload, header_of(headers, "X-GitHub-Event"))
+    group = payload.get("merge_group")
+    if not isinstance(group, dict):
+        return delivery
+    # A merge queue asks for statuses of a commit that no pull request has.
+    commit, base = str(group.get("head_sha", ""))[:64], str(group.get("base_ref", ""))[:255]
+    return replace(delivery, commit=commit, branch=base.removeprefix("refs/heads/"))
 
 
 GITHUB = Provider(

@@ -29,6 +29,7 @@ class GitHubHost(Host):
         self.server = FakeGitHub(directory / "served", self_signed(directory), descriptions, now=self.clock.now)
         self.server.start()
         self.project = self.server.project
+        self.project.collaborators = {"carol": "read"}
         self.url = f"{self.server.url}/acme/deploy.git"
         self.values = {"token": "ghp_robot"}
 

@@ -82,7 +82,7 @@ def _list_pulls(call: Call) -> Reply:
     found = []
     for pull in call.project.pulls.values():
         call.project.follow(pull)
-        label = f"{pull.fork or call.project.owner}:{pull.head}"
+        label = f"{(pull.fork or call.project.full_name).partition('/')[0]}:{pull.head}"
         if (state in ("all", pull.state)) and head in ("", label) and call.query.get("base", pull.base) == pull.base:
             found.append(call.view.pull(pull, whole=False))
     newest_first = call.query.get("direction", "desc" if call.query.get("sort", "created") == "created" else "asc")

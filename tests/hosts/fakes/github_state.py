@@ -67,7 +67,7 @@ class Status:
 
 @dataclass
 class Pull:
-    """A pull request; `fork` is the owner of another repository that the head is in."""
+    """A pull request; `fork` is the full name of another repository that the head is in."""
 
     number: int
     title: str

@@ -37,8 +37,8 @@ class View:
             "merged_at": _time(pull.merged_at) if merged else None,
             "user": self.user(pull.author),
             "labels": [{"name": name} for name in pull.labels],
-            "head": self._branch(pull.fork or project.owner, pull.head, pull.head_sha),
-            "base": self._branch(project.owner, pull.base, project.git.head(pull.base) or "0" * 40),
+            "head": self._branch(pull.fork or project.full_name, pull.head, pull.head_sha),
+            "base": self._branch(project.full_name, pull.base, project.git.head(pull.base) or "0" * 40),
             # Before the merge, this is the commit of a trial merge on no branch.
             "merge_commit_sha": pull.merge_commit_sha or hashlib.sha1(pull.head_sha.encode()).hexdigest(),  # noqa: S324
         }
@@ -105,8 +105,9 @@ class View:
             }
         return shown
 
-    def _branch(self, owner: str, ref: str, sha: str) -> dict[str, Any]:
-        repository = {"full_name": f"{owner}/{self._project.name}", "name": self._project.name}
+    def _branch(self, full_name: str, ref: str, sha: str) -> dict[str, Any]:
+        owner, _, name = full_name.partition("/")
+        repository = {"full_name": full_name, "name": name}
         return {"ref": ref, "sha": sha, "label": f"{owner}:{ref}", "repo": repository, "user": self.user(owner)}
 
 
