@@ -1,1 +1,1 @@
-"""What hosts of Git repositories publish about their APIs, fetched for the tests."""
+"""Published descriptions of the APIs of Git hosts, fetched for the tests."""

@@ -106,7 +106,7 @@ class GitHubPullRequests:
     async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
         """All pull requests, or those in one state, by number; those from forks are left out."""
         query = {"state": _LISTED[state], "per_page": _PAGE}
-        age = self._age("repository")
+        age = self._repository_age()
         pages = self._client.pages("list", f"{self._path}/pulls", query=query, priority=Priority.POLL, age=age)
         found = [parsed(ApiPullRequest, item) async for item in pages]
         shown = [one.pull_request() for one in found if one.of_this_repository]
@@ -122,7 +122,7 @@ class GitHubPullRequests:
             "direction": "desc",
             "per_page": _PAGE,
         }
-        async for item in self._client.pages("find", f"{self._path}/pulls", query=query, age=self._age("repository")):
+        async for item in self._client.pages("find", f"{self._path}/pulls", query=query, age=self._repository_age()):
             found = parsed(ApiPullRequest, item)
             if found.of_this_repository and (found.head.ref, found.base.ref) == (head, base):
                 return found.pull_request()
@@ -277,7 +277,7 @@ class GitHubPullRequests:
         return merged
 
     async def _drop_branch(self, merged: PullRequest) -> None:
-        """Delete the branch of a merged pull request, unless somebody has added to it."""
+        """Delete the branch of a merged pull request, unless a person has added to it."""
         reference = quoted(f"heads/{merged.head}").replace("%2F", "/")
         answer = await self._client.request("branch", "GET", f"{self._path}/git/ref/{reference}")
         if answer.status == 200 and parsed(ApiReference, answer.value).object.sha == merged.head_commit:
@@ -289,7 +289,7 @@ class GitHubPullRequests:
         return answer.status == 200 and parsed(ApiPermission, answer.value).writes
 
     async def _repository(self) -> ApiRepository:
-        answer = await self._client.request("access", "GET", self._path, age=self._age("repository"))
+        answer = await self._client.request("access", "GET", self._path, age=self._repository_age())
         return parsed(ApiRepository, answer.value)
 
     async def _usual_method(self) -> MergeMethod:
@@ -297,6 +297,10 @@ class GitHubPullRequests:
 
     async def _login(self) -> str:
         return parsed(ApiUser, (await self._client.request("user", "GET", "/user")).value).login
+
+    def _repository_age(self) -> float | None:
+        """Return the age of the repository where 404 may be said of a token that was minted a moment ago."""
+        return self._age("repository") if self._app else None
 
     def _age(self, name: str) -> float:
         return self._client.age(f"{self._path} {name}")

@@ -156,7 +156,7 @@ ANSWERS: Sequence[Rule] = (
     *_ACCESS_RULES,
     *_MERGE_RULES,
     *_OPEN_RULES,
-    # Gone already: somebody, or a setting of the repository, was faster.
+    # Gone already: a person, or a setting of the repository, was faster.
     Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer"})),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
     Rule(

@@ -49,7 +49,7 @@ class ApiInstallationToken(BaseModel):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AppKey:
-    """What a Secret holds of a GitHub App; without `installation`, that of the repository is looked up."""
+    """The keys of a Secret for a GitHub App; without `installation`, that of the repository is looked up."""
 
     app: str
     private_key: str

@@ -22,7 +22,7 @@ class GitHubHost(Host):
     provider = PROVIDERS["github"]
 
     def __init__(self, directory: Path, descriptions: Path, *, clock: Clock | None = None) -> None:
-        repository = directory / "served" / "acme" / "deploy.git"
+        repository = directory / "served" / "acme" / "config.git"
         repository.parent.mkdir(parents=True)
         super().__init__(repository)
         self.clock = clock or SystemClock()
@@ -30,7 +30,7 @@ class GitHubHost(Host):
         self.server.start()
         self.project = self.server.project
         self.project.collaborators = {"carol": "read"}
-        self.url = f"{self.server.url}/acme/deploy.git"
+        self.url = f"{self.server.url}/acme/config.git"
         self.values = {"token": "ghp_robot"}
 
     async def close(self) -> None:

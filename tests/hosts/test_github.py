@@ -1,4 +1,4 @@
-"""What only GitHub has: its addresses, conditional requests, reviews, statuses, merge queues and webhooks."""
+"""Behaviour of GitHub alone: its addresses, conditional requests, reviews, statuses, merge queues and webhooks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_a_pull_request_from_a_fork_is_never_taken_for_ours(
 ) -> None:
     github.project.open(head=HEAD, base="main", title="Mine", by="mallory", fork="mallory/deploy")
     # A fork of the same owner answers to `head=acme:branch` as well.
-    github.project.open(head=HEAD, base="main", title="Mine", by="mallory", fork="acme/deploy-fork")
+    github.project.open(head=HEAD, base="main", title="Mine", by="mallory", fork="acme/config-fork")
     assert await github_pulls.find(HEAD, base="main") is None
     assert await github_pulls.list() == []
     assert (await github_pulls.open(new_pull_request())).number == 3
@@ -152,7 +152,7 @@ async def test_a_status_is_written_when_it_changes(github: GitHubHost, github_pu
     assert len(github.server.requests("POST", "/statuses/")) == 3
 
 
-async def test_a_branch_that_somebody_added_to_is_not_deleted(github: GitHubHost, github_pulls: PullRequests) -> None:
+async def test_a_branch_that_a_person_added_to_is_not_deleted(github: GitHubHost, github_pulls: PullRequests) -> None:
     await github_pulls.open(new_pull_request())
     merge = github.project.merge
 
@@ -261,7 +261,7 @@ def _delivery(payload: object, event: str = "pull_request") -> tuple[dict[str, s
 def test_a_signed_delivery_says_what_it_is_about() -> None:
     parse = PROVIDERS["github"].parse_webhook
     assert parse is not None
-    clone_url = "https://github.com/acme/deploy.git"
+    clone_url = "https://github.com/acme/config.git"
     payload = {
         "action": "closed",
         "number": 7,

@@ -82,7 +82,7 @@ async def test_many_requests_at_once_mint_one_token_for_one_repository(
     await asyncio.gather(*(as_app.list("open") for _ in range(20)))
     assert app.minted == 1
     minting = github.server.requests("POST", "/access_tokens")
-    assert [one.body for one in minting] == [{"repositories": ["deploy"]}]
+    assert [one.body for one in minting] == [{"repositories": ["config"]}]
     assert len(github.server.requests("GET", "/installation")) == 1
 
 
@@ -113,6 +113,18 @@ async def test_a_token_that_is_revoked_in_flight_is_replaced(
     with pytest.raises(AccessDenied):
         await as_app.get(1)
     assert app.minted == 3  # once for a request, not until it works
+
+
+async def test_a_repository_that_a_new_token_does_not_see_yet_is_asked_for_again(
+    github: GitHubHost, as_app: PullRequests, moment: VirtualClock
+) -> None:
+    github.server.faults.append(Fault("GET", "/pulls$", status=404, body={"message": "Not Found"}, times=2))
+    for seconds, transient in ((0, True), (61, False)):
+        moment.skip(seconds)
+        with pytest.raises(KardinalError, match=r"git\.url") as hidden:
+            await as_app.list("open")
+        assert hidden.value.transient is transient
+    assert await as_app.list("open") == []
 
 
 async def test_git_gets_the_token_as_a_password(github: GitHubHost, app: App, tmp_path: Path) -> None:

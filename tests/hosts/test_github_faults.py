@@ -1,4 +1,4 @@
-"""What each answer of GitHub means for a promotion: retried when, given up with which words, and done how often."""
+"""Each answer of GitHub has one meaning for a promotion: when to retry, what to say, and how often it is done."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Kind = Literal["answer", "reset", "lost", "nothing"]
 
 @dataclass
 class Fault:
-    """What happens to the next requests that match `method` and `path`, a pattern that is searched for.
+    """A fault that happens to the next requests that match `method` and `path`, a pattern that is searched for.
 
     `answer`: `status`, `headers` and `body` instead of the host's own. `reset`: the connection ends and nothing was
     done. `lost`: it was done, and the connection ends before the answer. `nothing`: a success is answered, and nothing

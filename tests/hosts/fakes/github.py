@@ -40,8 +40,8 @@ class FakeGitHub(HostServer):
         super().__init__(root, certificate, now=now)
         self._description = Description.load(descriptions / "github.json")
         self._schema = descriptions / "github.graphql"
-        git = HostedRepository.at(root / "acme" / "deploy.git")
-        self.project = Project("acme", "deploy", git, now)
+        git = HostedRepository.at(root / "acme" / "config.git")
+        self.project = Project("acme", "config", git, now)
         self.identities: dict[str, Identity] = {}
         self.app: App | None = None
         self.remaining = LIMIT
@@ -107,7 +107,7 @@ class FakeGitHub(HostServer):
             values = {name: value for name, value in request.match_info.items() if name != "other"}
             if (
                 values.get("owner", self.project.owner) != self.project.owner
-                or values.get("repo", "deploy") != "deploy"
+                or values.get("repo", "config") != "config"
             ):
                 raise refuse(404, "Not Found")
             view = View(self.project, url=self.url)

@@ -1,4 +1,4 @@
-"""What a fake GitHub remembers, and what people do there."""
+"""The state of a fake GitHub, and what people do there."""
 
 from __future__ import annotations
 
