@@ -135,7 +135,7 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"provider": "github"}, "git.provider: 'github' is not available in this version"),
+        ({"provider": "bitbucket"}, "git.provider: 'bitbucket' is not available in this version"),
         ({"health": {"type": "argocd"}}, "health.type: 'argocd' is not available in this version"),
         ({"health": {"cluster": "west"}}, "health.cluster: 'west' is not available in this version"),
         ({"update": {"strategy": "helm"}}, "update.strategy: 'helm' is not available in this version"),
