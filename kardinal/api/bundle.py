@@ -141,6 +141,8 @@ class BundleStatus(Status):
 
     phase: BundlePhase | None = None
     pipeline: Name | None = None
+    version: Annotated[str | None, Field(max_length=600)] = None
+    """The version for people, with the number of artifacts beside the first: `1.2.0 (+2)`."""
     sequence: Annotated[int | None, Field(ge=1)] = None
     """Order of admission among the Bundles of one Pipeline: creation times have seconds only."""
     graph_ref: Name | None = None

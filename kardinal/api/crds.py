@@ -68,7 +68,8 @@ _KINDS = (
         "bd",
         (
             _Column("Pipeline", ".status.pipeline"),
-            _Column("Artifacts", ".spec.artifacts.images[*].reference"),
+            _Column("Version", ".status.version"),
+            _Column("First-Image", ".spec.artifacts.images[0].reference", wide=True),
             _Column("Phase", ".status.phase"),
             _READY,
             _Column("Message", '.status.conditions[?(@.type=="Ready")].message', wide=True),

@@ -107,7 +107,7 @@ async def test_a_bundle_is_ready_when_and_only_when_every_environment_is_verifie
 
     everything = await run("get", "kardinal", *IN_SHOP)
     (row,) = [line.split() for line in everything.splitlines() if line.startswith("bundle.kardinal.io/")]
-    assert row[:5] == ["bundle.kardinal.io/my-app-2", "my-app", "ghcr.io/acme/my-app:2.0.0", "Verified", "True"]
+    assert row[:5] == ["bundle.kardinal.io/my-app-2", "my-app", "2.0.0", "Verified", "True"]
     for kind in ("pipeline", "promotionstep", "policygate"):
         assert f"{kind}.kardinal.io/my-app" in everything
     described = await run("describe", "bundle", "my-app-2", *IN_SHOP)
