@@ -23,6 +23,7 @@ from kardinal.api.image import ImageReference
 from kardinal.objects.errors import KardinalError
 from kardinal.steps import yaml_text
 from kardinal.steps.images import ImageChange, PromotedImage
+from kardinal.steps.yaml_text import described
 
 __all__ = ["FILE_NAMES", "KustomizationError", "image_changes", "set_images"]
 
@@ -110,7 +111,7 @@ def _root(text: str) -> yaml.MappingNode | None:
     except yaml_text.YamlSyntaxError as error:
         raise KustomizationError(f"invalid YAML: {error}") from error
     if root is not None and not isinstance(root, yaml.MappingNode):
-        raise KustomizationError(f"must be a mapping with fields such as resources and images, not {_kind(root)}")
+        raise KustomizationError(f"must be a mapping with fields such as resources and images, not {described(root)}")
     return root
 
 
@@ -124,15 +125,15 @@ def _items(root: yaml.MappingNode | None) -> list[yaml.MappingNode]:
     if images is None or _is_null(images):
         return []
     if not isinstance(images, yaml.SequenceNode):
-        raise KustomizationError(f"must be a list of entries with a name, not {_kind(images)}", at="images")
+        raise KustomizationError(f"must be a list of entries with a name, not {described(images)}", at="images")
     for index, item in enumerate(images.value):
         field = f"images[{index}]"
         if not isinstance(item, yaml.MappingNode):
-            raise KustomizationError(f"must be an entry with a name, not {_kind(item)}", at=field)
+            raise KustomizationError(f"must be an entry with a name, not {described(item)}", at=field)
         for key in _ENTRY_KEYS:
             value = yaml_text.value_of(item, key)
             if value is not None and not isinstance(value, yaml.ScalarNode):
-                raise KustomizationError(f"must be text, not {_kind(value)}", at=f"{field}.{key}")
+                raise KustomizationError(f"must be text, not {described(value)}", at=f"{field}.{key}")
         if not _text_of(item, "name"):
             raise KustomizationError("is missing; name the image that the manifests use", at=f"{field}.name")
     return list(images.value)
@@ -254,9 +255,3 @@ def _is_text(node: yaml.Node, value: str) -> bool:
 
 def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
-
-
-def _kind(node: yaml.Node) -> str:
-    if isinstance(node, yaml.ScalarNode):
-        return "nothing" if _is_null(node) else f"the value {node.value[:60]!r}"
-    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"

@@ -5,6 +5,8 @@ one line that matters. Here the document is composed into nodes that know where 
 is a `Splice` of that text. Block and flow style, CRLF, a missing final newline and odd indentation survive because they
 are never touched.
 
+JSON is edited in the same way, being YAML in flow style but for its escapes.
+
 The trap: a node reached through an alias stands where its anchor does, and a splice there changes what it should not.
 `same` compares two documents node by node, so that a caller can refuse an edit that reached further than it meant to.
 """
@@ -12,21 +14,30 @@ The trap: a node reached through an alias stands where its anchor does, and a sp
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import yaml
 
 from kardinal.objects.errors import KardinalError
+from kardinal.steps.yaml_scalar import Scalar, holds, written
 
 __all__ = [
+    "Difference",
     "Splice",
     "YamlSyntaxError",
+    "add_keys",
     "append_item",
     "append_key",
+    "apply_all",
+    "children",
     "compose",
+    "compose_all",
+    "described",
     "drop_key",
     "fill_empty_list",
+    "replace_scalar",
     "same",
     "set_key",
     "value_of",
@@ -37,15 +48,15 @@ Pairs = Sequence[tuple[str, str]]
 _MAX_DEPTH = 100
 """Levels of nesting that are read; a kustomization has a handful."""
 _MAX_EVENTS = 10_000
-"""Values, keys and collections that are read: each costs some 2 µs and 1 KB at every look."""
+"""Values, keys and collections of a document that are read: each costs some 2 µs and 1 KB at every look."""
+_MAX_EVENTS_OF_A_FILE = 50_000
+"""The same for a file of several documents, or of values, which is looked at twice."""
 _MAX_ALIASES = 1_000
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*")
-_NUMBER_SOMEWHERE = re.compile(
-    r"[-+]?(?:0x[0-9a-fA-F_]+|0o?[0-7_]+|0b[01_]+|(?:[0-9][0-9_]*)?\.?[0-9_]*(?:[eE][-+]?[0-9]+)?|\.(?:inf|nan))",
-    re.IGNORECASE,
-)
-_ONCE_BOOLEAN = frozenset(["y", "Y", "n", "N"])
+_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)*")
+"""An anchor and a tag before a value."""
+_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+"""A half of a character that JSON escapes in two and YAML in one."""
 
 
 class YamlSyntaxError(KardinalError):
@@ -64,11 +75,33 @@ class Splice:
         return document[: self.start] + self.text + document[self.end :]
 
 
+def apply_all(document: str, splices: Sequence[Splice]) -> str:
+    """Apply splices of the same text, none of which overlap."""
+    for splice in sorted(splices, key=lambda splice: splice.start, reverse=True):
+        document = splice.apply(document)
+    return document
+
+
 def compose(text: str) -> yaml.Node | None:
     """Return the root node of the only document in `text`; None when there is nothing in it."""
-    try:
-        _check_bounds(text)
+    with _syntax_errors():
+        _check_bounds(text, _MAX_EVENTS)
         return yaml.compose(text, Loader=yaml.CSafeLoader)
+
+
+def compose_all(text: str, *, json: bool) -> list[yaml.Node]:
+    """Return the root node of each document in `text`, which is JSON or YAML."""
+    # The marks stay right: an escape becomes another of its length.
+    readable = _SURROGATE.sub(r"\1\\u0020", text) if json else text
+    with _syntax_errors():
+        _check_bounds(readable, _MAX_EVENTS_OF_A_FILE)
+        return list(yaml.compose_all(readable, Loader=yaml.CSafeLoader))
+
+
+@contextmanager
+def _syntax_errors() -> Iterator[None]:
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -77,7 +110,7 @@ def compose(text: str) -> yaml.Node | None:
         raise YamlSyntaxError("a character that YAML does not allow") from error
 
 
-def _check_bounds(text: str) -> None:
+def _check_bounds(text: str, most: int) -> None:
     """Refuse what is costly to compose, event by event.
 
     The C composer recurses without a limit: 100,000 brackets would end the process. Each value becomes an object, so a
@@ -85,8 +118,8 @@ def _check_bounds(text: str) -> None:
     """
     depth = aliases = 0
     for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-        if count > _MAX_EVENTS:
-            raise YamlSyntaxError(f"more than {_MAX_EVENTS:,} values")
+        if count > most:
+            raise YamlSyntaxError(f"more than {most:,} values")
         if isinstance(event, yaml.AliasEvent):
             aliases += 1
             if aliases > _MAX_ALIASES:
@@ -99,23 +132,59 @@ def _check_bounds(text: str) -> None:
             depth -= 1
 
 
-def same(one: yaml.Node, other: yaml.Node, *, seen: set[tuple[int, int]] | None = None) -> bool:
-    """Return whether two nodes mean the same; shared and circular parts are walked once, whatever aliases there are."""
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What two documents may differ in. Keys are the `id` of nodes of the first document."""
+
+    values: Mapping[int, Scalar] = field(default_factory=dict)
+    """Scalars, and the value that stands there in the second document."""
+    added: Mapping[int, Sequence[tuple[str, Scalar]]] = field(default_factory=dict)
+    """Mappings, and the pairs that follow the others there in the second document."""
+
+
+def same(
+    one: yaml.Node,
+    other: yaml.Node,
+    *,
+    but: Difference = Difference(),
+    seen: set[tuple[int, int]] | None = None,
+) -> bool:
+    """Return whether two nodes mean the same except for `but`.
+
+    Shared and circular parts are walked once, whatever aliases there are.
+    """
     seen = set() if seen is None else seen
     if (id(one), id(other)) in seen:
         return True
     seen.add((id(one), id(other)))
+    if id(one) in but.values:
+        return holds(other, but.values[id(one)])
     if type(one) is not type(other) or one.tag != other.tag:
         return False
     if isinstance(one, yaml.ScalarNode):
         return bool(one.value == other.value)
-    children, others = (
-        [child for item in node.value for child in (item if isinstance(item, tuple) else (item,))]
-        for node in (one, other)
+    parts, others = children(one), children(other)
+    added = but.added.get(id(one), ())
+    if len(others) != len(parts) + 2 * len(added):
+        return False
+    expected = [value for pair in added for value in pair]
+    return all(map(holds, others[len(parts) :], expected)) and all(
+        same(child, twin, but=but, seen=seen) for child, twin in zip(parts, others, strict=False)
     )
-    return len(children) == len(others) and all(
-        same(child, twin, seen=seen) for child, twin in zip(children, others, strict=True)
-    )
+
+
+def children(node: yaml.Node) -> list[yaml.Node]:
+    """Return the nodes directly inside a mapping or a list, keys included."""
+    if isinstance(node, yaml.ScalarNode):
+        return []
+    return [child for item in node.value for child in (item if isinstance(item, tuple) else (item,))]
+
+
+def described(node: yaml.Node) -> str:
+    """Return what a node is, in words."""
+    if isinstance(node, yaml.ScalarNode):
+        return "nothing" if node.tag == "tag:yaml.org,2002:null" else f"the value {node.value[:60]!r}"
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
 
 
 def value_of(mapping: yaml.MappingNode, key: str) -> yaml.Node | None:
@@ -126,15 +195,40 @@ def set_key(text: str, mapping: yaml.MappingNode, key: str, value: str, *, after
     """Give `key` its new value; a key that is missing follows the last of the keys `after` that is there."""
     present = value_of(mapping, key)
     if isinstance(present, yaml.ScalarNode):
-        gap = "" if text[present.start_mark.index - 1 : present.start_mark.index] != ":" else " "
-        return Splice(present.start_mark.index, _content_end(present, text), gap + _scalar(value, style=present.style))
+        return replace_scalar(text, present, written(value, style=present.style))
     anchor = [node for name, node in mapping.value if name.value in after][-1]
+    return _pairs_after(text, mapping, anchor, [f"{key}: {written(value)}"])
+
+
+def replace_scalar(text: str, node: yaml.ScalarNode, replacement: str) -> Splice:
+    """Put `replacement` in place of a value as it is written; an anchor or a tag before it stays."""
+    start, end = node.start_mark.index, _content_end(node, text)
+    found = _PROPERTIES.match(text, start, end)
+    start = found.end() if found else start
+    gap = " " if text[start - 1 : start] in (":", "-") and start == end else ""
+    return Splice(start, end, gap + replacement)
+
+
+def add_keys(text: str, mapping: yaml.MappingNode, pairs: Sequence[tuple[str, Scalar]], *, json: bool) -> Splice:
+    """Add keys after the last one of a mapping."""
+    lines = [f"{written(key, json=json)}: {written(value, json=json)}" for key, value in pairs]
+    if not mapping.value:
+        end = mapping.end_mark.index - 1
+        return Splice(end, end, ", ".join(lines))
+    return _pairs_after(text, mapping, mapping.value[-1][1], lines)
+
+
+def _pairs_after(text: str, mapping: yaml.MappingNode, last: yaml.Node, lines: Sequence[str]) -> Splice:
     if mapping.flow_style:
-        end = anchor.end_mark.index
-        return Splice(end, end, f", {key}: {_scalar(value)}")
-    end = _line_end(text, _content_end(anchor, text))
-    indent = " " * mapping.value[0][0].start_mark.column
-    return Splice(end, end, f"{_newline(text, end)}{indent}{key}: {_scalar(value)}")
+        end = _content_end(last, text)
+        before = text.rfind("\n", 0, mapping.value[-1][0].start_mark.index) + 1
+        lead = text[before : mapping.value[-1][0].start_mark.index]
+        # One pair in each line, as JSON is mostly written.
+        between = f",{_newline(text, before - 1)}{lead}" if before and not lead.strip() else ", "
+        return Splice(end, end, "".join(between + line for line in lines))
+    end = _line_end(text, _content_end(last, text))
+    start = _newline(text, end) + " " * mapping.value[0][0].start_mark.column
+    return Splice(end, end, "".join(start + line for line in lines))
 
 
 def drop_key(text: str, mapping: yaml.MappingNode, key: str) -> Splice:
@@ -243,27 +337,8 @@ def _newline(text: str, index: int) -> str:
 def _block_item(pairs: Pairs, *, column: int, gap: int) -> list[str]:
     first = f"{' ' * column}-{' ' * gap}"
     rest = " " * (column + 1 + gap)
-    return [f"{rest if index else first}{key}: {_scalar(value)}" for index, (key, value) in enumerate(pairs)]
+    return [f"{rest if index else first}{key}: {written(value)}" for index, (key, value) in enumerate(pairs)]
 
 
 def _flow_mapping(pairs: Pairs) -> str:
-    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in pairs) + "}"
-
-
-def _scalar(value: str, *, style: str | None = None) -> str:
-    """Return `value` in its old quotes, else plain where every YAML reader takes it for text, else double-quoted."""
-    if style == "'":
-        return f"'{value}'"
-    if style != '"' and _is_plain(value):
-        return value
-    return f'"{value}"'
-
-
-def _is_plain(value: str) -> bool:
-    # Readers disagree on what is a number: `1e5` and `0o7` are text for one and a number for the next.
-    return (
-        _PLAIN.fullmatch(value) is not None
-        and _NUMBER_SOMEWHERE.fullmatch(value) is None
-        and value not in _ONCE_BOOLEAN
-        and getattr(yaml.compose(value, Loader=yaml.CSafeLoader), "tag", None) == "tag:yaml.org,2002:str"
-    )
+    return "{" + ", ".join(f"{key}: {written(value)}" for key, value in pairs) + "}"
