@@ -71,20 +71,26 @@ class DocumentFile:
 
     def find(self, path: DocumentPath, *, document: int = 0) -> yaml.Node:
         """Return what stands at a path. Raises `DocumentError`, which for a missing value names the nearest place."""
-        return walk(self.roots[document], path)[-1]
+        return walk(self.root(document), path)[-1]
+
+    def root(self, document: int = 0) -> yaml.Node:
+        if document >= len(self.roots):
+            raise DocumentError(f"has {len(self.roots)} documents, and number {document + 1} was asked for")
+        return self.roots[document]
 
     def edited(self, updates: Sequence[Update]) -> bytes:
         """Return the content with all values set. Raises `DocumentError`."""
         changes = _Changes()
         for update in updates:
             self._plan(update, changes)
-        text = yaml_text.apply_all(self.text, changes.splices(self.text, json=self.json))
-        if text != self.text:
+        splices = changes.splices(self.text, json=self.json)
+        text = yaml_text.apply_all(self.text, splices)
+        if splices:
             self._check_only(changes, text, updates)
         return self.mark + text.encode()
 
     def _plan(self, update: Update, changes: _Changes) -> None:
-        root = self.roots[update.document]
+        root = self.root(update.document)
         try:
             trail, key = walk(root, update.path), None
         except MissingKey as missing:

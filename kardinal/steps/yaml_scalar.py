@@ -68,6 +68,8 @@ def holds(node: yaml.Node, value: Scalar) -> bool:
     """Return whether `node` reads as `value`."""
     if not isinstance(node, yaml.ScalarNode):
         return False
+    if value is None:
+        return bool(node.tag == _tag_of(None))
     wanted = value if isinstance(value, str) else written(value)
     return (node.tag, node.value) == (_tag_of(value), wanted)
 
