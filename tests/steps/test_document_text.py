@@ -139,7 +139,9 @@ def test_what_cannot_be_set_is_refused_with_the_line_and_what_is_there(text: str
     assert message in refusal(text, update(path, "x"))
 
 
-ANCHORS = "base: &base\n  tag: 1\n  own: 2\nother: *base\nmerged:\n  <<: *base\n  own: &o 3\nlast: &last 4\nname: *last\n"
+ANCHORS = (
+    "base: &base\n  tag: 1\n  own: 2\nother: *base\nmerged:\n  <<: *base\n  own: &o 3\nlast: &last 4\nname: *last\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,23 @@ def test_yaml_is_not_taken_for_json(text: str) -> None:
 
 
 def test_a_number_is_not_mistaken_for_its_text() -> None:
-    for value in ("1", "1.0", "true", "null", "~", "0x1f", "1e5", "0o7", "no", "y", "1_000", "2001-12-14", "", " ", "- a"):
+    for value in (
+        "1",
+        "1.0",
+        "true",
+        "null",
+        "~",
+        "0x1f",
+        "1e5",
+        "0o7",
+        "no",
+        "y",
+        "1_000",
+        "2001-12-14",
+        "",
+        " ",
+        "- a",
+    ):
         after = edited("a: x\n", update("a", value))
         assert yaml.safe_load(after) == {"a": value}
         assert after.startswith('a: "')
