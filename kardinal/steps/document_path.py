@@ -84,6 +84,10 @@ class DocumentPath:
     def parent(self) -> DocumentPath:
         return DocumentPath(self.segments[:-1])
 
+    def child(self, key: str) -> DocumentPath:
+        """Return the path of a key of what stands here."""
+        return DocumentPath((*self.segments, Key(key)))
+
     def sibling(self, key: str) -> DocumentPath:
         """Return the path of another key beside the last one."""
         return DocumentPath((*self.segments[:-1], Key(key)))

@@ -12,7 +12,7 @@ from kardinal.objects.text import cut
 from kardinal.steps.document_path import DocumentPath, Index, Item, Key
 from kardinal.steps.yaml_text import described
 
-__all__ = ["DocumentError", "MissingKey", "MissingValue", "line_of", "text_of", "walk"]
+__all__ = ["DocumentError", "MissingKey", "MissingValue", "find", "line_of", "text_of", "walk"]
 
 _NAMES_SHOWN = 8
 _MERGE = "tag:yaml.org,2002:merge"
@@ -53,6 +53,14 @@ def walk(root: yaml.Node, path: DocumentPath) -> list[yaml.Node]:
             line = line_of(found)
         trail.append(found)
     return trail
+
+
+def find(root: yaml.Node | None, path: DocumentPath) -> yaml.Node | None:
+    """Return what is at `path`; None where nothing is."""
+    try:
+        return walk(root, path)[-1] if root is not None else None
+    except MissingValue:
+        return None
 
 
 def line_of(node: yaml.Node | yaml.Event) -> int:

@@ -14,7 +14,7 @@ import yaml
 
 from kardinal.api.image import ImageReference, ImageReferenceError
 from kardinal.steps.document_path import DocumentPath, Index, Key, parse_path
-from kardinal.steps.document_walk import MissingValue, text_of, walk
+from kardinal.steps.document_walk import find, text_of
 from kardinal.steps.yaml_text import value_of
 
 __all__ = ["FoundImage", "images_in", "reference_in", "registries_beside", "repositories_beside"]
@@ -60,7 +60,7 @@ def repositories_beside(root: yaml.Node, path: DocumentPath) -> list[ImageRefere
 
     A chart joins a registry to the repository that stands beside the value, or one that is set for all images.
     """
-    parent = _find(root, path.parent)
+    parent = find(root, path.parent)
     if not isinstance(parent, yaml.MappingNode):
         return []
     last = path.segments[-1]
@@ -78,16 +78,9 @@ def repositories_beside(root: yaml.Node, path: DocumentPath) -> list[ImageRefere
 
 def registries_beside(root: yaml.Node, path: DocumentPath) -> list[str]:
     """Return the registries that a chart may join to the repository beside `path`: its own one, else those for all."""
-    own = text_of(_find(root, path.sibling("registry")))
-    found = [own] if own else [text_of(_find(root, each)) for each in _GLOBAL_REGISTRIES]
+    own = text_of(find(root, path.sibling("registry")))
+    found = [own] if own else [text_of(find(root, each)) for each in _GLOBAL_REGISTRIES]
     return [registry.rstrip("/") for registry in found if registry]
-
-
-def _find(root: yaml.Node, path: DocumentPath) -> yaml.Node | None:
-    try:
-        return walk(root, path)[-1]
-    except MissingValue:
-        return None
 
 
 def _image_at(root: yaml.Node, node: yaml.Node, at: tuple[Key | Index, ...]) -> ImageReference | None:
