@@ -22,11 +22,9 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Git", "webhook_secret_ref"): (None,),
     ("Git", "merge_method"): (None,),
     ("Git", "status_on_others"): (False,),
-    ("Update", "strategy"): ("kustomize",),
+    ("Update", "strategy"): ("kustomize", "helm", "replace"),
     ("Update", "verify_effect"): ("fail",),
     ("Update", "images"): ((),),
-    ("Update", "helm"): (None,),
-    ("Update", "replace"): (None,),
     ("Health", "argocd"): (None,),
     ("Health", "flux"): (None,),
     ("Health", "cluster"): (None,),
@@ -45,7 +43,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""
 
-UNAVAILABLE_STEPS = frozenset(["kustomize-build", "config-merge", "helm-set-image"])
+UNAVAILABLE_STEPS = frozenset(["kustomize-build", "config-merge"])
 """Steps that are documented and not built."""
 
 UNAVAILABLE_NODE_KEYS = frozenset(

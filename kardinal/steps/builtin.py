@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from kardinal.steps.copy_files import COPY, DELETE
 from kardinal.steps.declaration import Role, StepDeclaration
+from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
+from kardinal.steps.replace import REPLACE
+from kardinal.steps.yaml_update import YAML_UPDATE
 
 __all__ = [
     "BUILTIN_STEPS",
@@ -48,6 +52,19 @@ HEALTH_CHECK = StepDeclaration(name="health-check", role=Role.PROVE, state="Heal
 
 BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
     step.name: step
-    for step in (GIT_CLONE, KUSTOMIZE_SET_IMAGE, GIT_COMMIT, GIT_PUSH, OPEN_PR, WAIT_FOR_MERGE, HEALTH_CHECK)
+    for step in (
+        GIT_CLONE,
+        KUSTOMIZE_SET_IMAGE,
+        HELM_SET_IMAGE,
+        REPLACE,
+        YAML_UPDATE,
+        COPY,
+        DELETE,
+        GIT_COMMIT,
+        GIT_PUSH,
+        OPEN_PR,
+        WAIT_FOR_MERGE,
+        HEALTH_CHECK,
+    )
 }
 """Every step that this version executes, by name."""

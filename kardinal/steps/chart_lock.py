@@ -1,8 +1,8 @@
 """Keeping `Chart.lock` true when a dependency in `Chart.yaml` gets another version.
 
-`helm dependency build`, which Argo CD runs as well, refuses a chart whose lock was made for other dependencies: the lock
-holds a digest of both lists. The digest is computed here as Helm does it, and only if that gives the old one for the old
-files, so that a lock of another format is never broken.
+`helm dependency build`, which Argo CD runs as well, refuses a chart whose lock was made for other dependencies: the
+lock holds a digest of both lists. The digest is computed here as Helm does it, and only if that gives the old one for
+the old files, so that a lock of another format is never broken.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def relocked(lock: bytes, *, before: bytes, after: bytes, charts: Sequence[Promo
 
 def _loaded(content: bytes) -> dict[str, Any]:
     try:
-        found = yaml.load(content, Loader=yaml.CSafeLoader)  # noqa: S506 - it is the safe loader
+        found = yaml.load(content, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise DocumentError("is not YAML that can be read") from error
     return found if isinstance(found, dict) else {}
@@ -70,9 +70,7 @@ def _digest(wanted: Sequence[dict[str, Any]], locked: Sequence[dict[str, Any]]) 
 
 def _fields(entry: dict[str, Any]) -> dict[str, Any]:
     present = {"name": "", "repository": ""} | entry
-    return {
-        key: _sorted(present[key]) for key in _ORDER if key in present and (key not in _OPTIONAL or present[key])
-    }
+    return {key: _sorted(present[key]) for key in _ORDER if key in present and (key not in _OPTIONAL or present[key])}
 
 
 def _sorted(value: Any) -> Any:

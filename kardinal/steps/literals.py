@@ -16,7 +16,7 @@ from kardinal.objects.suggestions import nearest
 from kardinal.steps.images import PromotedImage
 from kardinal.steps.values_images import reference_in
 
-__all__ = ["LiteralError", "references_in", "replace_versions"]
+__all__ = ["LiteralError", "mentions", "references_in", "replace_versions"]
 
 _TAG = rb"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST = rb"sha(?:256|384|512):[0-9a-f]{6,128}"
@@ -47,6 +47,11 @@ def replace_versions(content: bytes, images: Sequence[PromotedImage], *, literal
     if not replaced:
         raise LiteralError(_missing(content, images, literal))
     return content
+
+
+def mentions(content: bytes, reference: ImageReference) -> bool:
+    """Return whether a text names the repository of an image, with a version after it."""
+    return _pattern(_spellings(reference)).search(content) is not None
 
 
 def references_in(content: bytes) -> Iterator[ImageReference]:

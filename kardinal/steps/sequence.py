@@ -17,16 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from pydantic import ValidationError
+from typing import Final
 
 from kardinal.api.pipeline import Approval, StepSpec
 from kardinal.objects.suggestions import nearest
 from kardinal.objects.supported import UNAVAILABLE_STEPS
 from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK, OPEN_PR, WAIT_FOR_MERGE
 from kardinal.steps.capabilities import Capabilities
-from kardinal.steps.declaration import PlannedStep, Role, StepConfig, StepDeclaration
+from kardinal.steps.config_errors import config_errors
+from kardinal.steps.declaration import PlannedStep, Role, StepDeclaration
+from kardinal.steps.helm_set_image import HELM_SET_IMAGE
+from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
+from kardinal.steps.replace import REPLACE
 
 __all__ = ["SequenceProblem", "StepTable", "default_sequence", "planned", "sequence_problems"]
 
@@ -51,6 +53,14 @@ _LEADS_TO: Final[Mapping[Role, Role]] = {
 """Role -> the role without which a step has no effect."""
 
 
+_EDITS: Final[Mapping[str, str]] = {
+    "kustomize": KUSTOMIZE_SET_IMAGE.name,
+    "helm": HELM_SET_IMAGE.name,
+    "replace": REPLACE.name,
+}
+"""Strategy -> the step that sets images in this way; one that is not here names a step that nothing executes."""
+
+
 @dataclass(frozen=True, slots=True)
 class SequenceProblem:
     """A problem of a sequence: which step, the field relative to the environment, and the remedy."""
@@ -63,8 +73,14 @@ class SequenceProblem:
 def default_sequence(*, approval: Approval, pr: bool, strategy: str) -> tuple[StepSpec, ...]:
     """Return the steps of an environment that lists none."""
     proposal = (OPEN_PR.name, WAIT_FOR_MERGE.name) if _wants_pull_request(approval=approval, pr=pr) else ()
-    edit = f"{strategy}-set-image"
-    names = (GIT_CLONE.name, edit, GIT_COMMIT.name, GIT_PUSH.name, *proposal, HEALTH_CHECK.name)
+    names = (
+        GIT_CLONE.name,
+        _EDITS.get(strategy, strategy),
+        GIT_COMMIT.name,
+        GIT_PUSH.name,
+        *proposal,
+        HEALTH_CHECK.name,
+    )
     return tuple(StepSpec(uses=name) for name in names)
 
 
@@ -101,14 +117,8 @@ def _step_problems(index: int, step: StepSpec, table: StepTable) -> Iterable[Seq
     if declaration is None:
         yield SequenceProblem(index, f"{field}.uses", _unknown_step(step.uses, table))
         return
-    try:
-        declaration.config.model_validate(step.config or {})
-    except ValidationError as error:
-        for detail in error.errors(include_url=False):
-            path = ".".join(str(part) for part in detail["loc"])
-            yield SequenceProblem(
-                index, f"{field}.config.{path}", _config_message(declaration.config, step.uses, detail)
-            )
+    for place, message in config_errors(declaration, step):
+        yield SequenceProblem(index, f"{field}.{place}", message)
 
 
 def _unknown_step(name: str, table: StepTable) -> str:
@@ -118,16 +128,6 @@ def _unknown_step(name: str, table: StepTable) -> str:
         return f"unknown step {name!r}; did you mean {near!r}?"
     known = ", ".join(table)
     return f"unknown step {name!r}; custom steps are not available in this version, built in are {known}"
-
-
-def _config_message(config: type[StepConfig], step: str, detail: Mapping[str, Any]) -> str:
-    if detail["type"] != "extra_forbidden":
-        return f"{detail['msg']} (input of {step})"
-    known = [field.alias or name for name, field in config.model_fields.items()]
-    if not known:
-        return f"{step} takes no config; remove it"
-    near = nearest(str(detail["loc"][-1]), known)
-    return f"{step} has no such input; " + (f"did you mean {near!r}?" if near else f"it takes {', '.join(known)}")
 
 
 def _order_problems(steps: Sequence[StepDeclaration], table: StepTable) -> Iterable[SequenceProblem]:

@@ -17,6 +17,7 @@ from kardinal.policy.binding import clean_path
 from kardinal.policy.matching import GateTemplate
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
+from kardinal.steps.update_fields import update_problems
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import Features, repository_problems, unknown_name
 
@@ -101,3 +102,5 @@ def _environment(
         steps, approval=environment.approval, pr=environment.pr, capabilities=capabilities, table=registry.steps
     ):
         yield Problem(subject, f"{field}.{problem.field}", "InvalidSequence", problem.message)
+    for place, message in update_problems(environment.update, steps):
+        yield Problem(subject, f"{field}.{place}", "InvalidUpdate", message)

@@ -138,7 +138,7 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
         ({"provider": "bitbucket"}, "git.provider: 'bitbucket' is not available in this version"),
         ({"health": {"type": "argocd"}}, "health.type: 'argocd' is not available in this version"),
         ({"health": {"cluster": "west"}}, "health.cluster: 'west' is not available in this version"),
-        ({"update": {"strategy": "helm"}}, "update.strategy: 'helm' is not available in this version"),
+        ({"update": {"strategy": "oci"}}, "update.strategy: 'oci' is not available in this version"),
         ({"delivery": {"delegate": "flagger"}}, "delivery.delegate: 'flagger' is not available in this version"),
         ({"provider": "git", "approval": "pr-review"}, "approval: this provider has no pull requests"),
         ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'; did you mean 'git-clone'?"),

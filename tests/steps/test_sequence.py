@@ -49,9 +49,17 @@ def test_the_default_sequence_follows_the_approval_and_is_accepted(
     assert refusals(sequence, approval=approval, pr=pr) == []
 
 
-@pytest.mark.parametrize("strategy", ["helm", "replace", "oci"])
-def test_a_strategy_that_is_not_executed_has_no_sequence_that_is_accepted(strategy: str) -> None:
-    assert refusals(default_sequence(approval="auto", pr=False, strategy=strategy))[0][0] == "steps[1].uses"
+@pytest.mark.parametrize(
+    ("strategy", "edit"), [("kustomize", "kustomize-set-image"), ("helm", "helm-set-image"), ("replace", "replace")]
+)
+def test_a_strategy_has_an_edit_of_its_own(strategy: str, edit: str) -> None:
+    sequence = default_sequence(approval="auto", pr=False, strategy=strategy)
+    assert sequence[1].uses == edit
+    assert not refusals(sequence)
+
+
+def test_a_strategy_that_is_not_executed_has_no_sequence_that_is_accepted() -> None:
+    assert refusals(default_sequence(approval="auto", pr=False, strategy="oci"))[0][0] == "steps[1].uses"
 
 
 @pytest.mark.parametrize(
@@ -121,6 +129,41 @@ def test_several_overlays_may_be_edited() -> None:
         ("kustomize-set-image", {"path": "../prod"}, "steps[1].config.path", "without .. segments"),
         ("kustomize-set-image", {"path": "/etc"}, "steps[1].config.path", "relative path"),
         ("git-push", {"force": True}, "steps[1].config.force", "git-push takes no config"),
+        ("yaml-update", {"updates": []}, "steps[1].config.file", "Field required"),
+        ("yaml-update", {"file": "a", "updates": []}, "steps[1].config.updates", "at least 1 item"),
+        (
+            "yaml-update",
+            {"file": "a", "updates": [{"path": "x", "vlaue": 1, "value": 1}]},
+            "steps[1].config.updates[0].vlaue",
+            "did you mean 'value'?",
+        ),
+        (
+            "yaml-update",
+            {"file": "a", "updates": [{"path": "x..y", "value": 1}]},
+            "steps[1].config.updates[0].path",
+            "'x..y' is not a path at character 2",
+        ),
+        (
+            "yaml-update",
+            {"file": "a", "updates": [{"path": "x", "value": {"y": 1}}]},
+            "steps[1].config.updates[0].value",
+            "must be text, a number, true, false or null",
+        ),
+        (
+            "yaml-update",
+            {"file": "a", "updates": [{"path": "x", "value": 1}], "document": {"knd": "Service"}},
+            "steps[1].config.document.knd",
+            "did you mean 'kind'?",
+        ),
+        ("helm-set-image", {"file": "../values.yaml"}, "steps[1].config.file", "without .. or .git segments"),
+        ("helm-set-image", {"file": "x/.GIT/config"}, "steps[1].config.file", "without .. or .git segments"),
+        ("helm-set-image", {"file": "./"}, "steps[1].config.file", "without .. or .git segments"),
+        ("helm-set-image", {"values": [{"path": "a", "value": "tagg"}]}, "steps[1].config.values[0].value", "'tag'"),
+        ("replace", {"file": ["a"]}, "steps[1].config.file", "did you mean 'files'?"),
+        ("replace", {"files": ["/etc/passwd"]}, "steps[1].config.files[0]", "must be a relative path"),
+        ("copy", {"form": "a", "from": "b", "to": "c"}, "steps[1].config.form", "did you mean 'from'?"),
+        ("copy", {"from": "a", "to": "b/../../c"}, "steps[1].config.to", "must be a relative path"),
+        ("delete", {"paths": ["**", "../*"]}, "steps[1].config.paths[1]", "must be a relative path"),
     ],
 )
 def test_a_wrong_input_of_a_step_is_refused(uses: str, config: dict[str, Any], field: str, words: str) -> None:

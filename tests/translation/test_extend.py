@@ -110,7 +110,7 @@ def test_a_target_that_does_not_exist_is_refused() -> None:
 
 
 def test_a_pipeline_that_has_become_untranslatable_stops_only_what_is_missing() -> None:
-    broken = pipeline("dev", environment("staging", update={"strategy": "helm"}), "prod")
+    broken = pipeline("dev", environment("staging", update={"strategy": "oci"}), "prod")
     assert extended(translated(), broken, bundle())
     with pytest.raises(InvalidSpec):
         extended(translated(what=bundle(intent={"target": "dev"})), broken, bundle())

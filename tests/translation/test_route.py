@@ -111,5 +111,5 @@ def test_everything_wrong_with_an_intent_is_said_at_once() -> None:
 
 
 def test_a_pipeline_without_order_and_a_choice_that_is_not_available_are_both_reported() -> None:
-    found = problems((environment("dev", dependsOn=["dev"], update={"strategy": "helm"}),))
+    found = problems((environment("dev", dependsOn=["dev"], update={"strategy": "oci"}),))
     assert [problem.reason for problem in found] == ["SelfDependence", "NotAvailable"]

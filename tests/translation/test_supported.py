@@ -21,8 +21,11 @@ DIGEST = "sha256:" + "0123abcd" * 8
 ONLY_ONE_MEANING = {("HealthResource", "kind"), ("HealthResource", "condition")}
 """Choices with a single value, which the default is: there is nothing to ignore."""
 
-INSIDE_OF = {("HelmValue", "value"): ("Update", "helm")}
-"""Choices in a field that is refused as a whole."""
+EXECUTED = {("HelmValue", "value")}
+"""Choices inside a list, all of which are executed (`tests/steps/test_helm_values.py`)."""
+
+NEEDED = {"replace": {"replace": {"files": ["main.tf"]}}}
+"""What a strategy needs besides its name."""
 
 
 def choices(model: type[Model], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[Model], str, Any]]:
@@ -51,7 +54,7 @@ def models(annotation: Any) -> Iterator[type[Model]]:
 
 
 PIPELINE_CHOICES = list(choices(PipelineSpec))
-DECIDED_CHOICES = [choice for choice in PIPELINE_CHOICES if (choice[1].__name__, choice[2]) not in INSIDE_OF]
+DECIDED_CHOICES = [choice for choice in PIPELINE_CHOICES if (choice[1].__name__, choice[2]) not in EXECUTED]
 BUNDLE_CHOICES = list(choices(BundleSpec))
 
 
@@ -68,8 +71,7 @@ def refused(**arguments: Any) -> list[Problem]:
 
 
 def test_every_enumeration_of_pipelines_and_bundles_is_decided() -> None:
-    assert all(FIELD_VALUES[field] == (None,) for field in INSIDE_OF.values())
-    decided = set(FIELD_VALUES) | ONLY_ONE_MEANING | set(INSIDE_OF)
+    decided = set(FIELD_VALUES) | ONLY_ONE_MEANING | EXECUTED
     assert {(model.__name__, name) for _, model, name, _ in PIPELINE_CHOICES + BUNDLE_CHOICES} <= decided
 
 
@@ -82,7 +84,10 @@ def test_each_choice_of_a_pipeline_is_executed_or_refused(
     path: tuple[str, ...], model: type[Model], name: str, value: str
 ) -> None:
     if path[0] == "environments":
-        way = pipeline(environment("dev", **nested(path[1:], value)))
+        fields = nested(path[1:], value)
+        if name == "strategy":
+            fields["update"] |= NEEDED.get(value, {})
+        way = pipeline(environment("dev", **fields))
         field = f"spec.environments[0].{'.'.join(path[1:])}"
     else:
         spec = nested(path, value)
@@ -235,11 +240,12 @@ def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
 
 def test_all_problems_of_all_resources_are_reported_together_with_their_subject() -> None:
     found = refused(
-        way=pipeline(environment("dev", update={"strategy": "helm"}), promotionPolicy="queue"),
+        way=pipeline(environment("dev", update={"strategy": "oci"}), promotionPolicy="queue"),
         what=bundle(type="config"),
     )
     assert [str(problem) for problem in found] == [
-        "Pipeline/my-app spec.environments[0].update.strategy: 'helm' is not available in this version; use kustomize",
+        "Pipeline/my-app spec.environments[0].update.strategy: 'oci' is not available in this version; "
+        "use kustomize or helm or replace",
         "Pipeline/my-app spec.promotionPolicy: 'queue' is not available in this version; use supersede",
         "Bundle/app-1 spec.type: 'config' is not available in this version; use image",
     ]

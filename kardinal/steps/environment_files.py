@@ -1,0 +1,78 @@
+"""The files of an environment, as a step names them in its config: below its directory and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from kardinal.objects.errors import KardinalError
+from kardinal.objects.suggestions import nearest
+from kardinal.steps.declaration import EditContext
+from kardinal.steps.edit import EDITED_LIMIT, EditError, Tree, split_path, too_large
+
+__all__ = ["EnvironmentFiles", "EnvironmentPath", "named"]
+
+
+def _below_the_environment(path: str) -> str:
+    try:
+        inside = split_path(path)
+    except EditError:
+        inside = []
+    if not inside:
+        raise PydanticCustomError("outside", "must be a relative path without .. or .git segments")
+    return path
+
+
+EnvironmentPath = Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_below_the_environment)]
+"""A path relative to the environment's directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFiles:
+    """The directory of an environment in the repository."""
+
+    tree: Tree
+    """The tree below the directory."""
+    directory: str
+
+    @classmethod
+    def of(cls, context: EditContext) -> EnvironmentFiles:
+        path = context.step.spec.path
+        return cls(context.tree.within(path), "/".join(split_path(path)))
+
+    def full(self, path: str) -> str:
+        """Return the path from the root of the repository."""
+        return "/".join([*split_path(self.directory), *split_path(path)])
+
+    def read(self, path: str) -> bytes:
+        """Return a file that is to be edited. Raises `EditError` that names the nearest one if there is none."""
+        size = self.tree.size(path)
+        if size is not None and size > EDITED_LIMIT:
+            raise too_large(self.full(path), size, EDITED_LIMIT, used="edited")
+        content = self.tree.read(path)
+        if content is None:
+            raise EditError(self.full(path), self._missing(path))
+        return content
+
+    def _missing(self, path: str) -> str:
+        if self.tree.is_dir(path):
+            return "is a directory; name a file in it"
+        directory, _, name = "/".join(split_path(path)).rpartition("/")
+        near = nearest(name, self.tree.entries(directory), cutoff=0.5)
+        return "no such file" + (f"; did you mean {near}?" if near else "")
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Make an error about the content of a file one that names the file."""
+    try:
+        yield
+    except EditError:
+        raise
+    except KardinalError as error:
+        raise EditError(path, error.message, remedy=error.remedy) from error
