@@ -1,0 +1,108 @@
+"""Promotions by other edits than that of a kustomization, from the Pipeline to Verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kardinal.api import PROMOTION_STEP, names
+from kardinal.objects import JsonObject
+from kardinal.scm import PullRequests
+from tests.agent.promotion_steps import deploy
+from tests.support.names import DEV
+from tests.support.objects import bundle, environment, pipeline
+from tests.support.programs import start_controller
+from tests.support.repository import IMAGE, GitRepository
+from tests.support.world import World
+
+BUNDLE = "my-app-1"
+DIRECTORY = f"environments/{DEV}"
+VALUES = f"""\
+# The values of dev.
+image:
+  repository: {IMAGE}
+  tag: "1.0.0"   # moved by promotions
+replicas: 2
+"""
+
+
+async def promote(world: World, repository: GitRepository, *states: str, **fields: Any) -> JsonObject:
+    """Promote one Bundle into one environment; returns the status of its step once it is in one of `states`."""
+    await start_controller(world)
+    await deploy(world)
+    await world.apply(pipeline(repository, environments=[environment(DEV, **fields)]), bundle(BUNDLE))
+    return await reached(world, *states)
+
+
+async def reached(world: World, *states: str) -> JsonObject:
+    step = await world.wait_for(
+        PROMOTION_STEP,
+        names.step_name(BUNDLE, DEV),
+        lambda step: (step.get("status") or {}).get("state") in states,
+    )
+    status: JsonObject = step["status"]
+    return status
+
+
+async def test_a_values_file_takes_the_image(world: World, repository: GitRepository) -> None:
+    repository.commit({f"{DIRECTORY}/values.yaml": VALUES})
+    status = await promote(world, repository, "Verified", "Failed", update={"strategy": "helm"})
+    assert status["state"] == "Verified", status["message"]
+    assert [step["uses"] for step in status["steps"]][1] == "helm-set-image"
+    (commit,) = repository.promotions(DEV)
+    assert repository.git("diff", "--name-only", f"{commit.sha}~", commit.sha) == f"{DIRECTORY}/values.yaml"
+    assert repository.read(f"{DIRECTORY}/values.yaml") == VALUES.replace("1.0.0", "1.1.0")
+
+
+async def test_values_of_a_chart_are_proposed_with_the_images_that_change(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    text = f"web:\n  container: {{image: '{IMAGE}:1.0.0'}}\n"
+    repository.commit({f"{DIRECTORY}/chart/prod.yaml": text})
+    helm = {"file": "chart/prod.yaml", "values": [{"path": "web.container.image", "value": "reference"}]}
+    await promote(
+        world, repository, "WaitingForMerge", "Failed", approval="pr-review", update={"strategy": "helm", "helm": helm}
+    )
+    (found,) = await reviewer.list()
+    assert f"- {IMAGE}: 1.0.0 to 1.1.0 in {DIRECTORY}/chart/prod.yaml" in found.body.replace("\\", "")
+    await reviewer.merge(found.number, by="alice")
+    await reached(world, "Verified")
+    assert repository.read(f"{DIRECTORY}/chart/prod.yaml") == text.replace("1.0.0", "1.1.0")
+
+
+async def test_a_literal_in_any_text_takes_the_version(world: World, repository: GitRepository) -> None:
+    text = f'image = "{IMAGE}:1.0.0"\nworker = "{IMAGE}-worker:1.0.0"\n'
+    repository.commit({f"{DIRECTORY}/main.tf": text})
+    update = {"strategy": "replace", "replace": {"files": ["main.tf"]}}
+    status = await promote(world, repository, "Verified", "Failed", update=update)
+    assert status["state"] == "Verified", status["message"]
+    expected = text.replace(f"{IMAGE}:1.0.0", f"{IMAGE}:1.1.0")
+    assert repository.read(f"{DIRECTORY}/main.tf") == expected
+
+
+async def test_an_image_that_is_not_there_ends_the_promotion_and_nothing_is_pushed(
+    world: World, repository: GitRepository
+) -> None:
+    repository.commit({f"{DIRECTORY}/values.yaml": VALUES.replace("my-app", "guestbok")})
+    before = repository.head()
+    status = await promote(world, repository, "Failed", "Verified", update={"strategy": "helm"})
+    assert status["state"] == "Failed"
+    assert f"{DIRECTORY}/values.yaml: image.tag is about ghcr.io/acme/guestbok, not {IMAGE}" in status["message"]
+    assert repository.head() == before
+
+
+async def test_a_sequence_of_edits_is_one_commit(world: World, repository: GitRepository) -> None:
+    repository.commit({f"{DIRECTORY}/template.yaml": VALUES, f"{DIRECTORY}/old.json": "{}"})
+    edits: list[JsonObject] = [
+        {"uses": "copy", "config": {"from": "template.yaml", "to": "app/values.yaml"}},
+        {"uses": "helm-set-image", "config": {"file": "app/values.yaml"}},
+        {"uses": "yaml-update", "config": {"file": "app/values.yaml", "updates": [{"path": "replicas", "value": 3}]}},
+        {"uses": "delete", "config": {"paths": ["*.json"]}},
+    ]
+    around = [{"uses": "git-clone"}, *edits, *({"uses": uses} for uses in ("git-commit", "git-push", "health-check"))]
+    status = await promote(world, repository, "Verified", "Failed", steps=around)
+    assert status["state"] == "Verified", status["message"]
+    (commit,) = repository.promotions(DEV)
+    changed = repository.git("diff", "--name-status", f"{commit.sha}~", commit.sha).split("\n")
+    assert changed == [f"A\t{DIRECTORY}/app/values.yaml", f"D\t{DIRECTORY}/old.json"]
+    expected = VALUES.replace("1.0.0", "1.1.0").replace("replicas: 2", "replicas: 3")
+    assert repository.read(f"{DIRECTORY}/app/values.yaml") == expected
