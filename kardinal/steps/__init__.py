@@ -5,6 +5,11 @@ sequence                      which steps a promotion runs, and whether a writte
 facts                         what the steps so far have found out
 commit_plan                   the edit, the message and the trailers of a promotion
 kustomize_set_image           the step that sets images in a kustomization
-kustomization, yaml_text      setting images without touching anything else
+kustomization                 setting images in one without touching anything else
+document_text, yaml_text      changing single values of YAML and JSON
+document_path, document_walk  paths into documents
+helm_values, literals         setting images among values, and after a literal
+chart_versions, chart_lock    setting versions of charts
+file_patterns                 the files that a pattern names
 pull_request_text, markdown   title and body of a pull request
 """

@@ -25,22 +25,37 @@ __all__ = [
     "WAIT_FOR_MERGE",
 ]
 
-GIT_CLONE = StepDeclaration(name="git-clone", role=Role.OPEN, outputs={"commit": "base_commit"})
+GIT_CLONE = StepDeclaration(
+    name="git-clone",
+    about="Opens the branch of the Pipeline's repository, for the edits that follow.",
+    role=Role.OPEN,
+    outputs={"commit": "base_commit"},
+)
 
-GIT_COMMIT = StepDeclaration(name="git-commit", role=Role.COMMIT)
+GIT_COMMIT = StepDeclaration(
+    name="git-commit", about="Makes one commit of everything that the edits before it change.", role=Role.COMMIT
+)
 
 GIT_PUSH = StepDeclaration(
     name="git-push",
+    about="Pushes the commit: to the target branch, or to a branch of its own where a pull request follows.",
     role=Role.PUSH,
     outside=True,
     permission=True,
     outputs={"changed": "changed", "merged": "merged_commit"},
 )
 
-OPEN_PR = StepDeclaration(name="open-pr", role=Role.PROPOSE, outside=True, permission=True)
+OPEN_PR = StepDeclaration(
+    name="open-pr",
+    about="Opens a pull request with what is known of the Bundle and its gates.",
+    role=Role.PROPOSE,
+    outside=True,
+    permission=True,
+)
 
 WAIT_FOR_MERGE = StepDeclaration(
     name="wait-for-merge",
+    about="Waits until the pull request is merged, and merges it itself where nobody has to approve.",
     role=Role.MERGE,
     state="WaitingForMerge",
     outside=True,
@@ -48,7 +63,12 @@ WAIT_FOR_MERGE = StepDeclaration(
 )
 """Looks at the pull request without permission, and asks for it when it is about to merge."""
 
-HEALTH_CHECK = StepDeclaration(name="health-check", role=Role.PROVE, state="HealthChecking")
+HEALTH_CHECK = StepDeclaration(
+    name="health-check",
+    about="Waits until the environment is healthy and runs what was promoted.",
+    role=Role.PROVE,
+    state="HealthChecking",
+)
 
 BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
     step.name: step

@@ -1,4 +1,4 @@
-"""What is wrong with the config of a step, said with the field at fault and the nearest key that the step takes."""
+"""Errors in the config of a step, with the field at fault and the nearest key that the step takes."""
 
 from __future__ import annotations
 

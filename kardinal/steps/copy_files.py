@@ -101,9 +101,17 @@ def _no_images(before: bytes | None, after: bytes | None) -> Sequence[ImageChang
 
 
 COPY = StepDeclaration(
-    name="copy", role=Role.EDIT, config=CopyConfig, edit=FileEdit(plan=_copied, image_changes=_no_images)
+    name="copy",
+    about="Copies files within the environment's directory, or into it from another repository.",
+    role=Role.EDIT,
+    config=CopyConfig,
+    edit=FileEdit(plan=_copied, image_changes=_no_images),
 )
 
 DELETE = StepDeclaration(
-    name="delete", role=Role.EDIT, config=DeleteConfig, edit=FileEdit(plan=_deleted, image_changes=_no_images)
+    name="delete",
+    about="Deletes files below the environment's directory.",
+    role=Role.EDIT,
+    config=DeleteConfig,
+    edit=FileEdit(plan=_deleted, image_changes=_no_images),
 )

@@ -102,6 +102,8 @@ class StepDeclaration:
 
     name: str
     """The value of `uses` in a sequence."""
+    about: str = ""
+    """A sentence for users about the effect of the step."""
     role: Role | None = None
     """None for a step that may be anywhere before the proof."""
     config: type[StepConfig] = NoConfig

@@ -72,6 +72,7 @@ def _plan(context: EditContext, config: HelmSetImageConfig) -> Changes:
 
 HELM_SET_IMAGE = StepDeclaration(
     name="helm-set-image",
+    about="Sets the images of the Bundle in the values file of a Helm chart; nothing else in the file changes.",
     role=Role.EDIT,
     config=HelmSetImageConfig,
     edit=FileEdit(plan=_plan, image_changes=value_image_changes),

@@ -25,7 +25,7 @@ from kardinal.steps.yaml_text import value_of
 __all__ = ["Part", "ValuePath", "set_image_values"]
 
 Part = Literal["tag", "digest", "reference", "repository"]
-"""What is written at a path."""
+"""The part of an image that is written at a path."""
 
 _DEFAULT = parse_path("image")
 _PINS_DIGEST = frozenset({"digest", "reference"})

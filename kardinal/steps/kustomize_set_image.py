@@ -68,6 +68,7 @@ def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage]
 
 KUSTOMIZE_SET_IMAGE = StepDeclaration(
     name="kustomize-set-image",
+    about="Sets the images of the Bundle in a kustomization, as `kustomize edit set image` would.",
     role=Role.EDIT,
     config=KustomizeSetImageConfig,
     edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),

@@ -22,7 +22,7 @@ _TAG = rb"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST = rb"sha(?:256|384|512):[0-9a-f]{6,128}"
 _VERSION = rb"(?::" + _TAG + rb"(?:@" + _DIGEST + rb")?|@" + _DIGEST + rb")(?![A-Za-z0-9_./:@-])"
 _BEFORE = rb"(?:(?<=://)|(?<![A-Za-z0-9_./-]))"
-"""What stands before a name that begins here: nothing of a name, or a scheme such as `oci://`."""
+"""The text before a name that begins here: nothing of a name, or a scheme such as `oci://`."""
 _REFERENCE = re.compile(
     rb"(?:(?<=://)|(?<![A-Za-z0-9_./:-]))[A-Za-z0-9][A-Za-z0-9.:_-]{0,254}(?:/[a-z0-9._-]{1,255}){1,8}" + _VERSION
 )

@@ -67,6 +67,7 @@ def _image_changes(before: bytes | None, after: bytes | None) -> Sequence[ImageC
 
 REPLACE = StepDeclaration(
     name="replace",
+    about="Sets the version that follows the repository of an image, or another literal, in any text files.",
     role=Role.EDIT,
     config=ReplaceConfig,
     edit=FileEdit(plan=_plan, image_changes=_image_changes),

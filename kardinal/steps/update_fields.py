@@ -1,4 +1,4 @@
-"""Whether the fields of `update` and the steps of an environment fit each other.
+"""Checking that the fields of `update` and the steps of an environment fit each other.
 
 A field that no step reads would be ignored, and a step that has to read one would fail at the first promotion.
 """

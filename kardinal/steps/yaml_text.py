@@ -134,7 +134,7 @@ def _check_bounds(text: str, most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What two documents may differ in. Keys are the `id` of nodes of the first document."""
+    """The differences that two documents may have. Keys are the `id` of nodes of the first document."""
 
     values: Mapping[int, Scalar] = field(default_factory=dict)
     """Scalars, and the value that stands there in the second document."""

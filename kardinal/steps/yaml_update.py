@@ -141,6 +141,7 @@ def _named(root: yaml.Node) -> str:
 
 YAML_UPDATE = StepDeclaration(
     name="yaml-update",
+    about="Sets single values in a YAML or JSON file; nothing else in the file changes.",
     role=Role.EDIT,
     config=YamlUpdateConfig,
     edit=FileEdit(plan=_plan, image_changes=value_image_changes),

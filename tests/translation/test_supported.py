@@ -25,7 +25,7 @@ EXECUTED = {("HelmValue", "value")}
 """Choices inside a list, all of which are executed (`tests/steps/test_helm_values.py`)."""
 
 NEEDED = {"replace": {"replace": {"files": ["main.tf"]}}}
-"""What a strategy needs besides its name."""
+"""Fields that a strategy needs besides its name."""
 
 
 def choices(model: type[Model], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[Model], str, Any]]:
