@@ -57,6 +57,8 @@ _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)*")
 """An anchor and a tag before a value."""
 _SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 """A half of a character that JSON escapes in two and YAML in one."""
+_BARE_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that JSON takes as they are, and YAML refuses or takes for the end of a line."""
 
 
 class YamlSyntaxError(KardinalError):
@@ -91,8 +93,8 @@ def compose(text: str) -> yaml.Node | None:
 
 def compose_all(text: str, *, json: bool) -> list[yaml.Node]:
     """Return the root node of each document in `text`, which is JSON or YAML."""
-    # The marks stay right: an escape becomes another of its length.
-    readable = _SURROGATE.sub(r"\1\\u0020", text) if json else text
+    # The marks stay right: what YAML cannot read becomes something of its length.
+    readable = _BARE_IN_JSON.sub("_", _SURROGATE.sub(r"\1\\u0020", text)) if json else text
     with _syntax_errors():
         _check_bounds(readable, _MAX_EVENTS_OF_A_FILE)
         return list(yaml.compose_all(readable, Loader=yaml.CSafeLoader))

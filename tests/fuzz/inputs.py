@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-__all__ = ["JSON", "fuzzed", "texts"]
+__all__ = ["INPUTS", "JSON", "fuzzed", "texts"]
 
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "2000"))
 """Inputs of one test. `make soak` asks for 100,000."""

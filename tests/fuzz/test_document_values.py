@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.document_path import DocumentPath, Index, Key
 from kardinal.steps.document_text import DocumentFile, Update
 from kardinal.steps.yaml_scalar import Scalar
-from tests.fuzz.inputs import JSON, fuzzed, texts
+from tests.fuzz.inputs import INPUTS, JSON, fuzzed, texts
 from tests.fuzz.test_kustomizations import files
+
+fewer = settings(fuzzed, max_examples=max(1, INPUTS // 4))
+"""For tests that read and write a whole document several times."""
 
 Segments = tuple[Key | Index, ...]
 
@@ -87,35 +90,37 @@ def edited_or_refused(content: bytes, update: Update, *, json: bool) -> bytes | 
         return error
 
 
-@fuzzed
+@fewer
 @given(edit=edits(), style=styles, comment=st.booleans())
 def test_only_the_value_of_a_yaml_file_changes(
     edit: tuple[Any, Segments, Scalar], style: dict[str, Any], comment: bool
 ) -> None:
     document, path, value = edit
-    text = ("# kept\n" if comment else "") + yaml.safe_dump(document, **style) + ("# kept too\n" if comment else "")
-    assume(yaml.safe_load(text) == document and "!!" not in text)
+    text = (
+        ("# kept\n" if comment else "")
+        + yaml.dump(document, Dumper=yaml.CSafeDumper, **style)
+        + ("# kept too\n" if comment else "")
+    )
+    assume(yaml.safe_load(text) == document)
     file = DocumentFile.parse(text.encode())
     node = file.find(DocumentPath(path))
+    # A tag belongs to the old value: such a value is refused.
+    assume(text[node.start_mark.index : node.start_mark.index + 1] != "!")
     after = file.edited([Update(path=DocumentPath(path), value=value)]).decode()
     assert yaml.safe_load(after) == changed(document, path, value)
     assert one_place_differs(text, after, text[node.start_mark.index : node.end_mark.index])
 
 
-@fuzzed
+@fewer
 @given(edit=edits(), indent=st.sampled_from([None, 1, 4, "\t"]), ascii_only=st.booleans())
 def test_only_the_value_of_a_json_file_changes(
     edit: tuple[Any, Segments, Scalar], indent: int | str | None, ascii_only: bool
 ) -> None:
     document, path, value = edit
-    # A key that JSON writes as two escapes is not found by its name.
-    assume(not ascii_only or all(character < "\U00010000" for segment in path for character in str(segment)))
+    # A key that only JSON can write so is not found by its name.
+    assume(str(DocumentPath(path)).isascii())
     text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
-    try:
-        file = DocumentFile.parse(text.encode(), json=True)
-    except KardinalError as error:
-        assert "a character that YAML does not allow" in str(error)  # noqa: PT017 - either is right
-        return
+    file = DocumentFile.parse(text.encode(), json=True)
     node = file.find(DocumentPath(path))
     after = file.edited([Update(path=DocumentPath(path), value=value)]).decode()
     assert json.loads(after) == changed(document, path, value)
