@@ -86,9 +86,9 @@ class GiteaPullRequests:
             return found
         if answer.status == 422:
             raise NothingToMerge(f"branch {new.base} has every commit of {new.head}")
-        opened = parsed(ApiPullRequest, answer.value)
+        opened = parsed(ApiPullRequest, answer.value).pull_request()
         self._age(str(opened.number))
-        return opened.pull_request()
+        return await self._first_of(opened)
 
     async def get(self, number: int) -> PullRequest:
         """Return one pull request."""
@@ -236,6 +236,22 @@ class GiteaPullRequests:
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
         return NoSubscription()
+
+    async def _first_of(self, opened: PullRequest) -> PullRequest:
+        """Return the first open pull request of the same branches, and close `opened` when that is another one.
+
+        The host does not keep two programs that ask in one instant from opening two.
+        """
+        query = {"state": "open", "sort": "oldest", "base_branch": opened.base, "limit": _PAGE}
+        async for item in self._client.pages("open", f"{self._path}/pulls", query=query):
+            one = parsed(ApiPullRequest, item)
+            first = one.pull_request()
+            if first.number == opened.number:
+                break
+            if one.of_this_repository and (first.head, first.base) == (opened.head, opened.base):
+                await self.close(opened.number, by="", comment=f"Pull request #{first.number} was opened first.")
+                return first
+        return opened
 
     async def _get(self, operation: str, number: int, priority: Priority = Priority.OPEN) -> ApiPullRequest:
         path = f"{self._path}/pulls/{number}"

@@ -10,12 +10,12 @@ import pytest
 from aiohttp import web
 
 from kardinal.runtime.clock import SystemClock
-from kardinal.scm import PROVIDERS, Approval, CommitStatus, HeadMoved, PullRequests, Target
+from kardinal.scm import PROVIDERS, Approval, CommitStatus, HeadMoved, NewPullRequest, PullRequests, Target
 from kardinal.scm.comments import marked
 from kardinal.scm.gitea_values import ApiReview, approvals_of
 from kardinal.scm.http import HostSessions
 
-BRANCH = {"label": "kardinal/app-1/prod", "ref": "kardinal/app-1/prod", "sha": "a" * 40, "repo_id": 1}
+BRANCH: dict[str, Any] = {"label": "kardinal/app-1/prod", "ref": "kardinal/app-1/prod", "sha": "a" * 40, "repo_id": 1}
 PULL = {
     "number": 7,
     "html_url": "https://git.example.org/acme/config/pulls/7",
@@ -141,6 +141,29 @@ async def test_a_status_that_says_the_same_is_not_sent(host: ScriptedHost, pulls
     assert host.sent == []
     assert await pulls.set_status(commit, CommitStatus("kardinal", "success"))
     assert [body["state"] for _, body in host.sent] == ["success"]
+
+
+async def test_of_two_that_were_opened_in_one_instant_the_first_is_kept(
+    host: ScriptedHost, pulls: PullRequests
+) -> None:
+    path = "/repos/acme/config/pulls"
+    fork = {**PULL, "number": 5, "head": {**BRANCH, "repo_id": 2}}
+    other = {**PULL, "number": 6, "head": {**BRANCH, "label": "kardinal/app-2/prod"}}
+    ours = {**PULL, "number": 9}
+    host.answers[f"POST {path}"] = ours
+    host.answers[f"GET {path}"] = [fork, other, PULL, ours]
+    host.answers[f"GET {path}/9"] = Script([ours, {**ours, "state": "closed"}])
+    host.answers[f"PATCH {path}/9"] = {}
+    host.answers["GET /repos/acme/config/issues/9/comments"] = []
+    host.answers["POST /repos/acme/config/issues/9/comments"] = {}
+    opened = await pulls.open(NewPullRequest("Promote", "", head=BRANCH["label"], base="main"))
+    assert opened.number == 7
+    assert (f"PATCH {path}/9", {"state": "closed"}) in host.sent
+    host.sent.clear()
+    host.answers[f"GET {path}"] = [fork, other, ours]
+    opened = await pulls.open(NewPullRequest("Promote", "", head=BRANCH["label"], base="main"))
+    assert opened.number == 9
+    assert [name for name, _ in host.sent] == [f"POST {path}"]
 
 
 async def test_a_merge_names_the_head_and_the_usual_method_of_the_repository(
