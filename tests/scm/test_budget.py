@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from kardinal.scm import RateLimited
-from kardinal.scm.http import Budget, HostSessions, Priority, Rate
+from kardinal.scm.http import Budget, HostSessions, Priority, Rate, sessions
 from kardinal.scm.http.answers import Quota
 from tests.support.clock import VirtualClock
 
@@ -113,9 +113,25 @@ async def test_what_is_left_is_kept_for_merges(clock: VirtualClock, remaining: i
 
 
 async def test_a_budget_belongs_to_a_host_and_a_credential(clock: VirtualClock) -> None:
-    async with HostSessions(clock=clock) as sessions:
+    async with HostSessions(clock=clock) as http:
         rate = Rate(per_second=1.0, burst=1)
-        one = sessions.budget("git.example.org", "a", rate)
-        assert sessions.budget("git.example.org", "a", rate) is one
-        assert sessions.budget("git.example.org", "b", rate) is not one
-        assert sessions.budget("git.example.com", "a", rate) is not one
+        one = http.budget("git.example.org", "a", rate)
+        assert http.budget("git.example.org", "a", rate) is one
+        assert http.budget("git.example.org", "b", rate) is not one
+        assert http.budget("git.example.com", "a", rate) is not one
+
+
+async def test_a_budget_that_is_forgotten_still_serves_those_that_wait(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_BUDGETS", 1)
+    async with HostSessions(clock=clock) as http:
+        rate = Rate(per_second=1.0, burst=1)
+        budget = http.budget("git.example.org", "a", rate)
+        await budget.take(Priority.OPEN)
+        waiting = asyncio.create_task(budget.take(Priority.OPEN))
+        await asyncio.sleep(0)
+        http.budget("git.example.org", "b", rate)
+        assert http.budget("git.example.org", "a", rate) is not budget
+        await clock.advance(timedelta(seconds=1))
+        await waiting

@@ -78,7 +78,8 @@ class HostSessions:
         if budget is None:
             budget = self._budgets[key] = Budget(rate, clock=self.clock)
             while len(self._budgets) > MAX_BUDGETS:
-                self._budgets.popitem(last=False)[1].close()
+                # Not closed: requests that wait for their turn in it still get it.
+                self._budgets.popitem(last=False)
         self._budgets.move_to_end(key)
         return budget
 
