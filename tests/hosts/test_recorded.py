@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from hack.gitea.assets import GITEA_VERSION
 from hack.gitea.server import RunningGitea
 from kardinal.objects.errors import KardinalError
 from kardinal.scm.errors import (
@@ -29,8 +30,9 @@ from kardinal.scm.gitea_values import ApiPullRequest, parsed
 from kardinal.scm.http import Answer, Outcome, decide
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import HEAD, PATIENCE
-from tests.support.gitea import new_project
+from tests.support.gitea import BOT_SCOPES, new_project
 
+GUIDE = Path(__file__).parents[2] / "docs/guides/gitea.md"
 RECORD = Path(__file__).parent / "recorded" / "gitea.json"
 
 Asking = Callable[[GiteaHost], Awaitable[tuple[int, Any]]]
@@ -204,6 +206,12 @@ def test_a_recorded_pull_request_is_read() -> None:
     shown = opened.pull_request()
     assert (shown.number, shown.state, shown.head, shown.base) == (1, "open", HEAD, "main")
     assert (shown.merge_commit, shown.merged_at) == (None, None)
+
+
+def test_the_guide_names_the_version_and_the_scopes_that_are_tried() -> None:
+    guide = GUIDE.read_text()
+    assert f"Gitea {GITEA_VERSION}" in guide
+    assert [scope for scope in BOT_SCOPES if f"| `{scope}` |" not in guide] == []
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
