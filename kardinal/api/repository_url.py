@@ -276,7 +276,7 @@ def _host(url: str, host: str) -> str:
             raise _invalid(url, "its host is no IPv6 address") from None
     host = host.removesuffix(".")
     labels = host.split(".")
-    if not all(labels) or len(host) > _MAX_HOST:
+    if not all(labels) or len(host) > _MAX_HOST or any(label.startswith("-") for label in labels):
         raise _invalid(url, "its host is no host name")
     if _NUMERIC_LABEL.fullmatch(labels[-1]):
         # Resolvers take 127.1, 0x7f000001 and 2130706433 for addresses, too.

@@ -46,7 +46,8 @@ _EMPTY_DIRECTORY = "refs/tags"
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _STATUS = re.compile(r"<= Recv header: HTTP/\S+ (\d{3})")
 _LOCATION = re.compile(r"<= Recv header: location: *(.*)", re.I)
-_ADVERTISED = re.compile(r'"region_leave".*"label":"(remote_refs|get_refs_list)"')
+_ADVERTISED = re.compile(r'"region_leave".*"label":"(remote_refs|get_refs_list)"|"child_start".*"index-pack"')
+"""Single objects are asked for without a list: then it is the first byte of the pack that counts."""
 _PORCELAIN = re.compile(r"^([ +*=!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.M)
 _SAID = re.compile(r"^remote: (.*)$", re.M)
 _SETTINGS = """\

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from kardinal.git.mirror import find_git_once
 from kardinal.steps.edit import Edit, Tree
 from tests.git.conftest import ENVIRONMENTS, Git, manifests, message, setting
 from tests.support.clock import VirtualClock
-from tests.support.smart_server import PASSWORD, USER, SmartServer
+from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer
 
 pytestmark = pytest.mark.skipif(find_git_once() is None, reason="libgit2 fetches everything")
 
@@ -252,4 +254,36 @@ async def test_a_large_file_that_is_not_read_does_not_count(
     remote = repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
     source = "environments/dev/kustomization.yaml"
     assert (await remote.land("main", copying(source, source), message("dev"))).changed
+    await repositories.close()
+
+
+async def test_files_may_take_longer_than_the_list_of_branches(
+    server: SmartServer, bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock
+) -> None:
+    # More than one line of the protocol.
+    content = os.urandom(200_000).hex()
+    bare.commit({**manifests(), "README.md": content}, parent=bare("rev-parse", "main"))
+    limits = TransferLimits(advertisement=2)
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, limits=limits)
+    remote = repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
+    head = await remote.head("main")
+
+    def send_slowly(exchange: Exchange, path: str) -> bool:
+        if exchange.command != "POST":
+            return False
+        head, _, answer = exchange.ask_git().partition(b"\r\n\r\n")
+        exchange.send_response(200)
+        for line in head.decode().splitlines():
+            exchange.send_header(*line.split(": ", 1))
+        exchange.send_header("Content-Length", str(len(answer)))
+        exchange.end_headers()
+        exchange.wfile.write(answer[:-30])
+        exchange.wfile.flush()
+        # Longer than the limit that must not count here.
+        threading.Event().wait(3)
+        exchange.wfile.write(answer[-30:])
+        return True
+
+    server.trouble = send_slowly
+    assert await remote.read(head.commit, "README.md") == content.encode()
     await repositories.close()

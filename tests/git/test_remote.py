@@ -413,3 +413,28 @@ async def test_mirrors_that_were_not_used_for_long_are_deleted(
         await others.open("https://127.0.0.1:1/gitops.git").head("main")
     assert not mirror.exists()
     await others.close()
+
+
+async def test_a_proxy_of_the_environment_is_used(
+    server: SmartServer, bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock, transport: str
+) -> None:
+    host = "http://git.example.org:3000"
+    repositories = Repositories(
+        tmp_path / "cache", runner=runner, clock=clock, allow_local=False, insecure=["git.example.org:3000"]
+    )
+    remote = repositories.open(f"{host}/gitops.git", Credentials(USER, PASSWORD))
+
+    def forward(exchange: Exchange, path: str) -> bool:
+        assert exchange.path.startswith(host)
+        exchange.path = exchange.path.removeprefix(host)
+        exchange.serve()
+        return True
+
+    with serving(bare.directory.parent, None) as proxy, pytest.MonkeyPatch.context() as patch:
+        proxy.trouble = forward
+        patch.setenv("http_proxy", proxy.url)
+        patch.delenv("no_proxy", raising=False)
+        patch.delenv("NO_PROXY", raising=False)
+        landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
+    assert bare("rev-parse", "main") == landed.commit
+    await repositories.close()

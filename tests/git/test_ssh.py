@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +14,18 @@ from kardinal.git import (
     AuthenticationFailed,
     Credentials,
     GitError,
+    GitRunner,
     PushRejected,
     Repositories,
     Repository,
     RepositoryUnreachable,
+    TransferLimits,
+    TransferStopped,
 )
 from kardinal.git.mirror import find_git_once
 from tests.git.conftest import Git, manifests, message, setting
 from tests.git.test_remote import hook
+from tests.support.clock import VirtualClock
 from tests.support.ssh_server import KeyPair, SshServer, find_sshd, new_key, serving_ssh
 
 pytestmark = pytest.mark.skipif(
@@ -127,6 +132,18 @@ async def test_a_host_that_does_not_answer_is_worth_another_attempt(
     with pytest.raises(RepositoryUnreachable, match="can not be reached") as caught:
         await repositories.open("ssh://git@127.0.0.1:1/gitops.git", credentials).head("main")
     assert caught.value.transient
+
+
+async def test_a_host_that_accepts_and_says_nothing_is_given_up(
+    credentials: Credentials, tmp_path: Path, runner: GitRunner, clock: VirtualClock
+) -> None:
+    limits = TransferLimits(advertisement=2)
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, limits=limits)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"ssh://git@127.0.0.1:{silent.getsockname()[1]}/gitops.git"
+        with pytest.raises(TransferStopped, match="has not listed its branches"):
+            await repositories.open(url, credentials).head("main")
+    await repositories.close()
 
 
 async def test_the_private_key_is_in_no_argument_environment_or_file(
