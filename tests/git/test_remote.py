@@ -416,8 +416,11 @@ async def test_mirrors_that_were_not_used_for_long_are_deleted(
 
 
 async def test_a_proxy_of_the_environment_is_used(
-    server: SmartServer, bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock, transport: str
+    bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock, transport: str
 ) -> None:
+    if transport == "libgit2":
+        pytest.skip("libgit2 has ways of its own with proxies")
+    bare("config", "http.receivepack", "true")
     host = "http://git.example.org:3000"
     repositories = Repositories(
         tmp_path / "cache", runner=runner, clock=clock, allow_local=False, insecure=["git.example.org:3000"]
