@@ -132,7 +132,8 @@ class AppAuthenticator:
         return {"Authorization": f"Bearer {(await self._token()).text}"}
 
     async def credentials(self) -> Credentials:
-        return Credentials(_USER, (await self._token()).text)
+        # The identity is what stays: a mirror outlives its tokens.
+        return Credentials(_USER, (await self._token()).text, identity=f"github-app {self.identity}")
 
     async def permissions(self) -> Mapping[str, str]:
         """Return what the token may do: permission -> read or write."""

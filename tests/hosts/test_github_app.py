@@ -127,6 +127,20 @@ async def test_a_repository_that_a_new_token_does_not_see_yet_is_asked_for_again
     assert await as_app.list("open") == []
 
 
+async def test_another_token_of_the_same_app_is_the_same_credential_to_git(
+    github: GitHubHost, app: App, moment: VirtualClock
+) -> None:
+    async with HostSessions(clock=github.clock) as sessions:
+        authenticator = PROVIDERS["github"].authenticate(github.values, github.target(sessions))
+        assert authenticator is not None
+        first = await authenticator.credentials()
+        moment.skip(7200)
+        second = await authenticator.credentials()
+    assert app.minted == 2
+    assert first.password != second.password
+    assert first.key == second.key
+
+
 async def test_git_gets_the_token_as_a_password(github: GitHubHost, app: App, tmp_path: Path) -> None:
     async with HostSessions(clock=github.clock) as sessions:
         authenticator = PROVIDERS["github"].authenticate(github.values, github.target(sessions))
