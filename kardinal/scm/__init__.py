@@ -33,6 +33,7 @@ from kardinal.scm.errors import (
 from kardinal.scm.forgejo import FORGEJO
 from kardinal.scm.gitea import GITEA
 from kardinal.scm.github import GITHUB
+from kardinal.scm.gitlab import GITLAB
 from kardinal.scm.local import LOCAL, local_pull_requests
 from kardinal.scm.provider import Provider, Target
 from kardinal.scm.webhooks import Delivery
@@ -72,5 +73,7 @@ __all__ = [
 
 _GIT = Provider(name="git", capabilities=Capabilities(pull_requests=False))
 
-PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (_GIT, LOCAL, GITHUB, GITEA, FORGEJO)}
+PROVIDERS: Mapping[str, Provider] = {
+    provider.name: provider for provider in (_GIT, LOCAL, GITHUB, GITLAB, GITEA, FORGEJO)
+}
 """The providers that kardinal brings, by the name that `git.provider` gives."""

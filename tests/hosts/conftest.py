@@ -12,6 +12,7 @@ from kardinal.scm import PullRequests
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.github_fixtures import github, github_pulls, moment
 from tests.hosts.github_host import GitHubHost, descriptions
+from tests.hosts.gitlab_host import FastForwardGitLabHost, GitLabHost
 from tests.hosts.host import Host, patient
 from tests.hosts.local_host import LocalHost
 from tests.support.gitea import new_project
@@ -21,12 +22,14 @@ __all__ = ["descriptions", "github", "github_pulls", "moment"]
 HOSTS: dict[str, tuple[str | None, Callable[[Path, Any], Host]]] = {
     "local": (None, lambda directory, _: LocalHost(directory)),
     "github": ("descriptions", GitHubHost),
+    "gitlab": (None, lambda directory, _: GitLabHost(directory)),
+    "gitlab-ff": (None, lambda directory, _: FastForwardGitLabHost(directory)),
     "gitea": ("gitea", lambda directory, server: GiteaHost(directory, new_project(server))),
 }
 """Provider -> (the fixture of the session that is its server, what makes one repository there)."""
 
 
-REMOTE = tuple(name for name, (server, _) in HOSTS.items() if server)
+REMOTE = tuple(name for name in HOSTS if name != "local")
 """The providers that kardinal reaches by HTTP."""
 
 

@@ -127,6 +127,10 @@ class Host(ABC):
         self.fetch()
         return self.git("show", f"{revision}:{path}")
 
+    def landed(self, method: MergeMethod) -> str:
+        """Return the commit with which the last merge landed on `main`, as the host is to name it."""
+        return self.tip("main")
+
     @abstractmethod
     def fetch(self) -> None:
         """Bring the branches of the host into `git`."""

@@ -124,6 +124,21 @@ class HostedRepository:
         with self._open() as git:
             return int(git.ahead_behind(_tip(git, head), _tip(git, base))[0])
 
+    def log(self, base: str, head: str) -> list[dict[str, str]]:
+        """Return the commits that branch `head` has and branch `base` has not, newest first."""
+        with self._open() as git:
+            walker = git.walk(_tip(git, head))
+            walker.hide(_tip(git, base))
+            return [
+                {
+                    "id": str(commit.id),
+                    "message": commit.message,
+                    "author_email": commit.author.email,
+                    "authored_date": str(commit.author.time),
+                }
+                for commit in walker
+            ]
+
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         with self._open() as git:
             return commit == descendant or bool(git.descendant_of(descendant, commit))
@@ -190,7 +205,8 @@ class HostedRepository:
             index = git.merge_trees(parent.tree, git[tip].peel(pygit2.Tree), commit.tree)
             if index.conflicts:
                 raise Conflict
-            tip = self._make(git, index.write_tree(git), commit.message, [tip])
+            committer = self._signature("host")
+            tip = git.create_commit(None, commit.author, committer, commit.message, index.write_tree(git), [tip])
         return tip
 
     def _land(
@@ -210,9 +226,12 @@ class HostedRepository:
         *,
         author: str = "host",
     ) -> pygit2.Oid:
-        self.commits_made += 1
-        signature = pygit2.Signature(author, f"{author}@host.example", _EPOCH + self.commits_made, 0)
+        signature = self._signature(author)
         return git.create_commit(None, signature, signature, message, tree, parents)
+
+    def _signature(self, name: str) -> pygit2.Signature:
+        self.commits_made += 1
+        return pygit2.Signature(name, f"{name}@host.example", _EPOCH + self.commits_made, 0)
 
 
 class _Opened:

@@ -1,0 +1,371 @@
+"""Provider `gitlab`: merge requests by the REST API, version 4, of gitlab.com or a GitLab of one's own.
+
+    https://host/group/subgroup/project  ->  https://host/api/v4/projects/group%2Fsubgroup%2Fproject
+
+How a project merges is one setting of the project: with a merge commit, or by fast-forward; each with squashing or
+without. A merge by fast-forward needs a branch on top of its base, so the host is asked to rebase it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kardinal.git import Subscription
+from kardinal.scm.addresses import RepositoryAddress, quoted
+from kardinal.scm.base import (
+    Access,
+    Approval,
+    CommitStatus,
+    MergeMethod,
+    NewPullRequest,
+    NoSubscription,
+    PullRequest,
+    PullRequests,
+    PullRequestState,
+    is_own_label,
+)
+from kardinal.scm.comments import is_marked, marked
+from kardinal.scm.errors import (
+    ConflictWithBase,
+    HeadMoved,
+    MergeBlocked,
+    NothingToMerge,
+    PullRequestEnded,
+    RequestRefused,
+    UnknownAnswer,
+    UnsupportedProvider,
+)
+from kardinal.scm.gitea_values import parsed
+from kardinal.scm.gitlab_answers import ANSWERS, PERMISSIONS
+from kardinal.scm.gitlab_values import (
+    SENT_STATES,
+    ApiApprovals,
+    ApiCommit,
+    ApiComparison,
+    ApiMergeRequest,
+    ApiNote,
+    ApiProject,
+    ApiStatus,
+    ApiUser,
+    approvals_of,
+    newest_statuses,
+)
+from kardinal.scm.gitlab_webhooks import parse_webhook
+from kardinal.scm.http import Authenticator, Host, HostClient, Outcome, Priority, Rate, StaticToken
+from kardinal.scm.provider import Provider, Target
+from kardinal.steps.capabilities import Capabilities
+
+__all__ = ["GITLAB", "GitLabMergeRequests"]
+
+_RATE = Rate(per_second=10.0, burst=40)
+_PAGE = "100"
+_USER = "oauth2"
+_DESCRIPTION = 255
+"""Characters of a status that GitLab takes."""
+_LISTED: Mapping[PullRequestState | None, str] = {"open": "opened", "merged": "merged", "closed": "closed", None: "all"}
+_REBASE_LOOKS, _REBASE_PAUSE = 10, 1.0
+
+
+class GitLabMergeRequests:
+    """The merge requests of one project."""
+
+    def __init__(self, client: HostClient, *, project: str) -> None:
+        self._client = client
+        self._path = f"/projects/{quoted(project)}"
+
+    async def open(self, new: NewPullRequest) -> PullRequest:
+        """Open a merge request, or adopt the open one with the same head; GitLab would open an empty one as well."""
+        age = self._age(f"{new.head}\n{new.base}")
+        query = {"from": new.base, "to": new.head}
+        compared = await self._client.request(
+            "compare", "GET", f"{self._path}/repository/compare", query=query, age=age
+        )
+        if not parsed(ApiComparison, compared.value).commits:
+            raise NothingToMerge(f"branch {new.base} has every commit of {new.head}")
+        body = {
+            "title": new.title,
+            "description": new.body,
+            "source_branch": new.head,
+            "target_branch": new.base,
+            "labels": ",".join(new.labels),
+            "remove_source_branch": True,
+        }
+        answer = await self._client.request("open", "POST", f"{self._path}/merge_requests", body=body, age=age)
+        if answer.outcome is Outcome.ADOPT:
+            found = await self.find(new.head, base=new.base)
+            if found is None or found.state != "open":
+                raise UnknownAnswer(f"{self._client.host.name} has a merge request of {new.head}, and does not show it")
+            return await self.update(found.number, labels=[*found.labels, *new.labels])
+        opened = parsed(ApiMergeRequest, answer.value).pull_request()
+        self._age(str(opened.number))
+        return opened
+
+    async def get(self, number: int) -> PullRequest:
+        """Return one merge request."""
+        return (await self._get("get", number)).pull_request()
+
+    async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
+        """All merge requests, or those in one state, by number; those from forks are left out."""
+        query = {"state": _LISTED[state], "per_page": _PAGE}
+        pages = self._client.pages("list", f"{self._path}/merge_requests", query=query, priority=Priority.POLL)
+        found = [parsed(ApiMergeRequest, item) async for item in pages]
+        return sorted((one.pull_request() for one in found if one.of_this_project), key=lambda one: one.number)
+
+    async def find(self, head: str, *, base: str) -> PullRequest | None:
+        """Return the newest merge request from branch `head` of this project to branch `base`."""
+        query = {
+            "source_branch": head,
+            "target_branch": base,
+            "state": "all",
+            "order_by": "created_at",
+            "sort": "desc",
+            "per_page": _PAGE,
+        }
+        async for item in self._client.pages("find", f"{self._path}/merge_requests", query=query):
+            found = parsed(ApiMergeRequest, item)
+            if found.of_this_project and (found.source_branch, found.target_branch) == (head, base):
+                return found.pull_request()
+        return None
+
+    async def update(
+        self, number: int, *, title: str | None = None, body: str | None = None, labels: Sequence[str] | None = None
+    ) -> PullRequest:
+        """Change what is given and differs, in one request."""
+        found = (await self._get("update", number)).pull_request()
+        given, there = {"title": title, "description": body}, {"title": found.title, "description": found.body}
+        changed: dict[str, Any] = {
+            name: text for name, text in given.items() if text is not None and not _same(text, there[name])
+        }
+        if labels is not None:
+            added = [name for name in labels if name not in found.labels]
+            removed = [name for name in found.labels if is_own_label(name) and name not in labels]
+            changed |= {"add_labels": ",".join(added)} if added else {}
+            changed |= {"remove_labels": ",".join(removed)} if removed else {}
+        return (await self._put("update", number, changed)).pull_request() if changed else found
+
+    async def comment(self, number: int, body: str, *, marker: str) -> None:
+        """Write the one note of `marker`, among those of the credential's own user."""
+        own = parsed(ApiUser, (await self._client.request("user", "GET", "/user")).value).username
+        path, age, text = f"{self._one(number)}/notes", self._age(str(number)), marked(body, marker)
+        for note in await self._notes("comment", number):
+            if not note.system and note.author and note.author.username == own and is_marked(note.body or "", marker):
+                if not _same(note.body or "", text):
+                    await self._client.request("comment", "PUT", f"{path}/{note.id}", body={"body": text}, age=age)
+                return
+        await self._client.request("comment", "POST", path, body={"body": text}, age=age)
+
+    async def merge(
+        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+    ) -> PullRequest:
+        """Merge, unless it is merged already; the host deletes the branch. `by` is the token's user in any case."""
+        found = await self._get("get", number, Priority.MERGE)
+        if found.state not in ("merged", "closed"):
+            if expected_head not in (None, found.sha):
+                raise HeadMoved(f"branch {found.source_branch} is at {found.sha}, and no longer at {expected_head}")
+            _check_conflict(found)
+            await self._check_method(method)
+            if found.needs_rebase:
+                found = await self._rebase(found)
+            found = await self._merge(found, method)
+        if found.state == "closed":
+            raise PullRequestEnded(f"merge request {number} is closed", remedy="Promote again to open a new one")
+        return found.pull_request()
+
+    async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
+        """Close without merging, unless it is closed already."""
+        found = (await self._get("close", number)).pull_request()
+        if found.state == "open":
+            if comment:
+                await self.comment(number, comment, marker="closed")
+            await self._put("close", number, {"state_event": "close"})
+            found = (await self._get("close", number)).pull_request()
+        if found.state == "merged":
+            raise PullRequestEnded(f"merge request {number} is merged", remedy="Undo it with a rollback")
+        if found.state == "open":
+            raise UnknownAnswer(f"{self._client.host.name} answered success to close, and did not close")
+        return found
+
+    async def approvals(self, number: int) -> Sequence[Approval]:
+        """Return the approvals that count, one per person, by time."""
+        age = self._age(str(number))
+        answer = await self._client.request("approvals", "GET", f"{self._one(number)}/approvals", age=age)
+        approvals = parsed(ApiApprovals, answer.value)
+        if all(one.approved_at for one in approvals.approved_by):
+            return approvals_of(approvals, [], otherwise=self._client.clock.now())
+        found = await self._get("approvals", number)
+        notes = await self._notes("approvals", number)
+        return approvals_of(approvals, notes, otherwise=found.updated_at or found.created_at)
+
+    async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
+        """Return the newest status of each name of a commit."""
+        path = f"{self._path}/repository/commits/{quoted(commit)}/statuses"
+        pages = self._client.pages("statuses", path, query={"per_page": _PAGE}, age=self._age(commit))
+        return newest_statuses([parsed(ApiStatus, item) async for item in pages])
+
+    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+        """Write a status unless the commit has it already; a longer description is cut.
+
+        GitLab refuses a second `pending` of the same name, so the description of the first one stays.
+        """
+        description = status.description[:_DESCRIPTION]
+        there = (await self.statuses(commit)).get(status.context)
+        same = CommitStatus(status.context, status.state, description, status.url)
+        if there is not None and (there == same or there.state == status.state == "pending"):
+            return False
+        body = {"state": SENT_STATES[status.state], "name": status.context, "description": description}
+        if status.url:
+            body["target_url"] = status.url
+        path = f"{self._path}/statuses/{quoted(commit)}"
+        answer = await self._client.request("set-status", "POST", path, body=body, age=self._age(commit))
+        return answer.outcome is Outcome.SUCCESS
+
+    async def access(self) -> Access:
+        """Return what the credential may do with the project."""
+        return (await self._project()).access()
+
+    def subscribe(self, callback: Callable[[], None]) -> Subscription:
+        """Call back never: the host tells by webhooks, and its list is polled."""
+        return NoSubscription()
+
+    async def _check_method(self, method: MergeMethod | None) -> None:
+        if method is not None and method not in (await self._project()).merge_methods:
+            raise RequestRefused(
+                f"{self._client.host.name} merges this project in another way than {method}",
+                remedy="Set git.mergeMethod to the way of the project, or change its settings for merge requests",
+            )
+
+    async def _merge(self, found: ApiMergeRequest, method: MergeMethod | None) -> ApiMergeRequest:
+        body: dict[str, Any] = {"sha": found.sha, "should_remove_source_branch": True}
+        if method is not None:
+            body["squash"] = method == "squash"
+        path, age = f"{self._one(found.iid)}/merge", self._age(str(found.iid))
+        blocked: MergeBlocked | None = None
+        moved = False
+        try:
+            answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
+            moved = answer.outcome is Outcome.REREAD
+        except MergeBlocked as error:
+            blocked = error  # or merged by a request whose answer was lost
+        merged = await self._get("get", found.iid, Priority.MERGE)
+        if merged.state in ("merged", "closed"):
+            return merged
+        if moved:
+            raise HeadMoved(f"branch {found.source_branch} moved to {merged.sha} while it was to be merged")
+        _check_conflict(merged)
+        if blocked is not None or merged.state == "locked":
+            why = merged.merge_error or merged.detailed_merge_status or merged.state
+            said = MergeBlocked(f"merge request {found.iid} cannot be merged yet: {why[:200]}")
+            said.retry_after = blocked.retry_after if blocked else _REBASE_PAUSE
+            raise said
+        raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
+
+    async def _rebase(self, found: ApiMergeRequest) -> ApiMergeRequest:
+        """Have the host rebase the branch; raises `HeadMoved` where more came with it than was there before."""
+        before = await self._commits(found.iid)
+        path, age = f"{self._one(found.iid)}/rebase", self._age(str(found.iid))
+        await self._client.request("rebase", "PUT", path, priority=Priority.MERGE, age=age)
+        for _ in range(_REBASE_LOOKS):
+            rebased = await self._get("get", found.iid, Priority.MERGE, {"include_rebase_in_progress": "true"})
+            if not rebased.rebase_in_progress:
+                break
+            await self._client.clock.sleep(_REBASE_PAUSE)
+        else:
+            raise MergeBlocked(f"merge request {found.iid} is being rebased")
+        if rebased.merge_error:
+            raise ConflictWithBase(
+                f"merge request {found.iid} cannot be rebased: {rebased.merge_error[:200]}",
+                remedy="Promote again, or resolve the conflict on the branch",
+            )
+        if await self._commits(found.iid) != before:
+            raise HeadMoved(f"branch {found.source_branch} moved while it was rebased")
+        return rebased
+
+    async def _commits(self, number: int) -> Sequence[ApiCommit]:
+        pages = self._client.pages(
+            "get", f"{self._one(number)}/commits", query={"per_page": _PAGE}, age=self._age(str(number))
+        )
+        return [parsed(ApiCommit, item) async for item in pages]
+
+    async def _notes(self, operation: str, number: int) -> Sequence[ApiNote]:
+        query = {"sort": "asc", "order_by": "created_at", "per_page": _PAGE}
+        pages = self._client.pages(operation, f"{self._one(number)}/notes", query=query, age=self._age(str(number)))
+        return [parsed(ApiNote, item) async for item in pages]
+
+    async def _get(
+        self,
+        operation: str,
+        number: int,
+        priority: Priority = Priority.OPEN,
+        query: Mapping[str, str] | None = None,
+    ) -> ApiMergeRequest:
+        age = self._age(str(number))
+        answer = await self._client.request(
+            operation, "GET", self._one(number), query=query, priority=priority, age=age
+        )
+        return parsed(ApiMergeRequest, answer.value)
+
+    async def _put(self, operation: str, number: int, changed: Mapping[str, Any]) -> ApiMergeRequest:
+        answer = await self._client.request(
+            operation, "PUT", self._one(number), body=changed, age=self._age(str(number))
+        )
+        return parsed(ApiMergeRequest, answer.value)
+
+    async def _project(self) -> ApiProject:
+        return parsed(ApiProject, (await self._client.request("access", "GET", self._path)).value)
+
+    def _one(self, number: int) -> str:
+        return f"{self._path}/merge_requests/{number}"
+
+    def _age(self, name: str) -> float:
+        return self._client.age(f"{self._path} {name}")
+
+
+def connect(target: Target) -> PullRequests:
+    """Return the merge requests of a project."""
+    address = RepositoryAddress.of(target.url)
+    if len(address.segments) < 2:
+        raise UnsupportedProvider(
+            f"{target.url} names no project", remedy="Write git.url as https://host/group/project"
+        )
+    sessions, authenticator = target.host_access()
+    host = Host(base=f"{address.origin}/api/v4", rate=_RATE, table=ANSWERS, permissions=PERMISSIONS)
+    client = HostClient(
+        host,
+        sessions=sessions,
+        authenticator=authenticator,
+        authority=target.authority,
+        on_request=target.on_request,
+    )
+    return GitLabMergeRequests(client, project="/".join(address.segments))
+
+
+def authenticate(values: Mapping[str, str], target: Target) -> Authenticator | None:
+    """Return the authenticator of a Secret with `token`; a `password` is taken for one, as Git takes it."""
+    username, password, token = (values.get(key, "").rstrip("\r\n") for key in ("username", "password", "token"))
+    secret = token or (password if username else "")
+    return StaticToken(username or _USER, secret, ("PRIVATE-TOKEN", secret)) if secret else None
+
+
+GITLAB = Provider(
+    name="gitlab",
+    capabilities=Capabilities(
+        pull_requests=True, statuses=True, merge_methods=frozenset({"merge", "squash", "rebase"}), webhooks=True
+    ),
+    connect=connect,
+    authenticate=authenticate,
+    parse_webhook=parse_webhook,
+)
+
+
+def _check_conflict(found: ApiMergeRequest) -> None:
+    if found.conflicts:
+        raise ConflictWithBase(
+            f"merge request {found.iid} conflicts with {found.target_branch}",
+            remedy="Promote again, or resolve the conflict on the branch",
+        )
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two texts are the same to a host that changes line endings and trims."""
+    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()

@@ -1,0 +1,144 @@
+"""The answers of GitLab that mean more than their status says.
+
+Of a merge: https://docs.gitlab.com/api/merge_requests/#merge-a-merge-request
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kardinal.scm.errors import (
+    AccessDenied,
+    ConflictWithBase,
+    HostUnavailable,
+    MergeBlocked,
+    PullRequestNotFound,
+    RequestRefused,
+)
+from kardinal.scm.http import NEW_SECONDS, Outcome, Rule
+
+__all__ = ["ANSWERS", "PERMISSIONS"]
+
+_READ, _WRITE = "read_api and the role Reporter", "api and the role Developer"
+
+PERMISSIONS: Mapping[str, str] = {
+    "open": _WRITE,
+    "get": _READ,
+    "list": _READ,
+    "find": _READ,
+    "compare": _READ,
+    "update": _WRITE,
+    "comment": _WRITE,
+    "close": _WRITE,
+    "approvals": _READ,
+    "merge": _WRITE,
+    "rebase": _WRITE,
+    "statuses": _READ,
+    "set-status": _WRITE,
+    "access": _READ,
+    "user": "read_user or api",
+}
+"""Operation -> the scope of a token and the role of its user that it needs."""
+
+_MERGE = frozenset({"merge"})
+_OPEN = frozenset({"open"})
+_OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "merge", "rebase"})
+_OF_COMMIT = frozenset({"statuses", "set-status"})
+_OF_BRANCHES = frozenset({"compare", "open"})
+_CHECK_URL = "Check git.url, and that the token's user is a member of the project: GitLab answers 404 to others"
+
+_MERGE_RULES: Sequence[Rule] = (
+    Rule(
+        status=401,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        error=AccessDenied,
+        remedy="Add the token's user to those allowed to merge into the protected branch",
+    ),
+    # Closed, a draft, checks that run or failed, approvals that are missing: the state says which.
+    Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
+    # What 422 says today, an older GitLab says with 406.
+    Rule(
+        status=406,
+        outcome=Outcome.TERMINAL,
+        operations=_MERGE,
+        error=ConflictWithBase,
+        remedy="Promote again, or resolve the conflict on the branch",
+    ),
+    Rule(status=409, outcome=Outcome.REREAD, operations=_MERGE),
+    # It conflicts, or GitLab is still comparing the branches: the state says which.
+    Rule(status=422, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked, retry_after=2.0),
+    Rule(
+        status=403,
+        outcome=Outcome.TERMINAL,
+        operations=frozenset({"rebase"}),
+        error=AccessDenied,
+        remedy="Allow the token's user to push to the branch of the merge request",
+    ),
+)
+
+_OPEN_RULES: Sequence[Rule] = (
+    Rule(status=409, outcome=Outcome.ADOPT, operations=_OPEN),
+    # A branch may be pushed a moment before the API knows it.
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_BRANCHES,
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(
+        status=400,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_BRANCHES,
+        body="branch",
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(
+        status=404,
+        outcome=Outcome.TERMINAL,
+        operations=_OF_BRANCHES,
+        error=RequestRefused,
+        remedy=f"Check git.branch. {_CHECK_URL}",
+    ),
+)
+
+ANSWERS: Sequence[Rule] = (
+    *_MERGE_RULES,
+    *_OPEN_RULES,
+    Rule(
+        status=403,
+        outcome=Outcome.TERMINAL,
+        body="insufficient_scope",
+        error=AccessDenied,
+        remedy="Make the token with the scope api",
+    ),
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_ONE,
+        within=NEW_SECONDS,
+        error=PullRequestNotFound,
+        retry_after=1.0,
+    ),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_ONE, error=PullRequestNotFound, remedy=_CHECK_URL),
+    # The same status again; GitLab has no answer of its own for it.
+    Rule(status=400, outcome=Outcome.ADOPT, operations=frozenset({"set-status"}), body="cannot transition status"),
+    Rule(
+        status=404,
+        outcome=Outcome.TRANSIENT,
+        operations=_OF_COMMIT,
+        within=NEW_SECONDS,
+        error=HostUnavailable,
+        retry_after=1.0,
+    ),
+    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_COMMIT, error=RequestRefused, remedy=_CHECK_URL),
+    Rule(status=404, outcome=Outcome.TERMINAL, error=AccessDenied, remedy=_CHECK_URL),
+    Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
+    Rule(status=409, outcome=Outcome.TRANSIENT, error=HostUnavailable, retry_after=1.0),
+    Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
+)
+"""The table of gitlab.com and of a GitLab of one's own; the common one follows it."""

@@ -1,0 +1,209 @@
+"""The objects of the GitLab API that are read, and what they mean; checked before anything of them is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, Field
+
+from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
+
+__all__ = [
+    "SENT_STATES",
+    "ApiApprovals",
+    "ApiCommit",
+    "ApiComparison",
+    "ApiMergeRequest",
+    "ApiNote",
+    "ApiProject",
+    "ApiStatus",
+    "ApiUser",
+    "approvals_of",
+    "newest_statuses",
+]
+
+_DEVELOPER, _REPORTER = 30, 20
+"""https://docs.gitlab.com/api/members/#roles"""
+
+_STATES: Mapping[str, StatusState] = {"success": "success", "failed": "failure", "canceled": "error"}
+SENT_STATES: Mapping[StatusState, str] = {
+    "pending": "pending",
+    "success": "success",
+    "failure": "failed",
+    "error": "canceled",
+}
+_APPROVED = "approved this merge request"
+
+
+class ApiUser(BaseModel):
+    username: str = ""
+
+
+class ApiMergeRequest(BaseModel):
+    """A merge request; `sha` is the head of its branch, and follows it while it is open."""
+
+    iid: int = Field(gt=0)
+    web_url: str
+    title: str
+    description: str | None = None
+    state: str
+    created_at: AwareDatetime
+    updated_at: AwareDatetime | None = None
+    merged_at: AwareDatetime | None = None
+    merge_user: ApiUser | None = None
+    merged_by: ApiUser | None = None
+    author: ApiUser | None = None
+    labels: list[str] = []
+    source_branch: str
+    target_branch: str
+    source_project_id: int | None = None
+    target_project_id: int | None = None
+    sha: str | None = None
+    merge_commit_sha: str | None = None
+    squash_commit_sha: str | None = None
+    detailed_merge_status: str = ""
+    has_conflicts: bool | None = None
+    rebase_in_progress: bool = False
+    merge_error: str | None = None
+
+    @property
+    def of_this_project(self) -> bool:
+        """Return whether the head is a branch of the same project, and not of a fork."""
+        return self.source_project_id is not None and self.source_project_id == self.target_project_id
+
+    @property
+    def conflicts(self) -> bool:
+        return self.detailed_merge_status == "conflict"
+
+    @property
+    def needs_rebase(self) -> bool:
+        return self.detailed_merge_status == "need_rebase"
+
+    def pull_request(self) -> PullRequest:
+        """Return it in kardinal's terms: landed with the squashed commit, else the merge commit, else the head."""
+        merged = self.state == "merged"
+        by = self.merge_user or self.merged_by
+        mergeable = {"mergeable": True, "conflict": False}.get(self.detailed_merge_status)
+        return PullRequest(
+            number=self.iid,
+            url=self.web_url,
+            title=self.title,
+            body=self.description or "",
+            head=self.source_branch,
+            base=self.target_branch,
+            state="merged" if merged else "closed" if self.state == "closed" else "open",
+            created_at=self.created_at,
+            labels=tuple(self.labels),
+            author=self.author.username if self.author else "",
+            head_commit=self.sha,
+            mergeable=None if merged else mergeable,
+            merged_by=by.username if merged and by else None,
+            merged_at=self.merged_at if merged else None,
+            merge_commit=(self.squash_commit_sha or self.merge_commit_sha or self.sha) if merged else None,
+        )
+
+
+class ApiAccessLevel(BaseModel):
+    access_level: int = 0
+
+
+class ApiPermissions(BaseModel):
+    project_access: ApiAccessLevel | None = None
+    group_access: ApiAccessLevel | None = None
+
+    @property
+    def level(self) -> int:
+        return max(one.access_level if one else 0 for one in (self.project_access, self.group_access))
+
+
+class ApiProject(BaseModel):
+    """The settings of a project: one way to merge for all of it, with squashing or without."""
+
+    default_branch: str | None = None
+    archived: bool = False
+    merge_method: Literal["merge", "rebase_merge", "ff"] = "merge"
+    squash_option: str = "default_off"
+    permissions: ApiPermissions = ApiPermissions()
+
+    @property
+    def merge_methods(self) -> frozenset[MergeMethod]:
+        plain: MergeMethod = "rebase" if self.merge_method == "ff" else "merge"
+        allowed: set[MergeMethod] = {plain, "squash"}
+        allowed -= {"squash"} if self.squash_option == "never" else set()
+        allowed -= {plain} if self.squash_option == "always" else set()
+        return frozenset(allowed)
+
+    def access(self) -> Access:
+        return Access(
+            read=self.permissions.level >= _REPORTER,
+            push=self.permissions.level >= _DEVELOPER and not self.archived,
+            merge_methods=self.merge_methods,
+            default_branch=self.default_branch or "",
+            archived=self.archived,
+        )
+
+
+class ApiCommit(BaseModel):
+    """A commit as a rebase keeps it."""
+
+    message: str = ""
+    author_email: str = ""
+    authored_date: str = ""
+
+
+class ApiComparison(BaseModel):
+    commits: list[ApiCommit] = []
+
+
+class ApiNote(BaseModel):
+    id: int
+    body: str | None = None
+    system: bool = False
+    author: ApiUser | None = None
+    created_at: AwareDatetime | None = None
+
+
+class ApiApproval(BaseModel):
+    user: ApiUser
+    approved_at: AwareDatetime | None = None
+
+
+class ApiApprovals(BaseModel):
+    approved_by: list[ApiApproval] = []
+
+
+class ApiStatus(BaseModel):
+    id: int = 0
+    name: str
+    status: str
+    description: str | None = None
+    target_url: str | None = None
+
+    def commit_status(self) -> CommitStatus:
+        """Return it in kardinal's terms; one that has not ended is pending."""
+        state = _STATES.get(self.status, "pending")
+        return CommitStatus(self.name, state, self.description or "", self.target_url or "")
+
+
+def newest_statuses(statuses: Iterable[ApiStatus]) -> dict[str, CommitStatus]:
+    """Return the newest status of each name: a commit may have several pipelines."""
+    return {one.name: one.commit_status() for one in sorted(statuses, key=lambda one: one.id)}
+
+
+def approvals_of(approvals: ApiApprovals, notes: Iterable[ApiNote], *, otherwise: AwareDatetime) -> list[Approval]:
+    """Return who approves now, by time.
+
+    An older GitLab does not say when in the approval itself; then its own note about it does. `otherwise` is the time
+    of an approval for which there is neither.
+    """
+    noted = {
+        note.author.username: note.created_at
+        for note in notes
+        if note.system and note.author and note.created_at and (note.body or "").strip() == _APPROVED
+    }
+    found = [
+        Approval(one.user.username, one.approved_at or noted.get(one.user.username) or otherwise)
+        for one in approvals.approved_by
+    ]
+    return sorted(found, key=lambda approval: (approval.at, approval.by))

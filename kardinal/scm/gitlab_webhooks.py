@@ -1,0 +1,85 @@
+"""Deliveries of GitLab: a token as it is, or a signature of the Standard Webhooks specification.
+
+A webhook with a signing token (`whsec_…`) sends `webhook-signature`, one with a secret token sends `X-Gitlab-Token`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from kardinal.scm.errors import WebhookRejected
+from kardinal.scm.webhooks import Delivery, check_hmac, check_token, header_of, payload_of
+
+__all__ = ["parse_webhook"]
+
+_SIGNING_TOKEN = b"whsec_"
+_MAX_SIGNATURES = 8
+_MAX_NAME = 255
+
+
+def parse_webhook(headers: Mapping[str, str], body: bytes, secret: bytes) -> Delivery:
+    """Check the signature where there is one, else the token: a wrong signature is not rescued by a right token."""
+    signatures = header_of(headers, "webhook-signature")
+    if signatures:
+        _check_signatures(signatures, headers, body, secret)
+    else:
+        check_token(header_of(headers, "X-Gitlab-Token"), secret)
+    return _event_of(payload_of(body), header_of(headers, "X-Gitlab-Event"))
+
+
+def _check_signatures(signatures: str, headers: Mapping[str, str], body: bytes, secret: bytes) -> None:
+    """Raise `WebhookRejected` unless one signature is `v1,` and the base64 of the HMAC-SHA256 of id, time and body."""
+    identity, moment = header_of(headers, "webhook-id"), header_of(headers, "webhook-timestamp")
+    signed = f"{identity}.{moment}.".encode(errors="surrogateescape") + body
+    key = _key(secret)
+    *others, last = [_digest(one) for one in signatures.split()[:_MAX_SIGNATURES]] or [""]
+    for digest in others:
+        with suppress(WebhookRejected):
+            check_hmac(digest, signed, key)
+            return
+    check_hmac(last, signed, key)
+
+
+def _digest(signature: str) -> str:
+    """Return a signature as check_hmac has it; empty for one of another version."""
+    version, _, encoded = signature.partition(",")
+    with suppress(binascii.Error, ValueError):
+        return base64.b64decode(encoded, validate=True).hex() if version == "v1" else ""
+    return ""
+
+
+def _key(secret: bytes) -> bytes:
+    """Return the key of a signing token; empty, which signs nothing, for one that is damaged."""
+    token = secret.strip()
+    if not token.startswith(_SIGNING_TOKEN):
+        return token
+    try:
+        return base64.b64decode(token.removeprefix(_SIGNING_TOKEN), validate=True)
+    except binascii.Error:
+        return b""
+
+
+def _event_of(payload: Mapping[str, Any], event: str) -> Delivery:
+    attributes, project = _mapping(payload.get("object_attributes")), _mapping(payload.get("project"))
+    request = attributes if payload.get("object_kind") == "merge_request" else _mapping(payload.get("merge_request"))
+    number, ref = request.get("iid"), _text(payload.get("ref"), _MAX_NAME)
+    commit = _mapping(request.get("last_commit")).get("id") or attributes.get("sha") or payload.get("after")
+    return Delivery(
+        event=event[:64],
+        repository=_text(project.get("git_http_url"), 2048),
+        number=number if isinstance(number, int) and 0 < number < 2**53 else None,
+        branch=_text(request.get("source_branch"), _MAX_NAME) or ref.removeprefix("refs/heads/"),
+        commit=_text(commit, 64),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object, most: int) -> str:
+    return value if isinstance(value, str) and len(value) <= most else ""

@@ -1,0 +1,152 @@
+"""The state of a fake GitLab, and what people do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tests.hosts.fakes.repository import Conflict, HostedRepository
+
+__all__ = ["ROBOT", "MergeRequest", "Note", "Project", "Status"]
+
+ROBOT = "project_7_bot"
+
+
+@dataclass
+class Note:
+    identifier: int
+    author: str
+    body: str
+    at: datetime
+    system: bool = False
+
+
+@dataclass
+class Status:
+    identifier: int
+    name: str
+    state: str
+    description: str | None
+    target_url: str | None
+
+
+@dataclass
+class MergeRequest:
+    """A merge request; `fork` is the id of another project that the head is in."""
+
+    iid: int
+    title: str
+    description: str
+    source: str
+    target: str
+    author: str
+    sha: str
+    created_at: datetime
+    fork: int | None = None
+    state: str = "opened"
+    labels: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    approved_by: dict[str, datetime] = field(default_factory=dict)
+    merged_at: datetime | None = None
+    merged_by: str | None = None
+    merge_commit_sha: str | None = None
+    squash_commit_sha: str | None = None
+    rebase_looks: int = 0
+    merge_error: str | None = None
+
+
+@dataclass
+class Project:
+    """A project on GitLab with its settings; what is done here is done by a person in a browser."""
+
+    path: str
+    git: HostedRepository
+    now: Callable[[], datetime]
+    identifier: int = 7
+    merge_method: str = "merge"
+    squash_option: str = "default_off"
+    required_statuses: set[str] = field(default_factory=set)
+    access_level: int = 30
+    archived: bool = False
+    says_when_approved: bool = True
+    requests: dict[int, MergeRequest] = field(default_factory=dict)
+    statuses: dict[str, list[Status]] = field(default_factory=dict)
+    last_identifier: int = 1000
+
+    def next_identifier(self) -> int:
+        """Return a number that nothing else has."""
+        self.last_identifier += 1
+        return self.last_identifier
+
+    def open(self, *, source: str, target: str, title: str, description: str, by: str, fork: int | None = None) -> int:
+        """Open a merge request, and return its number."""
+        iid = len(self.requests) + 1
+        sha = (None if fork else self.git.head(source)) or "0" * 40
+        self.requests[iid] = MergeRequest(iid, title, description, source, target, by, sha, self.now(), fork)
+        return iid
+
+    def follow(self, request: MergeRequest) -> None:
+        """Let an open merge request have the commits of its branch."""
+        if request.state == "opened" and not request.fork:
+            request.sha = self.git.head(request.source) or request.sha
+
+    def status(self, request: MergeRequest) -> str:
+        """Return the detailed merge status."""
+        self.follow(request)
+        if request.state != "opened":
+            return "not_open"
+        if request.fork or self.git.head(request.source) is None:
+            return "broken_status"
+        states = {status.name: status.state for status in self.statuses.get(request.sha, [])}
+        if any(states.get(name) != "success" for name in self.required_statuses):
+            return "ci_must_pass"
+        if not self.git.mergeable(request.target, request.source):
+            return "conflict"
+        tip = self.git.head(request.target) or ""
+        if self.merge_method != "merge" and not self.git.is_ancestor(tip, request.sha):
+            return "need_rebase"
+        return "mergeable"
+
+    def merge(self, iid: int, *, squash: bool, by: str, remove_branch: bool = False) -> MergeRequest:
+        """Merge in the way of the project; raises Conflict."""
+        request = self.requests[iid]
+        self.follow(request)
+        source, target = request.source, request.target
+        if self.merge_method == "ff":
+            if squash:
+                request.squash_commit_sha = self.git.squash(target, source, message=request.title)
+            else:
+                self.git.merge(target, source, message="", fast_forward=True)
+        else:
+            merged = source
+            if squash:
+                request.squash_commit_sha = self.git.squashed(target, source, message=request.title)
+                merged = f"tmp-squash-{iid}"
+                self.git.point(merged, request.squash_commit_sha)
+            message = f"Merge branch '{source}' into '{target}'\n\n{request.title}"
+            try:
+                request.merge_commit_sha = self.git.merge(target, merged, message=message)
+            finally:
+                if merged != source:
+                    self.git.delete(merged)
+        request.state, request.merged_at, request.merged_by = "merged", self.now(), by
+        if remove_branch:
+            self.git.delete(source)
+        return request
+
+    def rebase(self, iid: int) -> None:
+        """Rebase the branch, as GitLab does in the background."""
+        request = self.requests[iid]
+        request.rebase_looks, request.merge_error = 2, None
+        try:
+            self.git.rebase_branch(request.target, request.source)
+        except Conflict:
+            request.merge_error = "Rebase failed: Rebase locally, resolve all conflicts, then push the branch."
+
+    def approve(self, iid: int, username: str) -> None:
+        """Approve as a person."""
+        request = self.requests[iid]
+        request.approved_by[username] = self.now()
+        body = "approved this merge request"
+        request.notes.append(Note(self.next_identifier(), username, body, self.now(), system=True))
