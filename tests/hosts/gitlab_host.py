@@ -1,4 +1,4 @@
-"""Provider `gitlab` in the contract suite: a fake GitLab over a real repository, in the two ways that a project merges."""
+"""Provider `gitlab` in the contract suite: a fake GitLab over a real repository, merging in either way."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.support.smart_server import self_signed
 
 class GitLabHost(Host):
     provider = PROVIDERS["gitlab"]
+    reviews_name_commits = False
 
     @property
     def merge_methods(self) -> frozenset[MergeMethod]:
@@ -87,13 +88,12 @@ class GitLabHost(Host):
 class FastForwardGitLabHost(GitLabHost):
     """A project whose history is a line."""
 
-
     @property
     def merge_methods(self) -> frozenset[MergeMethod]:
         return frozenset({"rebase", "squash"})
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, *, clock: Clock | None = None) -> None:
+        super().__init__(directory, clock=clock)
         self.project.merge_method = "ff"
 
     def landed(self, method: MergeMethod) -> str:

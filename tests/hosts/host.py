@@ -67,6 +67,8 @@ class Host(ABC):
 
     provider: Provider
     url: str
+    reviews_name_commits: bool = True
+    """Whether the host says of which commit a review is."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -126,6 +128,11 @@ class Host(ABC):
     def content(self, revision: str, path: str = FILE) -> str:
         self.fetch()
         return self.git("show", f"{revision}:{path}")
+
+    @property
+    def merge_methods(self) -> frozenset[MergeMethod]:
+        """Return the methods that the settings of the repository allow."""
+        return self.provider.capabilities.merge_methods
 
     def landed(self, method: MergeMethod) -> str:
         """Return the commit with which the last merge landed on `main`, as the host is to name it."""
