@@ -30,6 +30,7 @@ test-kube: assets ## run the contract, controller and end-to-end tests on a real
 
 test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where Go can build it, some 5 minutes once
 	@$(BIN)/python -m hack.gitea.assets || echo "GITEA: NOT RUN; its recorded answers are compared instead" >&2
+	@$(BIN)/python -m hack.hosts.descriptions >/dev/null || echo "GITHUB: NOT RUN; its tests need its published descriptions" >&2
 	$(BIN)/pytest --gitea tests/hosts
 
 test-kubectl: $(INSTALLED) ## run the kubectl tests with every kubectl on this machine
