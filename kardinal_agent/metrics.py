@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from kardinal.runtime import BoundedLabels
 
@@ -20,7 +20,7 @@ _LEAD_SECONDS = (1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3
 class Figure:
     """One more of a counter, or a duration of `seconds`; the first label is the environment."""
 
-    name: Literal["opened", "merged", "failed", "health", "lead_time"]
+    name: Literal["opened", "merged", "out_of_band", "failed", "health", "lead_time"]
     labels: tuple[str, ...]
     seconds: float | None = None
 
@@ -30,11 +30,18 @@ class AgentMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._environments = BoundedLabels()
+        self._hosts = BoundedLabels()
         self._counters = {
             "opened": Counter(
                 "kardinal_promotions_opened", "Pull requests opened", ["environment", "approval"], registry=registry
             ),
             "merged": Counter("kardinal_promotions_merged", "Pull requests merged", ["environment"], registry=registry),
+            "out_of_band": Counter(
+                "kardinal_promotions_merged_out_of_band",
+                "Pull requests merged while a gate was closed",
+                ["environment"],
+                registry=registry,
+            ),
             "failed": Counter(
                 "kardinal_promotions_failed", "Promotions failed", ["environment", "reason"], registry=registry
             ),
@@ -65,6 +72,12 @@ class AgentMetrics:
         self._scm = Counter(
             "kardinal_scm_api_requests", "Requests about pull requests", ["endpoint", "status"], registry=registry
         )
+        self._quota = Gauge(
+            "kardinal_scm_api_remaining",
+            "Requests that the host said are left, in its last answer that said so",
+            ["host"],
+            registry=registry,
+        )
 
     def promotion(self, figure: Figure, *, namespace: str) -> None:
         """Add one figure of a promotion in `namespace`."""
@@ -82,3 +95,7 @@ class AgentMetrics:
     def scm_request(self, endpoint: str, status: str) -> None:
         """Add what `PullRequests` tell after each request."""
         self._scm.labels(endpoint, status).inc()
+
+    def scm_quota(self, host: str, remaining: int) -> None:
+        """Note what `host` says is left of its quota."""
+        self._quota.labels(*self._hosts.admit(host, namespace=host)).set(remaining)

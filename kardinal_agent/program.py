@@ -24,6 +24,7 @@ from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
+from kardinal.scm.http import HostSessions
 from kardinal.steps.rendering import NO_RENDERER
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
@@ -31,6 +32,7 @@ from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthNamespaces, ResourceHealth
+from kardinal_agent.hosts.told import Told
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
@@ -86,16 +88,20 @@ class AgentOptions:
 class Parts:
     """The parts of an agent besides its controller; it starts and stops with the manager it was installed on."""
 
-    def __init__(self, runner: GitRunner, repositories: Repositories, merges: MergeWatches) -> None:
+    def __init__(
+        self, runner: GitRunner, repositories: Repositories, merges: MergeWatches, sessions: HostSessions
+    ) -> None:
         self.runner = runner
         self.repositories = repositories
         self._merges = merges
+        self._sessions = sessions
 
     async def start(self) -> None:
         """Start nothing: every part starts when it is first used."""
 
     async def stop(self) -> None:
         self._merges.close()
+        await self._sessions.close()
         await self.repositories.close()
         self.runner.close()
 
@@ -116,6 +122,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         on_operation=metrics.git_operation,
         limits=TransferLimits(total=options.git_transfer_max),
     )
+    sessions = HostSessions(clock=clock, user_agent="kardinal-agent", on_quota=metrics.scm_quota)
     shard = f"{LABEL_SHARD}={options.shard}" if options.shard else f"!{LABEL_SHARD}"
     steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
     bundles = manager.informer(BUNDLE, namespace=options.namespace)
@@ -132,6 +139,8 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
         on_request=metrics.scm_request,
         rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
+        providers=extensions.providers,
+        sessions=sessions,
     )
     tools = Tools(
         shard=options.shard,
@@ -152,6 +161,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,
+        told=Told(clock),
         progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock),
         clock=clock,
         backoff=RETRY,
@@ -186,7 +196,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
     )
     manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
-    parts = Parts(runner, repositories, merges)
+    parts = Parts(runner, repositories, merges, sessions)
     manager.add(parts)
     return parts
 

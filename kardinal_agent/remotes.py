@@ -4,6 +4,9 @@ Credentials are read at the moment they are needed, from the agent's own cluster
 not show itself; nothing here keeps, logs or quotes them. The host is known before a Secret is read, and the Secret must
 name it (`kardinal.git.secrets`). The repositories behind are shared by the promotions of a namespace.
 
+The API of a host gets the values of the Secret as its provider reads them, and only at the host that the provider names
+for the URL; that host is held against the same rules as the one of the repository.
+
 A promotion with a remote repository may wait for its host for long, so those that run at once have shares by host and
 namespace. One that has to wait says so and gives up its worker; it is run again when there may be room.
 """
@@ -11,7 +14,7 @@ namespace. One that has to wait says so and gives up its worker; it is run again
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kardinal.api import PromotionStep
@@ -23,9 +26,11 @@ from kardinal.git.shares import Lane, Shares
 from kardinal.git.signing import SshSigner
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
-from kardinal.objects.secrets import SecretValueError
+from kardinal.objects.secrets import SecretValueError, text_values
 from kardinal.runtime import Clock
-from kardinal.scm import PullRequests, RequestObserver, local_pull_requests
+from kardinal.scm import Provider, PullRequests, RequestObserver, Target
+from kardinal.scm.http import Authenticator, HostSessions
+from kardinal.steps.capabilities import Capabilities
 from kardinal_agent.errors import SecretUnreadable, StepFailed
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
@@ -63,6 +68,7 @@ class Remote:
 
     repository: Repository
     pull_requests: PullRequests | None
+    capabilities: Capabilities
     release: Callable[[], None]
     signer: SshSigner | None = None
 
@@ -89,6 +95,8 @@ class Remotes:
         on_request: RequestObserver,
         rules: RemoteRules,
         shares: Shares,
+        providers: Mapping[str, Provider],
+        sessions: HostSessions,
     ) -> None:
         self._repositories = repositories
         self._secrets = secrets
@@ -96,27 +104,48 @@ class Remotes:
         self._on_request = on_request
         self._rules = rules
         self._shares = shares
+        self._providers = providers
+        self._sessions = sessions
 
     async def open(self, step: PromotionStep) -> Remote:
         """Return the remote of a step; raises `Queued` where too many use its host, or run for its namespace."""
         git, namespace = step.spec.git, step.metadata.namespace
         url = self._repositories.parse(git.url)
-        if url.host and not host_allowed(url.host, self._rules.hosts):
-            raise StepFailed(
-                "HostNotAllowed", f"git.url: {url.host} is none of the Git hosts that --allow-git-hosts permits"
-            )
-        credentials = None
+        provider = self._providers[git.provider]
+        hosts = _hosts(provider, url)
+        for host in hosts:
+            if not host_allowed(host, self._rules.hosts):
+                raise StepFailed(
+                    "HostNotAllowed", f"git.url: {host} is none of the Git hosts that --allow-git-hosts permits"
+                )
         if git.secret_ref is None and url.scheme == "ssh":
             raise StepFailed("SecretMissing", f"git.secretRef: ssh needs a Secret with {_SSH_KEYS}")
+        secret: JsonObject = {}
         if git.secret_ref is not None and url.host:
-            credentials = await self._credentials(git.secret_ref.name, namespace, url)
+            needs = _needs(url.scheme)
+            secret = await self._secret("git.secretRef", git.secret_ref.name, namespace, needs=needs)
+            for host in hosts:
+                if refusal := refused_host(secret, host):
+                    raise StepFailed("SecretNotForHost", f"git.secretRef: {refusal}")
+        target = self._target(provider, url, secret)
+        credentials = await _credentials(secret, url.scheme, target.authenticator) if secret else None
         signer = await self._signer(git.signing_secret_ref.name, namespace) if git.signing_secret_ref else None
         repository = self._repositories.open(git.url, credentials, owner=namespace)
+        pull_requests = provider.connect(replace(target, repository=repository)) if provider.connect else None
         release = self._take_share(Lane(url.host, namespace)) if url.host else _nothing
-        if git.provider != "local":
-            return Remote(repository, None, release, signer)
-        pull_requests = local_pull_requests(repository, clock=self._clock, on_request=self._on_request)
-        return Remote(repository, pull_requests, release, signer)
+        return Remote(repository, pull_requests, provider.capabilities, release, signer)
+
+    def _target(self, provider: Provider, url: RepositoryURL, secret: JsonObject) -> Target:
+        """Return the repository at its host with the credential that the provider reads from the Secret."""
+        values = text_values(secret)
+        target = Target(
+            url=url.text,
+            clock=self._clock,
+            sessions=self._sessions,
+            authority=values.get("ca.crt", ""),
+            on_request=self._on_request,
+        )
+        return replace(target, authenticator=provider.authenticate(values, target))
 
     def _take_share(self, lane: Lane) -> Callable[[], None]:
         """Take a share; return what gives it back."""
@@ -124,16 +153,6 @@ class Remotes:
             message = f"queued behind {self._shares.ahead(lane)} promotions, for a turn at {lane.host}"
             raise Queued(message, partial(self._shares.subscribe, lane))
         return partial(self._shares.give_back, lane)
-
-    async def _credentials(self, name: str, namespace: str, url: RepositoryURL) -> Credentials:
-        field, needs = "git.secretRef", _SSH_KEYS if url.scheme == "ssh" else "username and password, or token"
-        secret = await self._secret(field, name, namespace, needs=needs)
-        if refusal := refused_host(secret, url.host):
-            raise StepFailed("SecretNotForHost", f"{field}: {refusal}")
-        try:
-            return credentials_of(secret, url.scheme)
-        except (SecretValueError, UnusableSecret) as error:
-            raise _unusable(field, str(error), needs) from None
 
     async def _signer(self, name: str, namespace: str) -> SshSigner:
         field, needs = "git.signingSecretRef", "ssh-privatekey"
@@ -157,6 +176,33 @@ class Remotes:
                 remedy=f"Apply deploy/agent/secrets/namespace.yaml (for the controller deploy/secrets/namespace.yaml) "
                 f"to namespace {namespace}, with {name} among the names of its Role",
             ) from None
+
+
+def _hosts(provider: Provider, url: RepositoryURL) -> Sequence[str]:
+    """Return the hosts that get the Secret of a repository: its own, and that of the API."""
+    if not url.host:
+        return ()
+    if provider.connect is None or provider.capabilities.local:
+        return (url.host,)
+    return tuple(dict.fromkeys((url.host, provider.api_host(url.text))))
+
+
+def _needs(scheme: str) -> str:
+    return _SSH_KEYS if scheme == "ssh" else "username and password, or token"
+
+
+async def _credentials(secret: JsonObject, scheme: str, authenticator: Authenticator | None) -> Credentials:
+    """Return what Git needs: of the Secret itself, or a token that the provider mints with it."""
+    try:
+        credentials = credentials_of(secret, scheme)
+    except (SecretValueError, UnusableSecret) as error:
+        if authenticator is None or scheme == "ssh":
+            raise _unusable("git.secretRef", str(error), _needs(scheme)) from None
+        credentials = Credentials(authority=text_values(secret).get("ca.crt", ""))
+    if authenticator is None or scheme == "ssh" or credentials.password:
+        return credentials
+    minted = await authenticator.credentials()
+    return replace(minted, authority=credentials.authority, identity=authenticator.identity)
 
 
 def _nothing() -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "ANNOTATION_IDEMPOTENCY_BODY",
     "ANNOTATION_PIN",
     "ANNOTATION_SOURCE",
+    "ANNOTATION_WOKEN",
     "ATTESTATION_SECRET",
     "CREDENTIALS_GIT",
     "CREDENTIALS_SIGNING",
@@ -80,6 +81,8 @@ ANNOTATION_HOSTS = "kardinal.io/hosts"
 """On a Secret: the Git hosts, `host[:port]` separated by commas, that it may be sent to."""
 ANNOTATION_PIN = "kardinal.io/pin"
 ANNOTATION_SOURCE = "kardinal.io/source"
+ANNOTATION_WOKEN = "kardinal.io/woken-at"
+"""On a PromotionStep: when a host last said that its pull request may have changed. It says nothing else."""
 ANNOTATION_ATTESTATION = "kardinal.io/attestation"
 ANNOTATION_IDEMPOTENCY_BODY = "kardinal.io/idempotency-body"
 

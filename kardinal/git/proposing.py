@@ -6,7 +6,8 @@ The branch's name is deterministic, so a restart meets its own work. What it fin
 - our commit at the tip, made where the base's files are still the same, and saying what the edit says: adopted;
 - our commit at the tip, but those files have changed on the base since: replaced by a new commit on today's base,
   because the old one would conflict with it for ever;
-- our commit below others: a reviewer has added to it, so it is adopted as it stands;
+- our commit below others, or one with our trailers that we did not make, as after `git commit --amend`: a reviewer has
+  added to it, so it is adopted as it stands;
 - anything else: refused, because it is not ours to overwrite.
 """
 
@@ -25,21 +26,27 @@ from kardinal.git.tree import TreeView, apply
 from kardinal.git.values import Landed
 from kardinal.steps.edit import Changes
 
-__all__ = ["propose"]
+__all__ = ["propose", "retract"]
 
 
 @off_loop
 def propose(
-    backend: Backend, history: History, branch: str, *, base: str, planned: PlannedCommit, time: datetime
+    backend: Backend,
+    history: History,
+    branch: str,
+    *,
+    base: str,
+    planned: PlannedCommit,
+    time: datetime,
+    ours: str | None = None,
 ) -> Landed:
-    """Have `branch` propose the edit of `planned` for `base`."""
+    """Have `branch` propose the edit of `planned` for `base`; `ours` is the commit that is known to be made here."""
     staging = Staging(backend.open())
     tip = backend.tip(branch_ref(branch))
     base_tip = require_tip(backend, base)
     before = history.commit(staging, base_tip).tree
     files = planned.edit(TreeView.for_edit(staging, before))
     after = apply(staging, before, files)
-
     if tip is not None:
         found = history.find(staging, tip, planned.message.trailers, since=base_tip)
         if found is None:
@@ -49,13 +56,37 @@ def propose(
             )
         current = history.commit(staging, tip)
         made_on = history.commit(staging, current.parents[0]).tree if current.parents else current.tree
-        if found.id != tip or (_says(staging, current.tree, files) and _agree(staging, made_on, before, files)):
-            return Landed(commit=tip, tree=current.tree, changed=True, adopted=True)
+        shared = found.id != tip or (tip != ours and current.tree != _edited(staging, made_on, planned))
+        if shared or (_says(staging, current.tree, files) and _agree(staging, made_on, before, files)):
+            return Landed(commit=tip, tree=current.tree, changed=True, adopted=True, shared=shared)
     if after == before:
         return Landed(commit=base_tip, tree=before, changed=False, adopted=False)
     new = planned.commit(staging, tree=after, parent=base_tip, time=time)
     backend.publish(branch_ref(branch), old=tip, new=new, staging=staging)
     return Landed(commit=new, tree=after, changed=True, adopted=False)
+
+
+@off_loop
+def retract(
+    backend: Backend, history: History, branch: str, *, base: str, planned: PlannedCommit, ours: str | None
+) -> bool:
+    """Remove `branch` where nothing is on it but our commit; return whether it is gone."""
+    staging = Staging(backend.open())
+    tip = backend.tip(branch_ref(branch))
+    if tip is None:
+        return True
+    found = history.find(staging, tip, planned.message.trailers, since=backend.tip(branch_ref(base)))
+    if found is None or found.id != tip:
+        return False
+    parents = [history.commit(staging, parent).tree for parent in found.parents[:1]]
+    if tip != ours and [_edited(staging, made_on, planned) for made_on in parents] != [found.tree]:
+        return False
+    backend.remove(branch_ref(branch), old=tip)
+    return True
+
+
+def _edited(staging: Staging, tree: str, planned: PlannedCommit) -> str:
+    return apply(staging, tree, planned.edit(TreeView.for_edit(staging, tree)))
 
 
 def _agree(staging: Staging, tree: str, other: str, files: Changes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from kardinal.git import merging, proposing
+from kardinal.git import conflicts, merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.diff import unified
 from kardinal.git.errors import CommitNotFound, GitError
@@ -116,9 +116,19 @@ class Repository:
             return await writer.land(PlannedCommit(edit, message, signer))
 
     async def propose(
-        self, branch: str, *, base: str, edit: Edit, message: CommitMessage, signer: Signer | None = None
+        self,
+        branch: str,
+        *,
+        base: str,
+        edit: Edit,
+        message: CommitMessage,
+        signer: Signer | None = None,
+        ours: str | None = None,
     ) -> Landed:
-        """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`."""
+        """Put `edit` on a branch of its own, made from the head of `base`; see `proposing`.
+
+        `ours`: the commit that is noted as the one made for it.
+        """
         self._use(branch, base)
         async with self._observed("propose"):
             return await converge(
@@ -130,7 +140,30 @@ class Repository:
                 base=base,
                 planned=PlannedCommit(edit, message, signer),
                 time=self._clock.now(),
+                ours=ours,
             )
+
+    async def retract(self, branch: str, *, base: str, edit: Edit, message: CommitMessage, ours: str | None) -> bool:
+        """Remove the branch of a proposal unless others have added to it; return whether it is gone."""
+        self._use(branch, base)
+        async with self._observed("retract"):
+            await self._backend.refresh()
+            return await converge(
+                self._backend,
+                proposing.retract,
+                self._backend,
+                self._history,
+                branch,
+                base=base,
+                planned=PlannedCommit(edit, message),
+                ours=ours,
+            )
+
+    async def conflicts(self, branch: str, *, base: str) -> tuple[str, ...]:
+        """Return the files in which `branch` cannot be merged into `base`."""
+        self._use(branch, base)
+        async with self._observed("conflicts"):
+            return await self._now(lambda: conflicts.conflicting_files(self._backend, self._history, branch, base))
 
     async def merge(self, branch: str, commit: str) -> Landed:
         """Bring a proposed commit onto `branch`: forward, or re-applied as one commit."""

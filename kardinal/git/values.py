@@ -40,14 +40,16 @@ class Plan:
 class Landed:
     """An edit that is on its branch.
 
-    `adopted`: the commit was there before, known by its trailers. `changed` is False when the branch already had the
-    content, in which case no commit was made and `commit` is the branch's head.
+    `adopted`: the commit was there before, known by its trailers. `shared`: others have added commits to the branch of
+    a proposal, whose head `commit` is. `changed` is False when the branch already had the content, in which case no
+    commit was made and `commit` is the branch's head.
     """
 
     commit: str
     tree: str
     changed: bool
     adopted: bool
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["SecretValueError", "secret_text", "secret_value"]
+__all__ = ["SecretValueError", "secret_text", "secret_value", "text_values"]
 
 
 class SecretValueError(KardinalError):
@@ -38,3 +39,12 @@ def secret_text(secret: Mapping[str, Any], key: str) -> str:
         return secret_value(secret, key).decode()
     except UnicodeDecodeError:
         raise SecretValueError(secret, key, "is not text") from None
+
+
+def text_values(secret: Mapping[str, Any]) -> dict[str, str]:
+    """Return all values that are text; the others are left out."""
+    values = {}
+    for key in secret.get("data") or {}:
+        with suppress(SecretValueError):
+            values[key] = secret_text(secret, key)
+    return values

@@ -354,6 +354,12 @@ def _hosts(target: Target) -> tuple[Host, Host, str, str]:
     return rest, graphql, owner, name
 
 
+def _api_host(url: str) -> str:
+    rest, _ = api_of(RepositoryAddress.of(url).origin)
+    host = rest.partition("://")[2].partition("/")[0]
+    return host.lower().removesuffix(":443")
+
+
 def _parse_webhook(headers: Mapping[str, str], body: bytes, secret: bytes) -> Delivery:
     signature = header_of(headers, "X-Hub-Signature-256")
     # Without the algorithm's name it is another header's, or none.
@@ -375,6 +381,7 @@ GITHUB = Provider(
     ),
     connect=connect,
     authenticate=authenticate,
+    api_host=_api_host,
     parse_webhook=_parse_webhook,
 )
 

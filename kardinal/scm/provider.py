@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kardinal.git import Repository
 from kardinal.runtime.clock import Clock
+from kardinal.scm.addresses import RepositoryAddress
 from kardinal.scm.base import PullRequests, RequestObserver
 from kardinal.scm.errors import AccessDenied, UnsupportedProvider
 from kardinal.scm.http.authentication import Authenticator
@@ -55,12 +56,18 @@ def no_credentials(values: Mapping[str, str], target: Target) -> Authenticator |
     return None
 
 
+def host_of_repository(url: str) -> str:
+    """Return `host[:port]` of the API that is at the repository's own host."""
+    return RepositoryAddress.of(url).origin.partition("://")[2].lower().removesuffix(":443")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """One provider.
 
-    `authenticate(values of the Secret, target)` returns None where the values hold no credential. `connect` is None for
-    a provider without pull requests. `parse_webhook(headers, raw body, secret)` raises `WebhookRejected`; it is None
+    `authenticate(values of the Secret, target)` returns None where the values hold no credential. `api_host(url of the
+    repository)` names the only host that these values may be sent to by `connect`, which is None for a provider without
+    pull requests. `parse_webhook(headers, raw body, secret)` raises `WebhookRejected`; it is None
     for a provider that sends no webhooks.
     """
 
@@ -68,4 +75,5 @@ class Provider:
     capabilities: Capabilities
     connect: Callable[[Target], PullRequests] | None = None
     authenticate: Callable[[Mapping[str, str], Target], Authenticator | None] = no_credentials
+    api_host: Callable[[str], str] = host_of_repository
     parse_webhook: Callable[[Mapping[str, str], bytes, bytes], Delivery] | None = None

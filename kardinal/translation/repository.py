@@ -39,6 +39,14 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
     capabilities = features.registry.providers.get(git.provider)
     if capabilities is None:
         yield unknown_name(subject, "spec.git.provider", git.provider, features.registry.providers)
+    elif git.merge_method is not None and git.merge_method not in capabilities.merge_methods:
+        yield Problem(
+            subject,
+            "spec.git.mergeMethod",
+            "NotAvailable",
+            f"provider {git.provider} does not let Pipelines choose how it merges",
+            "leave it out, or use another provider",
+        )
     try:
         url = RepositoryURL.parse(
             git.url, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git

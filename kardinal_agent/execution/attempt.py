@@ -46,6 +46,7 @@ from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
 from kardinal_agent.health import HealthAdapter
+from kardinal_agent.hosts.told import Told
 from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps import Done, Step, StepContext, StepResult, Waiting
 
@@ -80,6 +81,7 @@ class Tools:
     status: StatusWriter
     observer: PromotionObserver
     merges: MergeWatches
+    told: Told
     progress: ProgressWrites
     clock: Clock
     backoff: Backoff
@@ -117,7 +119,7 @@ class Attempt:
         while result is None:
             seen = self._observe()
             if not seen.holds:
-                self._draft.move(transitions.released(seen.status, now=seen.now))
+                self._draft.move(transitions.released(seen.status, now=seen.now, reason=transitions.HELD))
             match decide(seen):
                 case Rest():
                     result = self._rest()
@@ -228,6 +230,7 @@ class Attempt:
             health=self._tools.health,
             now=self._tools.clock.now(),
             remote=self._open,
+            told=self._tools.told,
             surroundings=Surroundings(renderer=self._tools.renderer),
         )
 
@@ -239,15 +242,19 @@ class Attempt:
     async def _wait(self, waiting: Waiting) -> Result:
         """End the run until something happens, or `waiting.until`."""
         now = self._tools.clock.now()
-        if waiting.held:
-            message = "; ".join(self._gates.holds()) or waiting.message
-            return await self._pause(transitions.held(self._draft.status, message, now=now))
         if waiting.subscribe is not None:
             self._tools.merges.watch(self._key, waiting.subscribe)
         wait = waiting.until - now if waiting.until is not None else None
-        status = transitions.waiting(self._draft.status, waiting.message)
+        before = transitions.updated(self._draft.status, waiting.update)
+        if waiting.held:
+            message = "; ".join(self._gates.holds()) or waiting.message
+            return await self._pause(transitions.held(before, message, now=now), wait)
+        if waiting.blocked:
+            reason = transitions.BLOCKED
+            return await self._pause(transitions.held(before, waiting.message, now=now, reason=reason), wait)
+        status = transitions.waiting(before, waiting.message, now=now)
         if status != self._draft.written:
-            nothing_else = self._draft.status == self._draft.written
+            nothing_else = before == self._draft.written
             if nothing_else and (delay := self._tools.progress.delay(self._key)):
                 return Result(requeue_after=min(delay, wait) if wait is not None else delay)
             self._tools.progress.note(self._key)
@@ -281,6 +288,7 @@ class Attempt:
     def _rest(self) -> Result:
         self._tools.merges.release(self._key)
         self._tools.progress.forget(self._key)
+        self._tools.told.forget(self._key)
         return Result()
 
     async def _pause(self, status: PromotionStepStatus, wait: timedelta | None = None) -> Result:

@@ -17,7 +17,7 @@ from kardinal.runtime import EventRecorder
 from kardinal_agent.execution.machine import SUPERSEDED
 from kardinal_agent.execution.transitions import Transition
 from kardinal_agent.metrics import AgentMetrics, Figure
-from kardinal_agent.steps import PULL_REQUEST_OPENED
+from kardinal_agent.steps import MERGED_OUT_OF_BAND, PULL_REQUEST_OPENED
 
 __all__ = ["PromotionEvent", "PromotionObserver", "events_of", "figures_of"]
 
@@ -36,7 +36,8 @@ def events_of(transition: Transition) -> Iterable[PromotionEvent]:
     before, after = transition.before, transition.after
     message = after.message or ""
     if transition.announcement is not None:
-        yield PromotionEvent("Normal", transition.announcement.reason, transition.announcement.note)
+        announced = transition.announcement
+        yield PromotionEvent("Warning" if announced.warning else "Normal", announced.reason, announced.note)
     if _is_held(after) and message != before.message:
         yield PromotionEvent("Normal", "Held", message)
     if after.retry is not None and after.retry != before.retry and after.retry.attempts == 1:
@@ -56,6 +57,8 @@ def figures_of(transition: Transition) -> Iterable[Figure]:
         yield Figure("opened", (environment, spec.approval))
     if after.merged_at is not None and before.merged_at is None:
         yield Figure("merged", (environment,))
+    if transition.announcement is not None and transition.announcement.reason == MERGED_OUT_OF_BAND:
+        yield Figure("out_of_band", (environment,))
     if not _has_ended(transition):
         return
     verified, reason = after.state == "Verified", _reason(after)

@@ -57,6 +57,7 @@ class PromotionReconciler:
     def _rest(self, key: Key) -> None:
         self._tools.merges.release(key)
         self._tools.progress.forget(key)
+        self._tools.told.forget(key)
         self._refusals.forget(key)
 
 
@@ -82,14 +83,22 @@ def sources(
         instances = gates.by_index(_BY_TEMPLATE, str(key_of(template)))
         return [key_of(step) for gate in instances for step in steps.by_index(_BY_GATE, str(key_of(gate)))]
 
+    def waiting_behind(gate: JsonObject) -> Iterable[Key]:
+        behind = steps.by_index(_BY_GATE, str(key_of(gate)))
+        return [key_of(step) for step in behind if _state(step) == "WaitingForMerge"]
+
     # The agent's own status writes leave generation and metadata as they were.
     return (
         Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
         # Once more: a Deployment that was ready before the cache had this state was mapped to no step.
         Watch(steps, when=status_changed("state") & either(_is_proven_now)),
+        # A host has said that another look is worth it.
+        Watch(steps, when=changed(_woken) & either(_is_under_way)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
         Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph")),
         Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
+        # Pull requests say why a gate is closed.
+        Watch(gates, map=waiting_behind, when=status_changed("reason")),
         Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
         Watch(deployments, map=_steps_by(steps, _BY_DEPLOYMENT)),
         Watch(namespaces, map=_steps_proven_in(steps), when=changed(pipelines_from)),
@@ -111,6 +120,10 @@ def _steps_proven_in(steps: Informer) -> Callable[[JsonObject], Iterable[Key]]:
 
 def _is_under_way(step: JsonObject) -> bool:
     return _state(step) not in ENDED_STATES
+
+
+def _woken(step: JsonObject) -> Any:
+    return (step["metadata"].get("annotations") or {}).get(names.ANNOTATION_WOKEN)
 
 
 def _bundle_of(step: JsonObject) -> Iterable[str]:

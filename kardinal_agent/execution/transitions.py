@@ -18,8 +18,11 @@ from kardinal.objects.text import cut
 from kardinal.steps.declaration import StepDeclaration
 from kardinal_agent.execution.ownership import NOT_OWNED
 from kardinal_agent.steps import Announcement, Done
+from kardinal_agent.steps.base import StatusFields
 
 __all__ = [
+    "BLOCKED",
+    "HELD",
     "Transition",
     "awaiting",
     "entered",
@@ -30,11 +33,18 @@ __all__ = [
     "released",
     "retrying",
     "succeeded",
+    "updated",
     "verified",
     "waiting",
 ]
 
 Status = PromotionStepStatus
+
+HELD = "Held"
+"""The reason of the condition Held where a freeze or a gate holds a promotion."""
+
+BLOCKED = "Blocked"
+"""The reason of the condition Held where a person has to put something right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +83,12 @@ def succeeded(status: Status, step: StepDeclaration, index: int, done: Done, *, 
     outputs = dict(status.outputs or {})
     if done.outputs:
         outputs[step.name] = dict(done.outputs)
+    status = released(status, now=now, reason=BLOCKED)
+    if flag := done.flag:
+        conditions = set_condition(
+            status.conditions, flag.condition, "True", reason=flag.condition, message=flag.message, now=now
+        )
+        status = status.model_copy(update={"conditions": conditions})
     return status.model_copy(
         update={
             **done.update,
@@ -84,23 +100,31 @@ def succeeded(status: Status, step: StepDeclaration, index: int, done: Done, *, 
     )
 
 
-def waiting(status: Status, message: str) -> Status:
+def updated(status: Status, fields: StatusFields) -> Status:
+    """Return the status with what a step has found out, without a failure, while it waits."""
+    return status.model_copy(update={**fields, "retry": None})
+
+
+def waiting(status: Status, message: str, *, now: datetime) -> Status:
     """Return the status at the same step; `message` says what is waited for."""
-    return status.model_copy(update={"message": _cut(message), "retry": None})
+    return released(status, now=now, reason=BLOCKED).model_copy(update={"message": _cut(message), "retry": None})
 
 
-def held(status: Status, message: str, *, now: datetime) -> Status:
+def held(status: Status, message: str, *, now: datetime, reason: str = HELD) -> Status:
     """Return the status of a promotion that is kept from its next effect."""
-    conditions = set_condition(status.conditions, "Held", "True", reason="Held", message=message, now=now)
+    conditions = set_condition(status.conditions, "Held", "True", reason=reason, message=message, now=now)
     return status.model_copy(
         update={"state": status.state or "Pending", "message": _cut(message), "conditions": conditions}
     )
 
 
-def released(status: Status, *, now: datetime) -> Status:
-    """Return the status of a promotion that nothing holds; one that never was held does not have the condition."""
+def released(status: Status, *, now: datetime, reason: str | None = None) -> Status:
+    """Return the status of a promotion that nothing holds, or nothing for this `reason`.
+
+    One that never was held does not have the condition.
+    """
     condition = status.condition("Held")
-    if condition is None or condition.status == "False":
+    if condition is None or condition.status == "False" or reason not in (None, condition.reason):
         return status
     conditions = set_condition(status.conditions, "Held", "False", reason="Released", now=now)
     return status.model_copy(update={"conditions": conditions})

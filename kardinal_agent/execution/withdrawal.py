@@ -1,7 +1,8 @@
 """Taking back a promotion whose Bundle is superseded.
 
 What has landed has landed and goes on to its end; that is asked of the repository, because the process may have died
-between landing and noting it. A pull request that waits for a review is closed with a comment that says why.
+between landing and noting it. A pull request that waits for a review is closed with a comment that says why, and its
+branch is removed unless others have committed to it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ async def withdraw(context: StepContext) -> bool:
     if not context.proposes:
         return False
     found = await _pull_request(context, remote.proposals)
-    if found is None or found.state == "closed":
-        return False
-    if found.state == "merged":
+    if found is not None and (found.state == "merged" or await _is_merged_instead(context, remote.proposals, found)):
         return True
-    return not await _close(context, remote.proposals, found.number)
+    await remote.repository.retract(
+        context.branch, base=context.target, edit=context.edit, message=context.message, ours=context.status.commit
+    )
+    return False
 
 
 async def _pull_request(context: StepContext, pull_requests: PullRequests) -> PullRequest | None:
@@ -35,11 +37,13 @@ async def _pull_request(context: StepContext, pull_requests: PullRequests) -> Pu
     return await own_pull_request(context, pull_requests)
 
 
-async def _close(context: StepContext, pull_requests: PullRequests, number: int) -> bool:
-    """Return whether it was closed; a person may merge at the same moment, and wins."""
+async def _is_merged_instead(context: StepContext, pull_requests: PullRequests, found: PullRequest) -> bool:
+    """Close an open pull request; a person may merge it at the same moment, and wins."""
+    if found.state == "closed":
+        return False
     comment = f"A newer Bundle of {context.step.spec.pipeline} supersedes {context.bundle.metadata.name}."
     try:
-        await pull_requests.close(number, by=AGENT, comment=comment)
+        await pull_requests.close(found.number, by=AGENT, comment=comment)
     except PullRequestEnded:
-        return False
-    return True
+        return True
+    return False

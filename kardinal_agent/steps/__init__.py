@@ -14,9 +14,10 @@ from kardinal_agent.steps.git_commit import GitCommit
 from kardinal_agent.steps.git_push import GitPush
 from kardinal_agent.steps.health_check import HealthCheck
 from kardinal_agent.steps.open_pr import PULL_REQUEST_OPENED, OpenPullRequest
-from kardinal_agent.steps.wait_for_merge import WaitForMerge
+from kardinal_agent.steps.wait_for_merge import MERGED_OUT_OF_BAND, WaitForMerge
 
 __all__ = [
+    "MERGED_OUT_OF_BAND",
     "PULL_REQUEST_OPENED",
     "Announcement",
     "Done",

@@ -23,9 +23,10 @@ from kardinal.steps.edit import Edit, Tree
 from kardinal.steps.facts import Facts, facts_of
 from kardinal.steps.images import ImageChange
 from kardinal_agent.health.verdict import HealthAdapter
+from kardinal_agent.hosts.told import Told
 from kardinal_agent.remotes import Remote
 
-__all__ = ["Announcement", "Done", "StatusFields", "Step", "StepContext", "StepResult", "Subscribe", "Waiting"]
+__all__ = ["Announcement", "Done", "Flag", "StatusFields", "Step", "StepContext", "StepResult", "Subscribe", "Waiting"]
 
 Subscribe = Callable[[Callable[[], None]], Subscription]
 """Calls back, until it is closed, whenever another look is worth it."""
@@ -37,6 +38,15 @@ class Announcement:
 
     reason: str
     note: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A condition that the promotion has from now on, and that nothing takes off again."""
+
+    condition: str
+    message: str
 
 
 class StatusFields(TypedDict, total=False):
@@ -59,19 +69,23 @@ class Done:
     outputs: Mapping[str, Any] = field(default_factory=dict)
     update: StatusFields = field(default_factory=StatusFields)
     announcement: Announcement | None = None
+    flag: Flag | None = None
 
 
 @dataclass(frozen=True)
 class Waiting:
     """The step cannot go on now; `until` is when it must look again even if nothing happens.
 
-    `held`: it could, if nothing held the promotion. `subscribe` is how to learn that another look is worth it.
+    `held`: it could, if nothing held the promotion. `blocked`: it could, if a person put right what `message` says.
+    `subscribe` is how to learn that another look is worth it.
     """
 
     message: str
     until: datetime | None = None
     held: bool = False
+    blocked: bool = False
     subscribe: Subscribe | None = None
+    update: StatusFields = field(default_factory=StatusFields)
 
 
 StepResult = Done | Waiting
@@ -91,6 +105,7 @@ class StepContext:
     health: HealthAdapter
     now: datetime
     remote: Callable[[], Awaitable[Remote]]
+    told: Told
     surroundings: Surroundings
 
     @property

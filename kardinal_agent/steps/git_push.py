@@ -13,7 +13,7 @@ from kardinal.api import names
 from kardinal.git import BranchNotFound, Landed, PushRejected, Repository
 from kardinal.steps.commit_message import CommitMessage
 from kardinal_agent.remotes import Remote
-from kardinal_agent.steps.base import Done, StepContext, StepResult
+from kardinal_agent.steps.base import Done, StatusFields, StepContext, StepResult
 
 __all__ = ["GitPush"]
 
@@ -58,8 +58,11 @@ async def _is_leftover(repository: Repository, branch: str, message: CommitMessa
 
 def _landed(landed: Landed, context: StepContext, branch: str) -> Done:
     changed = landed.changed
+    update: StatusFields = {"commit": landed.commit, "tree": landed.tree}
+    if branch == context.target:
+        update["promoted_at"] = context.now
     return Done(
         f"{landed.commit[:12]} is on {branch}" if changed else f"nothing to change on {branch}",
         outputs={"changed": True, "branch": branch} if changed else {"changed": False},
-        update={"commit": landed.commit, "tree": landed.tree, "promoted_at": context.now},
+        update=update,
     )

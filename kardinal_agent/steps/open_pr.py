@@ -1,17 +1,18 @@
 """`open-pr`: ask for the change to be merged, once.
 
 A pull request of this promotion that has ended already is taken as it is, so that the next step sees how it ended; an
-open one is adopted by opening it again.
+open one is adopted by opening it again. A host that has nothing to merge has merged it, by whatever means: the commit
+is looked for on the target branch.
 """
 
 from __future__ import annotations
 
 from kardinal.api.promotion_step import PullRequestStatus
-from kardinal.git import Repository
-from kardinal.scm import NewPullRequest, PullRequest
-from kardinal.steps.pull_request_text import LABEL, Proposal, body, title
+from kardinal.scm import NewPullRequest, NothingToMerge, PullRequest
+from kardinal.steps.pull_request_text import LABEL
+from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
-from kardinal_agent.steps.pull_requests import own_pull_request, waiting_message
+from kardinal_agent.steps.pull_requests import own_pull_request, text_of, waiting_message
 
 __all__ = ["PULL_REQUEST_OPENED", "OpenPullRequest"]
 
@@ -21,16 +22,28 @@ PULL_REQUEST_OPENED = "PullRequestOpened"
 
 class OpenPullRequest:
     async def run(self, context: StepContext) -> StepResult:
-        if context.facts.changed is False:
-            return Done("nothing to change: no pull request is needed")
         remote = await context.remote()
         own = await own_pull_request(context, remote.proposals)
-        if own is not None and own.state != "open":
+        changed = context.facts.changed is not False
+        # Merged by squashing it looks as if there was nothing to change, because such a commit has no trailers.
+        if own is not None and (own.state == "merged" or (changed and own.state == "closed")):
             return _done(own, context)
+        if not changed:
+            return Done("nothing to change: no pull request is needed")
         if context.facts.merged_commit is not None:
             return Done("merged already")
-        opened = await remote.proposals.open(await _new(context, remote.repository))
-        return _done(opened, context, Announcement(PULL_REQUEST_OPENED, f"Opened {opened.url}: {opened.title}"))
+        return await _open(context, remote)
+
+
+async def _open(context: StepContext, remote: Remote) -> Done:
+    try:
+        opened = await remote.proposals.open(await _new(context, remote))
+    except NothingToMerge:
+        merged = await remote.repository.find(context.target, context.message.trailers)
+        if merged is None:
+            raise
+        return Done("merged already", update={"commit": merged, "promoted_at": context.now})
+    return _done(opened, context, Announcement(PULL_REQUEST_OPENED, f"Opened {opened.url}: {opened.title}"))
 
 
 def _done(pull_request: PullRequest, context: StepContext, announcement: Announcement | None = None) -> Done:
@@ -42,21 +55,11 @@ def _done(pull_request: PullRequest, context: StepContext, announcement: Announc
     )
 
 
-async def _new(context: StepContext, repository: Repository) -> NewPullRequest:
-    spec, head = context.step.spec, await repository.head(context.target)
-    proposal = Proposal(
-        pipeline=spec.pipeline,
-        environment=spec.environment,
-        bundle=context.bundle,
-        gates=context.gates(),
-        changes=await repository.examine(head.commit, context.image_changes),
-        diff=context.status.diff,
-        merged_by_agent=context.merges_itself,
-        now=context.now,
-    )
+async def _new(context: StepContext, remote: Remote) -> NewPullRequest:
+    spec, text = context.step.spec, await text_of(context, remote.repository)
     return NewPullRequest(
-        title=title(proposal),
-        body=body(proposal),
+        title=text.title,
+        body=text.body,
         head=context.branch,
         base=context.target,
         labels=(LABEL,),

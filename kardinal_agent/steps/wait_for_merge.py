@@ -1,18 +1,24 @@
 """`wait-for-merge`: wait until a person, or with `pr: true` the agent itself, has merged the pull request.
 
 Every notification is followed by a question to the provider before anything is believed. A pull request that was closed
-without a merge is a decision of a person: it ends the promotion.
+without a merge is a decision of a person: it ends the promotion. One that was merged while a gate was closed goes on,
+because nothing is reverted, and is flagged.
 """
 
 from __future__ import annotations
 
 from kardinal.git import MergeConflict
-from kardinal.scm import PullRequest, PullRequests
+from kardinal.scm import PullRequest
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
+from kardinal_agent.remotes import Remote
+from kardinal_agent.steps.base import Announcement, Done, Flag, StepContext, StepResult, Waiting
 from kardinal_agent.steps.pull_requests import AGENT, waiting_message
+from kardinal_agent.steps.upkeep import Kept, keep
 
-__all__ = ["WaitForMerge"]
+__all__ = ["MERGED_OUT_OF_BAND", "WaitForMerge"]
+
+MERGED_OUT_OF_BAND = "MergedOutOfBand"
+"""The condition, and the reason of the Event, of a promotion that was merged while a gate was closed."""
 
 
 class WaitForMerge:
@@ -20,38 +26,71 @@ class WaitForMerge:
         noted = context.status.pull_request
         if noted is None:
             return Done("no pull request to wait for")
-        pull_requests = (await context.remote()).proposals
-        found = await pull_requests.get(noted.number)
-        if found.state == "open" and context.merges_itself:
-            if context.holds():
-                return Waiting(f"pull request {noted.number} is ready to be merged", held=True)
-            found = await _merge(context, pull_requests, noted.number)
+        remote = await context.remote()
+        found = await remote.proposals.get(noted.number)
         if found.state == "open":
-            return Waiting(waiting_message(noted.url), subscribe=pull_requests.subscribe)
+            kept = await keep(context, remote, found)
+            found = kept.found
+            if found.state == "open" and (context.merges_itself and not kept.blocked and not context.holds()):
+                found = await _merge(context, remote, kept)
+            if found.state == "open":
+                return _waiting(context, remote, kept, noted.url)
         if found.state == "closed":
             by = f" by {found.closed_by}" if found.closed_by else ""
             raise StepFailed("PullRequestClosed", f"pull request {noted.url} was closed{by} without being merged")
-        return _merged(found, context)
+        if found.base != context.target:
+            raise StepFailed(
+                "MergedElsewhere",
+                f"pull request {noted.url} was merged into {found.base} and not into {context.target}: promote again",
+            )
+        return await _merged(found, context, remote)
 
 
-async def _merge(context: StepContext, pull_requests: PullRequests, number: int) -> PullRequest:
+def _waiting(context: StepContext, remote: Remote, kept: Kept, url: str) -> Waiting:
+    return Waiting(
+        kept.blocked or waiting_message(url),
+        until=context.now + kept.again if kept.again else None,
+        held=bool(context.holds()),
+        blocked=bool(kept.blocked),
+        subscribe=remote.proposals.subscribe,
+        update=kept.update,
+    )
+
+
+async def _merge(context: StepContext, remote: Remote, kept: Kept) -> PullRequest:
+    """Merge what was proposed, and nothing that came on top of it meanwhile."""
     try:
-        return await pull_requests.merge(number, by=AGENT)
-    except MergeConflict:
-        # Others changed the same lines since the change was proposed. The edit has an answer for any content, so it is
-        # proposed again on today's branch; this pull request has no reviewer, so no commits of others are lost with it.
-        remote = await context.remote()
-        await remote.repository.delete_branch(context.branch)
-        await remote.repository.propose(
-            context.branch, base=context.target, edit=context.edit, message=context.message, signer=remote.signer
+        return await remote.proposals.merge(
+            kept.found.number, by=AGENT, method=context.step.spec.git.merge_method, expected_head=kept.head
         )
-        return await pull_requests.merge(number, by=AGENT)
+    except MergeConflict as error:
+        # The base has moved since the proposal was brought up to it: the next attempt does that again.
+        error.transient = True
+        raise
 
 
-def _merged(found: PullRequest, context: StepContext) -> Done:
+async def _merged(found: PullRequest, context: StepContext, remote: Remote) -> Done:
     by = found.merged_by or "an unknown user"
+    landed_at = found.merged_at or context.now
+    commit = found.merge_commit or await remote.repository.find(context.target, context.message.trailers)
+    flag = _flag(found, context)
     return Done(
         f"pull request {found.number} was merged by {by}",
         outputs={"mergedBy": by},
-        update={"merged_at": context.now, "commit": found.merge_commit or context.status.commit},
+        update={"merged_at": landed_at, "promoted_at": landed_at, "commit": commit or context.status.commit},
+        announcement=Announcement(MERGED_OUT_OF_BAND, flag.message, warning=True) if flag else None,
+        flag=flag,
     )
+
+
+def _flag(found: PullRequest, context: StepContext) -> Flag | None:
+    """Return what is wrong with a merge that did not wait for its gates; None where nothing is."""
+    reasons = "; ".join(context.holds())
+    condition = context.status.condition("Held")
+    if not reasons and condition is not None and condition.status == "False" and found.merged_at is not None:
+        # Released since, but after the merge.
+        reasons = "it was held at the time" if condition.last_transition_time > found.merged_at else ""
+    if not reasons:
+        return None
+    by = found.merged_by or "an unknown user"
+    return Flag(MERGED_OUT_OF_BAND, f"{found.url} was merged by {by} although {reasons}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from kardinal.git import GitRunner, Repositories
 from kardinal.scm import PullRequests, local_pull_requests
 from tests.support.clock import WorldClock
+from tests.support.fake_gitea import FakeGitea, fake_gitea
 from tests.support.repository import GitRepository
 
 
@@ -21,3 +22,10 @@ async def reviewer(repository: GitRepository, clock: WorldClock, tmp_path: Path)
     yield local_pull_requests(repositories.open(repository.url), clock=clock)
     await repositories.close()
     runner.close()
+
+
+@pytest.fixture
+def gitea(repository: GitRepository, certificate: Path, clock: WorldClock) -> Iterator[FakeGitea]:
+    """Yield a host with the API of Gitea and one repository."""
+    with fake_gitea(repository, certificate, now=clock.now) as host:
+        yield host

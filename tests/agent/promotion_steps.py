@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -36,6 +37,7 @@ __all__ = [
     "start_agent",
     "state",
     "supersede",
+    "wake",
 ]
 
 BUNDLE_NAME = "my-app-1"
@@ -280,3 +282,10 @@ async def reached(
     )
     status: JsonObject = step["status"]
     return status
+
+
+async def wake(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NAME) -> None:
+    """Say what a webhook says: the pull request of a PromotionStep is worth another look."""
+    body = {"metadata": {"annotations": {names.ANNOTATION_WOKEN: uuid.uuid4().hex}}}
+    await world.client.patch(PROMOTION_STEP, names.step_name(bundle, environment), TEAM, body, kind=PatchType.MERGE)
+    await world.settle()

@@ -77,7 +77,7 @@ def held(status: PromotionStepStatus, message: str = "held by a freeze") -> Prom
     [
         change(PromotionStepStatus(), transitions.awaiting(PromotionStepStatus(), "waits for its Bundle")),
         change(PROMOTING, CHECKING),
-        change(CHECKING, transitions.waiting(CHECKING, "1 of 2 replicas are updated")),
+        change(CHECKING, transitions.waiting(CHECKING, "1 of 2 replicas are updated", now=NOW)),
         change(PROMOTING, transitions.succeeded(PROMOTING, builtin.GIT_PUSH, 0, Done("pushed"), now=NOW)),
         change(held(PROMOTING), transitions.released(held(PROMOTING), now=NOW)),
         change(held(PROMOTING), held(PROMOTING)),
@@ -96,7 +96,7 @@ def test_a_hold_is_an_event_whenever_its_reason_is_another_one() -> None:
 
 
 def test_a_step_that_goes_on_while_the_promotion_is_held_is_no_new_hold() -> None:
-    waiting = transitions.waiting(held(CHECKING), "1 of 2 replicas are updated")
+    waiting = transitions.waiting(held(CHECKING), "1 of 2 replicas are updated", now=NOW)
     assert events(change(held(CHECKING), waiting)) == []
 
 
@@ -104,12 +104,12 @@ def test_only_the_first_failed_attempt_is_an_event() -> None:
     first = retrying(PROMOTING)
     assert events(change(PROMOTING, first)) == [PromotionEvent("Warning", "Retrying", "git-push: no answer")]
     assert events(change(first, retrying(first))) == []
-    assert events(change(first, transitions.waiting(first, "waits"))) == []
+    assert events(change(first, transitions.waiting(first, "waits", now=NOW))) == []
 
 
 def test_the_first_failed_attempt_of_a_later_step_is_another_event() -> None:
     before = PROMOTING.model_copy(update={"retry": Retry(attempts=4, last_error="x", next_at=NOW)})
-    after = retrying(transitions.waiting(before, "waits"))
+    after = retrying(transitions.waiting(before, "waits", now=NOW))
     assert [event.reason for event in events(change(before, after))] == ["Retrying"]
 
 

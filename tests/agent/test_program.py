@@ -109,7 +109,7 @@ async def test_every_figure_of_a_promotion_moves(world: World, repository: GitRe
     assert value("kardinal_promotions_merged_total", environment=DEV) == 1
     assert value("kardinal_promotions_failed_total", environment=STAGING, reason="EditError") == 1
     assert value("kardinal_health_check_duration_seconds_count", environment=DEV, result="healthy") == 1
-    assert value("kardinal_git_operation_duration_seconds_count", operation="propose", result="ok") == 1
+    assert value("kardinal_git_operation_duration_seconds_count", operation="propose", result="ok") == 2
     assert value("kardinal_scm_api_requests_total", endpoint="merge", status="ok") == 1
     assert value("kardinal_promotion_lead_time_seconds_count", environment=DEV) == 1
 

@@ -13,11 +13,13 @@ from kardinal.git import GitRunner, Repositories
 from kardinal.git.secrets import host_allowed, refused_host
 from kardinal.git.shares import Shares
 from kardinal.kube import Access, Client, Connection
+from kardinal.scm.http import HostSessions
 from kardinal_agent.errors import classified
 from kardinal_agent.remotes import RemoteRules, Remotes
 from tests.agent.promotion_steps import promotion_step
 from tests.support.clock import VirtualClock
 from tests.support.names import TEAM
+from tests.support.registry import EXTENSIONS
 
 
 @pytest.fixture
@@ -51,6 +53,8 @@ async def test_a_secret_out_of_reach_names_the_role_to_add_and_is_tried_again(
         on_request=lambda endpoint, status: None,
         rules=RemoteRules(namespaces={TEAM: "teams-here"}),
         shares=Shares(4),
+        providers=EXTENSIONS.providers,
+        sessions=HostSessions(clock=clock),
     )
     made = promotion_step("https://git.example.com/acme/gitops", provider="git")
     made["spec"]["git"]["secretRef"] = {"name": "git"}

@@ -1,0 +1,52 @@
+"""Remember what hosts were told lately, so that nothing is told twice: commit statuses, and texts of pull requests.
+
+It is a memory and no record: a process that starts asks the host what it has, and writes nothing that it has already.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import timedelta
+
+from kardinal.objects import Key
+from kardinal.runtime import Clock
+from kardinal.scm import CommitStatus, PullRequests
+
+__all__ = ["Told"]
+
+MAX_STATUSES = 10_000
+TEXT_INTERVAL = 60.0
+"""Seconds between two writes of the text of one pull request."""
+
+
+class Told:
+    """The memory of one agent."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._statuses: OrderedDict[tuple[str, str, str], CommitStatus] = OrderedDict()
+        self._texts: dict[Key, float] = {}
+
+    async def status(self, url: str, pull_requests: PullRequests, commit: str, status: CommitStatus) -> None:
+        """Have a commit of the repository `url` carry a status."""
+        key = (url, commit, status.context)
+        if self._statuses.get(key) == status:
+            return
+        self._statuses.pop(key, None)
+        await pull_requests.set_status(commit, status)
+        self._statuses[key] = status
+        while len(self._statuses) > MAX_STATUSES:
+            self._statuses.popitem(last=False)
+
+    def text_delay(self, key: Key) -> timedelta:
+        """Return how long the next write of the text of a promotion must wait; zero when it may happen now."""
+        left = self._texts.get(key, -TEXT_INTERVAL) + TEXT_INTERVAL - self._clock.monotonic()
+        return timedelta(seconds=max(left, 0.0))
+
+    def note_text(self, key: Key) -> None:
+        """Remember that the text of a promotion is written now."""
+        self._texts[key] = self._clock.monotonic()
+
+    def forget(self, key: Key) -> None:
+        """Drop what is known of the text of a promotion that has ended."""
+        self._texts.pop(key, None)

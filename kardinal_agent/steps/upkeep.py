@@ -1,0 +1,118 @@
+"""Keep an open pull request true while it waits: its branch, its commit statuses, and its text.
+
+A proposal whose files have changed on the base is made again, as long as only kardinal has written to its branch. What
+others have committed there is never overwritten: where it conflicts with the base the promotion is held, and says in
+which files. Nothing is pushed while a freeze or a gate holds the promotion; statuses and text say so at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from kardinal.git import PushRejected
+from kardinal.objects import Key
+from kardinal.scm import PullRequest
+from kardinal_agent.hosts.statuses import statuses_of
+from kardinal_agent.remotes import Remote
+from kardinal_agent.steps.base import StatusFields, StepContext
+from kardinal_agent.steps.pull_requests import text_of
+
+__all__ = ["Kept", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A pull request after the upkeep: the commit it proposes, and what is in the way of merging it.
+
+    `again`: how long the rest of the upkeep has to wait.
+    """
+
+    found: PullRequest
+    head: str | None
+    update: StatusFields
+    blocked: str = ""
+    again: timedelta | None = None
+
+
+async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept:
+    """Do what is due for a pull request that was seen open."""
+    kept = await _branch(context, remote, found)
+    if kept.found.state != "open":
+        return kept
+    if remote.capabilities.statuses and kept.head is not None:
+        holds = list(context.holds())
+        for status in statuses_of(context.step.spec.pipeline, {context.step.spec.environment: holds}):
+            await context.told.status(remote.repository.url, remote.proposals, kept.head, status)
+    again = await _text(context, remote, kept.found)
+    return Kept(kept.found, kept.head, kept.update, kept.blocked, again)
+
+
+async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> Kept:
+    """Bring the branch up to its base, unless it is not for kardinal to write to."""
+    as_it_is = Kept(found, found.head_commit, StatusFields())
+    if found.base != context.target:
+        message = f"pull request {found.number} is to be merged into {found.base} instead of {context.target}"
+        return Kept(found, found.head_commit, StatusFields(), blocked=f"{message}: change its base back, or close it")
+    if context.holds():
+        return as_it_is
+    repository = remote.repository
+    await repository.head(context.target)
+    try:
+        landed = await repository.propose(
+            context.branch,
+            base=context.target,
+            edit=context.edit,
+            message=context.message,
+            signer=remote.signer,
+            ours=context.status.commit,
+        )
+    except PushRejected as error:
+        return Kept(found, found.head_commit, StatusFields(), blocked=str(error))
+    if landed.shared:
+        return Kept(found, landed.commit, StatusFields(), blocked=await _of_others(context, remote))
+    if not landed.changed:
+        return as_it_is
+    update: StatusFields = {"commit": landed.commit, "tree": landed.tree}
+    if not landed.adopted:
+        # Merged at this moment, its branch was taken away and is here again.
+        found = await remote.proposals.get(found.number)
+        if found.state != "open":
+            await _retract(context, remote, landed.commit)
+            update = StatusFields()
+    return Kept(found, landed.commit, update)
+
+
+async def _of_others(context: StepContext, remote: Remote) -> str:
+    """Return what others' commits on the branch are in the way of; empty for a review that goes on."""
+    files = await remote.repository.conflicts(context.branch, base=context.target)
+    if files:
+        return (
+            f"branch {context.branch} has commits of others and conflicts with {context.target} in "
+            f"{', '.join(files)}: resolve it on the branch, or close the pull request"
+        )
+    if context.merges_itself:
+        return (
+            f"branch {context.branch} has commits of others, which are not merged without a review: "
+            "merge or close the pull request, or take them off the branch"
+        )
+    return ""
+
+
+async def _retract(context: StepContext, remote: Remote, commit: str | None) -> None:
+    await remote.repository.retract(
+        context.branch, base=context.target, edit=context.edit, message=context.message, ours=commit
+    )
+
+
+async def _text(context: StepContext, remote: Remote, found: PullRequest) -> timedelta | None:
+    """Write the text when it says something else than before; return how long that has to wait."""
+    text = await text_of(context, remote.repository)
+    if text.is_told(found):
+        return None
+    key = Key(context.step.metadata.namespace, context.step.metadata.name)
+    if delay := context.told.text_delay(key):
+        return delay
+    context.told.note_text(key)
+    await remote.proposals.update(found.number, title=text.title, body=text.body)
+    return None

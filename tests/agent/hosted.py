@@ -1,0 +1,39 @@
+"""Promotions in a repository at a host with pull requests, and the Secret that opens it."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from kardinal.api import names
+from kardinal.objects import JsonObject
+from tests.agent.promotion_steps import promotion_step
+from tests.support.fake_gitea import FakeGitea
+from tests.support.names import TEAM
+from tests.support.smart_server import PASSWORD, USER
+
+__all__ = ["git_secret", "hosted_step"]
+
+
+def git_secret(host: FakeGitea, *, hosts: str | None = None, **data: str) -> JsonObject:
+    """Return the Secret `git`, good for the host unless told otherwise."""
+    values = {"username": USER, "token": PASSWORD} | data
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "git",
+            "namespace": TEAM,
+            "labels": {names.LABEL_CREDENTIALS: names.CREDENTIALS_GIT},
+            "annotations": {names.ANNOTATION_HOSTS: host.host if hosts is None else hosts},
+        },
+        "type": "Opaque",
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
+    }
+
+
+def hosted_step(host: FakeGitea, *, git: dict[str, Any] | None = None, **spec: Any) -> JsonObject:
+    """Return a PromotionStep in the repository of a host; without `approval` it is reviewed by a person."""
+    made = promotion_step(host.url, provider="gitea", **({"approval": "pr-review"} | spec))
+    made["spec"]["git"] |= {"secretRef": {"name": "git"}, **(git or {})}
+    return made

@@ -1,0 +1,288 @@
+"""A host with the API of Gitea in front of a real bare repository, for tests of the agent that must be quick.
+
+What is proposed and merged is done by Git itself. `outage` is consulted before each request of the API and may answer
+in its place. The contract suite of `tests/hosts` says what a real Gitea answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kardinal.objects.conditions import format_time
+from tests.support.repository import GitRepository
+from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
+
+__all__ = ["FakeGitea", "Request", "fake_gitea"]
+
+_OWNER = "acme"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of the API as it came: the path is that below the repository."""
+
+    method: str
+    path: str
+    body: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Pull:
+    number: int
+    title: str
+    body: str
+    head: str
+    base: str
+    sha: str
+    created_at: datetime
+    state: str = "open"
+    merged_at: datetime | None = None
+    merged_by: str = ""
+    merge_commit: str | None = None
+    labels: list[int] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+
+
+Reply = tuple[int, Any]
+
+
+class FakeGitea:
+    """One repository at a host; what people do is done by methods of this class."""
+
+    def __init__(self, server: SmartServer, repository: GitRepository, now: Callable[[], datetime]) -> None:
+        self._server = server
+        self.repository = repository
+        self._now = now
+        self._lock = threading.RLock()
+        self.pulls: dict[int, _Pull] = {}
+        self.labels: list[str] = []
+        self.statuses: dict[str, dict[str, dict[str, str]]] = {}
+        self.requests: list[Request] = []
+        self.merge_methods: list[str] = []
+        self.outage: Callable[[Request], Reply | None] = lambda request: None
+        """Answers in the place of the host, where it returns something."""
+
+    @property
+    def url(self) -> str:
+        return f"{self._server.url}/{_OWNER}/{self.repository.path.name}"
+
+    @property
+    def host(self) -> str:
+        return self._server.url.removeprefix("https://")
+
+    def asked(self, pattern: str) -> list[Request]:
+        """Return the requests so far whose `METHOD path` matches a pattern."""
+        return [one for one in self.requests if re.fullmatch(pattern, f"{one.method} {one.path}")]
+
+    def merge(self, number: int, *, by: str = "alice", method: str = "merge") -> str:
+        """Merge as a person does; returns the commit on the base branch."""
+        with self._lock:
+            return self._land(self.pulls[number], by=by, method=method)
+
+    def close(self, number: int) -> None:
+        with self._lock:
+            self.pulls[number].state = "closed"
+
+    def retarget(self, number: int, base: str) -> None:
+        with self._lock:
+            self.pulls[number].base = base
+
+    def status(self, number: int, context: str) -> tuple[str, str]:
+        """Return state and description of a status of the head of a pull request."""
+        with self._lock:
+            found = self.statuses.get(self._head(self.pulls[number]), {}).get(context, {})
+            return found.get("state", ""), found.get("description", "")
+
+    def handle(self, exchange: Exchange, path: str) -> bool:
+        """Answer requests of the API; the others are Git's."""
+        prefix, api = "/api/v1", path.startswith("/api/v1/")
+        if not api:
+            return False
+        body = json.loads(exchange.body) if exchange.body else {}
+        below = path.removeprefix(prefix).removeprefix(f"/repos/{_OWNER}/{self.repository.path.stem}")
+        request = Request(exchange.command, below, body)
+        with self._lock:
+            self.requests.append(request)
+            reply = self.outage(request) or self._authorised(exchange) or self._reply(request)
+        status, value = reply
+        content = json.dumps(value).encode()
+        exchange.send_response(status)
+        exchange.send_header("Content-Type", "application/json")
+        exchange.send_header("Content-Length", str(len(content)))
+        exchange.end_headers()
+        exchange.wfile.write(content)
+        return True
+
+    def _authorised(self, exchange: Exchange) -> Reply | None:
+        ok = exchange.headers.get("Authorization") == f"token {PASSWORD}"
+        return None if ok else (401, {"message": "invalid username, password or token"})
+
+    def _reply(self, request: Request) -> Reply:
+        for method, pattern, answer in (
+            ("GET", "/user", self._user),
+            ("GET", "", self._settings),
+            ("GET", "/labels", self._list_labels),
+            ("POST", "/labels", self._make_label),
+            ("GET", "/pulls", self._list),
+            ("POST", "/pulls", self._open),
+            ("GET", r"/pulls/(\d+)", self._get),
+            ("PATCH", r"/pulls/(\d+)", self._edit),
+            ("POST", r"/pulls/(\d+)/merge", self._merge),
+            ("GET", r"/pulls/([^/]+)/([^/]+)", self._find),
+            ("GET", r"/issues/(\d+)/comments", self._comments),
+            ("POST", r"/issues/(\d+)/comments", self._comment),
+            ("PUT", r"/issues/(\d+)/labels", self._label),
+            ("GET", r"/commits/(\w+)/status", self._statuses),
+            ("POST", r"/statuses/(\w+)", self._set_status),
+        ):
+            found = re.fullmatch(pattern, request.path) if method == request.method else None
+            if found:
+                return answer(request, *found.groups())
+        return 404, {"message": "not found"}
+
+    def _user(self, request: Request) -> Reply:
+        return 200, {"login": USER}
+
+    def _settings(self, request: Request) -> Reply:
+        return 200, {"default_branch": "main", "permissions": {"pull": True, "push": True}}
+
+    def _list_labels(self, request: Request) -> Reply:
+        return 200, [{"id": index + 1, "name": name} for index, name in enumerate(self.labels)]
+
+    def _make_label(self, request: Request) -> Reply:
+        self.labels.append(request.body["name"])
+        return 201, {"id": len(self.labels), "name": request.body["name"]}
+
+    def _list(self, request: Request) -> Reply:
+        return 200, [self._shown(pull) for pull in self.pulls.values() if pull.state == "open"]
+
+    def _open(self, request: Request) -> Reply:
+        body = request.body
+        if any((one.head, one.state) == (body["head"], "open") for one in self.pulls.values()):
+            return 409, {"message": "pull request already exists for these targets"}
+        tip = self._tip(body["head"])
+        if tip is None:
+            return 404, {"message": "head branch not found"}
+        if self.repository.git("merge-base", tip, body["base"]) == tip:
+            return 422, {"message": "There are no changes between the head and the base"}
+        number = len(self.pulls) + 1
+        pull = _Pull(number, body["title"], body["body"], body["head"], body["base"], tip, self._now())
+        pull.labels = body.get("labels") or []
+        self.pulls[number] = pull
+        return 201, self._shown(pull)
+
+    def _get(self, request: Request, number: str) -> Reply:
+        pull = self.pulls.get(int(number))
+        return (200, self._shown(pull)) if pull else (404, {"message": "not found"})
+
+    def _edit(self, request: Request, number: str) -> Reply:
+        pull = self.pulls[int(number)]
+        for name in ("title", "body", "state"):
+            setattr(pull, name, request.body.get(name, getattr(pull, name)))
+        return 201, self._shown(pull)
+
+    def _merge(self, request: Request, number: str) -> Reply:
+        pull = self.pulls[int(number)]
+        if request.body.get("head_commit_id") not in (None, self._head(pull)):
+            return 409, {"message": "head out of date"}
+        self.merge_methods.append(request.body["Do"])
+        try:
+            self._land(pull, by=USER, method=request.body["Do"])
+        except AssertionError:
+            return 405, {"message": "Please try again later"}
+        return 200, None
+
+    def _find(self, request: Request, base: str, head: str) -> Reply:
+        wanted = head.replace("%2F", "/"), base.replace("%2F", "/")
+        found = [pull for pull in self.pulls.values() if (pull.head, pull.base) == wanted]
+        return (200, self._shown(found[-1])) if found else (404, {"message": "not found"})
+
+    def _comments(self, request: Request, number: str) -> Reply:
+        pull = self.pulls[int(number)]
+        return 200, [
+            {"id": index, "body": text, "user": {"login": USER}} for index, text in enumerate(pull.comments, start=1)
+        ]
+
+    def _comment(self, request: Request, number: str) -> Reply:
+        self.pulls[int(number)].comments.append(request.body["body"])
+        return 201, {"id": 1, "body": request.body["body"]}
+
+    def _label(self, request: Request, number: str) -> Reply:
+        self.pulls[int(number)].labels = request.body["labels"]
+        return 200, []
+
+    def _statuses(self, request: Request, commit: str) -> Reply:
+        return 200, {"statuses": [_stated(one) for one in self.statuses.get(commit, {}).values()]}
+
+    def _set_status(self, request: Request, commit: str) -> Reply:
+        self.statuses.setdefault(commit, {})[request.body["context"]] = request.body
+        return 201, _stated(request.body)
+
+    def _land(self, pull: _Pull, *, by: str, method: str) -> str:
+        """Merge in a work tree of its own, as a host does."""
+        assert pull.state == "open"
+        head, base, git = self._head(pull), self.repository.head(pull.base), self.repository.git
+        tree = git("merge-tree", "--write-tree", base, head).splitlines()[0]
+        parents = ["-p", base, *(["-p", head] if method == "merge" else [])]
+        message = git("log", "-1", "--format=%B", head) if method == "rebase" else f"{pull.title} (#{pull.number})"
+        commit = git("commit-tree", tree, *parents, stdin=message)
+        git("update-ref", f"refs/heads/{pull.base}", commit, base)
+        pull.sha, pull.state, pull.merged_at = head, "closed", self._now()
+        pull.merged_by, pull.merge_commit = by, commit
+        if self._tip(pull.head) is not None:
+            git("update-ref", "-d", f"refs/heads/{pull.head}")
+        return commit
+
+    def _tip(self, branch: str) -> str | None:
+        return self.repository.head(branch) if branch in self.repository.branches() else None
+
+    def _head(self, pull: _Pull) -> str:
+        return (self._tip(pull.head) if pull.state == "open" else None) or pull.sha
+
+    def _shown(self, pull: _Pull) -> dict[str, Any]:
+        merged = pull.merged_at is not None
+        return {
+            "number": pull.number,
+            "html_url": f"{self.url.removesuffix('.git')}/pulls/{pull.number}",
+            "title": pull.title,
+            "body": pull.body,
+            "state": pull.state,
+            "merged": merged,
+            "created_at": format_time(pull.created_at),
+            "merged_at": format_time(pull.merged_at) if pull.merged_at else None,
+            "merged_by": {"login": pull.merged_by} if merged else None,
+            "merge_commit_sha": pull.merge_commit,
+            "labels": [{"id": one, "name": self.labels[one - 1]} for one in pull.labels],
+            "head": {"label": pull.head, "ref": pull.head, "sha": self._head(pull), "repo_id": 1},
+            "base": {"label": pull.base, "ref": pull.base, "sha": "", "repo_id": 1},
+        }
+
+
+def _stated(status: dict[str, str]) -> dict[str, str]:
+    return {
+        "status": status["state"],
+        "context": status["context"],
+        "description": status.get("description", ""),
+        "target_url": status.get("target_url", ""),
+    }
+
+
+@contextmanager
+def fake_gitea(repository: GitRepository, certificate: Path, *, now: Callable[[], datetime]) -> Iterator[FakeGitea]:
+    """Serve a repository under `/acme/<name>`, and the API of its host."""
+    repository.git("config", "http.receivepack", "true")
+    root = repository.path.parent / "served"
+    (root / _OWNER).mkdir(parents=True)
+    (root / _OWNER / repository.path.name).symlink_to(repository.path)
+    with serving(root, certificate) as server:
+        host = FakeGitea(server, repository, now)
+        server.trouble = host.handle
+        yield host
