@@ -137,7 +137,7 @@ class GraphRecord(Model):
 
 
 class BundleStatus(Status):
-    """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning."""
+    """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning, MergedOutOfBand."""
 
     phase: BundlePhase | None = None
     pipeline: Name | None = None

@@ -19,6 +19,7 @@ from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import graph_trouble, progress
 
 __all__ = [
+    "MERGED_OUT_OF_BAND",
     "from_steps",
     "graph_lost",
     "label_missing",
@@ -30,6 +31,9 @@ __all__ = [
     "waiting_for_newer",
     "waiting_for_pipeline",
 ]
+
+MERGED_OUT_OF_BAND = "MergedOutOfBand"
+"""The condition of a Bundle of which something was merged while a gate was closed; it never goes."""
 
 
 def from_steps(observation: Observation, *, recreated: bool = False) -> BundleStatus:
@@ -166,7 +170,10 @@ def _status(
         wanted.append(("InvalidSpec", "True", invalid, message))
     if warning := _label_ignored(observation):
         wanted.append(("Warning", "True", "PipelineLabelChanged", warning))
-    names = {name for name, *_ in wanted}
+    if flagged := _merged_out_of_band(observation):
+        wanted.append((MERGED_OUT_OF_BAND, "True", MERGED_OUT_OF_BAND, flagged))
+    # The steps may be gone; what has happened stays.
+    names = {MERGED_OUT_OF_BAND, *(name for name, *_ in wanted)}
     conditions: tuple[Condition, ...] = tuple(each for each in before.conditions if each.type in names)
     for name, truth, why, text in wanted:
         conditions = set_condition(
@@ -196,6 +203,12 @@ def _record(observation: Observation) -> GraphRecord | None:
         return before
     known = before is None or spec_hash(graph) in (before.hash, before.next_hash)
     return recorded(graph) if known and not isinstance(observation.outcome, PromotionError) else before
+
+
+def _merged_out_of_band(observation: Observation) -> str:
+    """Return which environments were merged while a gate was closed, with the reasons; empty for none."""
+    flags = ((name, step.status.condition(MERGED_OUT_OF_BAND)) for name, step in sorted(observation.steps.items()))
+    return "; ".join(f"{name}: {flag.message}" for name, flag in flags if flag is not None and flag.status == "True")
 
 
 def _label_ignored(observation: Observation) -> str | None:

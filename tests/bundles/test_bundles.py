@@ -233,3 +233,29 @@ async def test_an_error_of_the_api_server_is_tried_again_and_fails_no_bundle(
     assert "phase" not in (await world.get(BUNDLE, "app-1")).get("status", {})
     await world.client.apply(CUSTOM_RESOURCE_DEFINITION, graphs, field_manager="test", force=True)
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+
+
+async def test_what_was_merged_while_a_gate_was_closed_is_flagged_for_good(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1", intent={"target": DEV}))
+    flag = {
+        "type": "MergedOutOfBand",
+        "status": "True",
+        "reason": "MergedOutOfBand",
+        "message": "pull request 1 was merged by alice although held by gate soak",
+        "lastTransitionTime": "2026-03-03T10:00:00Z",
+    }
+    await agent.step(f"app-1-{DEV}", state="HealthChecking", conditions=[flag])
+    await world.settle()
+    found = condition(await world.get(BUNDLE, "app-1"), "MergedOutOfBand")
+    assert found is not None
+    assert found["message"] == f"{DEV}: {flag['message']}"
+    assert len(await world.events("MergedOutOfBand")) == 1
+
+    await agent.verify(f"app-1-{DEV}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    await world.delete(GRAPH, "app-1")
+    await world.until(lambda: gone(world, PROMOTION_STEP, f"app-1-{DEV}"))
+    await world.settle()
+    assert condition(await world.get(BUNDLE, "app-1"), "MergedOutOfBand") == found

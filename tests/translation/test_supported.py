@@ -91,7 +91,9 @@ def test_each_choice_of_a_pipeline_is_executed_or_refused(
         field = f"spec.environments[0].{'.'.join(path[1:])}"
     else:
         spec = nested(path, value)
-        git = {"url": "file:///repo", "provider": "local", **spec.pop("git", {})}
+        hosted = {"url": "https://git.example.com/acme/gitops", "provider": "gitea"}
+        there = hosted if name == "merge_method" else {"url": "file:///repo", "provider": "local"}
+        git = {**there, **spec.pop("git", {})}
         way = pipeline("dev", git=git, **spec)
         field = f"spec.{'.'.join(path)}"
     if (model.__name__, name) in ONLY_ONE_MEANING or value in FIELD_VALUES[model.__name__, name]:
@@ -249,3 +251,9 @@ def test_all_problems_of_all_resources_are_reported_together_with_their_subject(
         "Pipeline/my-app spec.promotionPolicy: 'queue' is not available in this version; use supersede",
         "Bundle/app-1 spec.type: 'config' is not available in this version; use image",
     ]
+
+
+def test_a_merge_method_is_refused_where_the_provider_has_none() -> None:
+    git = {"url": "file:///repo", "provider": "local", "mergeMethod": "squash"}
+    (problem,) = refused(way=pipeline("dev", git=git))
+    assert (problem.field, problem.reason) == ("spec.git.mergeMethod", "NotAvailable")
