@@ -13,18 +13,18 @@ would fail the Pipelines that name it, one promotion after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from kardinal.objects.errors import KardinalError
-from kardinal.scm import PROVIDERS, Provider
+from kardinal.scm import PROVIDERS, Delivery, Provider
 from kardinal.steps.builtin import BUILTIN_STEPS
 from kardinal.steps.declaration import StepDeclaration
 from kardinal.steps.registry import BUILTIN_ADAPTERS, AdapterDeclaration, Registry
 
-__all__ = ["ExtensionError", "Extensions", "load_extensions"]
+__all__ = ["ExtensionError", "Extensions", "load_extensions", "webhook_parsers"]
 
 Named = TypeVar("Named", StepDeclaration, Provider, AdapterDeclaration)
 
@@ -46,6 +46,12 @@ class Extensions:
         """Return what translation needs to know of them."""
         providers = {name: provider.capabilities for name, provider in self.providers.items()}
         return Registry(steps=self.steps, providers=providers, adapters=self.adapters)
+
+
+def webhook_parsers(extensions: Extensions) -> dict[str, Callable[[Mapping[str, str], bytes, bytes], Delivery]]:
+    """Return what reads the webhooks of each provider that sends some."""
+    providers = extensions.providers.items()
+    return {name: provider.parse_webhook for name, provider in providers if provider.parse_webhook is not None}
 
 
 def load_extensions() -> Extensions:

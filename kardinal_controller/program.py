@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
-from kardinal.extensions import Extensions
+from kardinal.extensions import Extensions, webhook_parsers
 from kardinal.git import CACHE_SIZE, GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
@@ -25,7 +25,7 @@ from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
-from kardinal_controller.http import ApiServer
+from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.pipelines import HistoryReconciler, ValidationReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
@@ -108,6 +108,13 @@ class Controller:
             address=options.api_address,
             recorder=self.manager.recorder,
             attestations=self._attestations,
+            hosts=HostWebhooks(
+                client,
+                self._caches.pipelines,
+                wakes=Wakes(client, self._caches.steps, clock=clock),
+                parsers=webhook_parsers(extensions),
+                clock=clock,
+            ),
         )
         self.manager.add(self._api)
         self.agent = self._install_agent(options) if options.standalone else None

@@ -22,6 +22,7 @@ __all__ = [
     "ATTESTATION_SECRET",
     "CREDENTIALS_GIT",
     "CREDENTIALS_SIGNING",
+    "CREDENTIALS_WEBHOOK",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
     "LABEL_APPLIES_TO",
@@ -69,6 +70,9 @@ CREDENTIALS_GIT = "git"
 
 CREDENTIALS_SIGNING = "git-signing"
 """The value of `LABEL_CREDENTIALS` on a Secret whose key signs commits."""
+
+CREDENTIALS_WEBHOOK = "webhook"
+"""The value of `LABEL_CREDENTIALS` on a Secret whose `webhookSecret` signs the deliveries of a Git host."""
 
 TYPE_GATE = "gate"
 TYPE_SKIP_PERMISSION = "skip-permission"

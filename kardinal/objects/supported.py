@@ -19,7 +19,6 @@ __all__ = [
 FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("PipelineSpec", "promotion_policy"): ("supersede",),
     ("Git", "layout"): ("directory",),
-    ("Git", "webhook_secret_ref"): (None,),
     ("Git", "merge_method"): (None, "merge", "squash", "rebase"),
     ("Git", "status_on_others"): (False,),
     ("Update", "strategy"): ("kustomize", "helm", "replace"),

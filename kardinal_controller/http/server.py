@@ -3,7 +3,8 @@
 A request is trusted in this order: its size, the presence of credentials, the token and the signature of its raw bytes
 against the Secret of the namespace that it names, its shape, and only then whether the Pipeline exists: who cannot
 authenticate learns nothing about what is there. `/api/v1/namespaces/<ns>/bundles` names the namespace in its path, so
-nothing of the body is read before; of a body for `/api/v1/bundles` only the namespace is.
+nothing of the body is read before; of a body for `/api/v1/bundles` only the namespace is. Deliveries of Git hosts have
+rules of their own (`hosts`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from aiohttp import web
 from kardinal.api import Pipeline
 from kardinal.api.signature import SIGNATURE, TIMESTAMP
 from kardinal.kube import Client, Invalid, KubeError
+from kardinal.objects import Key
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.http import listen
 from kardinal.runtime.informer import Informer
@@ -31,6 +33,7 @@ from kardinal_controller.http.body import BodyUnreadable, decode, is_namespace, 
 from kardinal_controller.http.creation import Creator
 from kardinal_controller.http.credentials import Token
 from kardinal_controller.http.delivery import Delivery
+from kardinal_controller.http.hosts import HostWebhooks
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
 from kardinal_controller.http.request import BundleRequest, check_against, parse_request
@@ -66,7 +69,9 @@ class ApiServer:
         address: str,
         recorder: EventRecorder,
         attestations: Attestations,
+        hosts: HostWebhooks,
     ) -> None:
+        self._hosts = hosts
         self._pipelines = pipelines
         self._address = address
         self._authenticator = Authenticator(
@@ -83,6 +88,7 @@ class ApiServer:
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_problems])
         app.router.add_post("/api/v1/bundles", self._post_naming_namespace)
         app.router.add_post("/api/v1/namespaces/{namespace}/bundles", self._post_to_namespace)
+        app.router.add_post("/webhooks/{provider}/{namespace}/{pipeline}", self._post_of_host)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
         await runner.setup()
         self._runner = runner
@@ -93,6 +99,7 @@ class ApiServer:
             await self._runner.cleanup()
             self._runner = None
         await self._authenticator.stop()
+        await self._hosts.stop()
 
     async def _post_to_namespace(self, http: web.Request) -> web.Response:
         """Compare the token before the body is read."""
@@ -127,6 +134,13 @@ class ApiServer:
                 return _created(name, namespace)
             request = await _off_loop(body, parse_request, document, namespace=namespace)
             return await self._create(request, claim, token, body)
+
+    async def _post_of_host(self, http: web.Request) -> web.Response:
+        names = http.match_info
+        async with _body(http, self._strangers) as body:
+            pipeline = Key(names["namespace"], names["pipeline"])
+            await self._hosts.receive(names["provider"], pipeline, http.headers, body)
+        return web.Response(status=HTTPStatus.ACCEPTED.value)
 
     async def _create(self, request: BundleRequest, claim: Claim, token: Token, body: bytes) -> web.Response:
         _check_scope(request, token)

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 
-from kardinal.api import PIPELINE
+from kardinal.api import PIPELINE, PROMOTION_STEP
+from kardinal.extensions import webhook_parsers
 from kardinal.git import GitRunner
 from kardinal.kube import Client
 from kardinal.objects import SECRET
 from kardinal.runtime import Clock, Manager
 from kardinal_controller.attestations import Attestations
-from kardinal_controller.http import ApiServer
+from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.objects import pipeline
+from tests.support.registry import EXTENSIONS
 from tests.support.webhook import Ci, webhook_secret
 from tests.support.world import World
 
@@ -29,6 +31,7 @@ REPOSITORY = "https://git.example.com/acme/gitops.git"
 class Program:
     manager: Manager
     api: ApiServer
+    hosts: HostWebhooks
     runner: GitRunner = field(default_factory=lambda: GitRunner(workers=1))
 
     async def start(self) -> None:
@@ -45,17 +48,22 @@ async def start_api(world: World, *, clock: Clock | None = None) -> Program:
     def build(client: Client) -> Program:
         manager = Manager(client, clock=world.clock, name="api")
         attestations = Attestations(client, namespace=SYSTEM_NAMESPACE)
+        pipelines, own = manager.informer(PIPELINE), clock or world.clock
+        wakes = Wakes(client, manager.informer(PROMOTION_STEP), clock=own)
+        parsers = webhook_parsers(EXTENSIONS)
+        hosts = HostWebhooks(client, pipelines, wakes=wakes, parsers=parsers, clock=own)
         server = ApiServer(
             client,
-            manager.informer(PIPELINE),
-            clock=clock or world.clock,
+            pipelines,
+            clock=own,
             address="127.0.0.1:0",
             recorder=manager.recorder,
             attestations=attestations,
+            hosts=hosts,
         )
         manager.add(attestations)
         manager.add(server)
-        return Program(manager, server)
+        return Program(manager, server, hosts)
 
     return await world.run(build, identity="controller")
 
