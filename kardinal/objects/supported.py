@@ -37,7 +37,6 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Environment", "branch"): (None,),
     ("Environment", "on_health_failure"): ("none",),
     ("BundleSpec", "type"): ("image",),
-    ("Artifacts", "charts"): ((),),
     ("Artifacts", "git_commit"): (None,),
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""

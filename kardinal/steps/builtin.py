@@ -10,6 +10,7 @@ from typing import Final
 
 from kardinal.steps.copy_files import COPY, DELETE
 from kardinal.steps.declaration import Role, StepDeclaration
+from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
 from kardinal.steps.replace import REPLACE
@@ -76,6 +77,7 @@ BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
         GIT_CLONE,
         KUSTOMIZE_SET_IMAGE,
         HELM_SET_IMAGE,
+        HELM_SET_CHART,
         REPLACE,
         YAML_UPDATE,
         COPY,

@@ -27,7 +27,7 @@ from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems
 from kardinal.translation.skip import check_skips
 from kardinal.translation.topology import Topology, read_topology
-from kardinal.translation.validation import bundle_problems, gate_problems, pipeline_problems
+from kardinal.translation.validation import bundle_problems, chart_problems, gate_problems, pipeline_problems
 
 __all__ = ["extend_graph", "translate", "validate"]
 
@@ -161,6 +161,7 @@ def _checked(pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], 
         route = find_route(pipeline, bundle)
     except InvalidSpec as invalid:
         raise InvalidSpec([*invalid.problems, *problems]) from None
+    problems += chart_problems(bundle, _environments(pipeline, route.upstreams))
     if problems:
         raise InvalidSpec(problems)
     return route

@@ -17,11 +17,11 @@ from kardinal.policy.binding import clean_path
 from kardinal.policy.matching import GateTemplate
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
-from kardinal.steps.update_fields import update_problems
+from kardinal.steps.update_fields import chart_problem, update_problems
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import Features, repository_problems, unknown_name
 
-__all__ = ["bundle_problems", "gate_problems", "pipeline_problems"]
+__all__ = ["bundle_problems", "chart_problems", "gate_problems", "pipeline_problems"]
 
 MAX_TEAM_GATES = 256
 MAX_TEAM_PATTERNS = 256
@@ -51,6 +51,14 @@ def bundle_problems(bundle: Bundle) -> tuple[Problem, ...]:
         )
     problems += [Problem(subject, f"spec.{field}", "InvalidImage", text) for field, text in image_problems(artifacts)]
     return tuple(problems)
+
+
+def chart_problems(bundle: Bundle, environments: Iterable[Environment]) -> Iterator[Problem]:
+    """Yield the environments on a Bundle's way that would pass over its charts."""
+    for environment in environments if bundle.spec.artifacts.charts else ():
+        message = chart_problem(environment)
+        if message is not None:
+            yield Problem(f"Bundle/{bundle.metadata.name}", "spec.artifacts.charts", "NoStep", message)
 
 
 def gate_problems(gates: Iterable[GateTemplate]) -> tuple[Problem, ...]:

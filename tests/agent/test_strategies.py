@@ -90,6 +90,28 @@ async def test_an_image_that_is_not_there_ends_the_promotion_and_nothing_is_push
     assert repository.head() == before
 
 
+async def test_a_chart_takes_its_version_beside_the_image(world: World, repository: GitRepository) -> None:
+    application = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+spec:
+  source: {repoURL: https://charts.example.com, chart: web, targetRevision: 1.0.0} # moved
+"""
+    repository.commit({f"{DIRECTORY}/app.yaml": application})
+    uses = ("git-clone", "kustomize-set-image", "helm-set-chart", "git-commit", "git-push", "health-check")
+    charts = [{"repository": "https://charts.example.com/", "name": "web", "version": "2.0.0"}]
+    images = [{"name": "app", "reference": f"{IMAGE}:1.1.0"}]
+    await start_controller(world)
+    await deploy(world)
+    await world.apply(
+        pipeline(repository, environments=[environment(DEV, steps=[{"uses": step} for step in uses])]),
+        bundle(BUNDLE, artifacts={"images": images, "charts": charts}),
+    )
+    status = await reached(world, "Verified", "Failed")
+    assert status["state"] == "Verified", status["message"]
+    assert repository.read(f"{DIRECTORY}/app.yaml") == application.replace("1.0.0", "2.0.0")
+
+
 async def test_a_sequence_of_edits_is_one_commit(world: World, repository: GitRepository) -> None:
     repository.commit({f"{DIRECTORY}/template.yaml": VALUES, f"{DIRECTORY}/old.json": "{}"})
     edits: list[JsonObject] = [
