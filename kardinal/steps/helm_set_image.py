@@ -12,7 +12,7 @@ from kardinal.steps.document_path import parse_path
 from kardinal.steps.edit import Changes
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
 from kardinal.steps.helm_values import Part, ValuePath, set_image_values
-from kardinal.steps.images import images_of
+from kardinal.steps.images import selected_images
 from kardinal.steps.yaml_update import ValueText, is_json, value_image_changes
 
 __all__ = ["HELM_SET_IMAGE", "HelmSetImageConfig"]
@@ -57,17 +57,18 @@ class HelmSetImageConfig(StepConfig):
 
 
 def _plan(context: EditContext, config: HelmSetImageConfig) -> Changes:
-    update = context.step.spec.update.helm or HelmUpdate()
+    update = context.step.spec.update
+    helm = update.helm or HelmUpdate()
     files = EnvironmentFiles.of(context)
-    file = config.file or update.file
+    file = config.file or helm.file
     path = files.full(file)
     content = files.read(file)
     with named(path):
         places = [
-            ValuePath(parse_path(value.path), value.value, value.image or "")
-            for value in config.values or update.values
+            ValuePath(parse_path(value.path), value.value, value.image or "") for value in config.values or helm.values
         ]
-        return {path: set_image_values(content, images_of(context.bundle), places, json=is_json(path))}
+        images, verified = selected_images(context.bundle, update.images), update.verify_effect != "off"
+        return {path: set_image_values(content, images, places, json=is_json(path), verified=verified)}
 
 
 HELM_SET_IMAGE = StepDeclaration(

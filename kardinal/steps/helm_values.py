@@ -56,16 +56,26 @@ class _Assigned:
 
 
 def set_image_values(
-    content: bytes, images: Sequence[PromotedImage], paths: Sequence[ValuePath], *, json: bool = False
+    content: bytes,
+    images: Sequence[PromotedImage],
+    paths: Sequence[ValuePath],
+    *,
+    json: bool = False,
+    verified: bool = True,
 ) -> bytes:
-    """Return `content` with the images set at `paths`, or where most charts have them. Raises `DocumentError`."""
+    """Return `content` with the images set at `paths`, or where most charts have them. Raises `DocumentError`.
+
+    `verified`: what stands beside a path must be the repository of the image.
+    """
     file = DocumentFile.parse(content, json=json)
     if len(file.roots) != 1:
         raise DocumentError(f"has {len(file.roots)} documents; the values of a chart are one")
     chosen = [_assigned(file, place, images) for place in paths or _default_paths(file, images)]
     for image in images:
         _check_complete(file, image, chosen)
-    return file.edited([update for assigned in chosen for update in _updates(file, assigned, chosen)])
+    for assigned in chosen if verified else ():
+        _check_repository(assigned, chosen)
+    return file.edited([update for assigned in chosen for update in _updates(file, assigned)])
 
 
 def _default_paths(file: DocumentFile, images: Sequence[PromotedImage]) -> list[ValuePath]:
@@ -129,17 +139,22 @@ def _no_digest(reference: ImageReference) -> DocumentError:
     )
 
 
-def _updates(file: DocumentFile, assigned: _Assigned, chosen: Sequence[_Assigned]) -> Sequence[Update]:
+def _check_repository(assigned: _Assigned, chosen: Sequence[_Assigned]) -> None:
+    """Raise where the values name another repository, and are not to name this one."""
+    place = assigned.place
+    renamed = any(other.place.part == "repository" and other.place.path.parent == place.path.parent for other in chosen)
+    if assigned.there and not assigned.spelt and not renamed:
+        raise DocumentError(
+            f"{place.path} is about {assigned.there[0].repository}, not {assigned.reference.repository}; name another "
+            "path, or list its repository as well, with value: repository"
+        )
+
+
+def _updates(file: DocumentFile, assigned: _Assigned) -> Sequence[Update]:
     place, reference = assigned.place, assigned.reference
     node = file.find(place.path)
     if place.part == "repository":
         return [] if assigned.spelt else [Update(path=place.path, value=_below_registry(file, assigned))]
-    renamed = any(other.place.part == "repository" and other.place.path.parent == place.path.parent for other in chosen)
-    if assigned.there and not assigned.spelt and not renamed:
-        raise DocumentError(
-            f"{place.path} is about {assigned.there[0].repository}, not {reference.repository}; name another path, or "
-            "list its repository as well, with value: repository"
-        )
     if place.part == "tag":
         # A digest decides whatever tag stands beside it.
         return [Update(path=place.path, value=reference.tag)] if reference.tag else []

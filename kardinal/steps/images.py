@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kardinal.api import Bundle
 from kardinal.api.image import ImageReference, ImageReferenceError, promoted_images
+from kardinal.steps.edit import EditError
 
-__all__ = ["ImageChange", "PromotedImage", "images_of"]
+__all__ = ["ImageChange", "PromotedImage", "images_of", "selected_images"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,19 @@ def images_of(bundle: Bundle) -> tuple[PromotedImage, ...]:
     return tuple(
         PromotedImage(image.name, reference) for image, reference in zip(artifacts.images, references, strict=True)
     )
+
+
+def selected_images(bundle: Bundle, selected: Sequence[str]) -> tuple[PromotedImage, ...]:
+    """Return the images of a Bundle whose artifacts have these names, all of them without names.
+
+    Raises `EditError` for a name that the Bundle does not have: promoting nothing would look like a success.
+    """
+    images = images_of(bundle)
+    known = {image.name for image in images}
+    for name in selected:
+        if name not in known:
+            named = ", ".join(sorted(filter(None, known))) or "none with a name"
+            raise EditError(
+                "update.images", f"Bundle {bundle.metadata.name} has no image named {name}", remedy=f"It has {named}"
+            )
+    return tuple(image for image in images if not selected or image.name in selected)

@@ -10,7 +10,7 @@ from pydantic import Field
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import Changes, EditError
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
-from kardinal.steps.images import ImageChange, PromotedImage, images_of
+from kardinal.steps.images import ImageChange, PromotedImage, selected_images
 from kardinal.steps.literals import mentions, references_in, replace_versions
 
 __all__ = ["REPLACE", "ReplaceConfig"]
@@ -40,7 +40,8 @@ def _plan(context: EditContext, config: ReplaceConfig) -> Changes:
     literal = config.literal or (update.literal if update else None)
     if not names:
         raise EditError(context.step.spec.path, "no files to replace in", remedy="List them in update.replace.files")
-    files, images = EnvironmentFiles.of(context), images_of(context.bundle)
+    files = EnvironmentFiles.of(context)
+    images = selected_images(context.bundle, context.step.spec.update.images)
     contents = {name: files.read(name) for name in names}
     changes = {}
     for name, content in contents.items():

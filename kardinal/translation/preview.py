@@ -9,7 +9,7 @@ from kardinal.translation.errors import InvalidSpec
 from kardinal.translation.nodes import Promotion, step_spec
 from kardinal.translation.repository import Features
 from kardinal.translation.route import find_route
-from kardinal.translation.validation import bundle_problems, pipeline_problems
+from kardinal.translation.validation import bundle_problems, chart_problems, pipeline_problems
 
 __all__ = ["preview"]
 
@@ -21,10 +21,11 @@ def preview(pipeline: Pipeline, bundle: Bundle, *, features: Features) -> list[P
         route = find_route(pipeline, bundle)
     except InvalidSpec as invalid:
         raise InvalidSpec([*invalid.problems, *problems]) from None
+    environments = {environment.name: environment for environment in pipeline.spec.environments}
+    problems += chart_problems(bundle, [environments[name] for name in route.upstreams])
     if problems:
         raise InvalidSpec(problems)
     promotion = Promotion(bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name)
-    environments = {environment.name: environment for environment in pipeline.spec.environments}
     return [
         PromotionStep(
             metadata=ObjectMeta(name=step_name(promotion.bundle, name), namespace=promotion.namespace),

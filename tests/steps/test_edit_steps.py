@@ -57,6 +57,24 @@ def test_helm_set_image_reads_update_helm_and_its_config_decides(tmp_path: Path)
     }
 
 
+def test_update_images_selects_and_verify_effect_lets_a_mirror_stay(tmp_path: Path) -> None:
+    mirror = VALUES.replace(APP, "mirror.example.com/app")
+    files = Files(tmp_path, {"values.yaml": mirror, "main.tf": f"{APP}:1 ghcr.io/acme/web:1"})
+    both = promoted_bundle(f"{APP}:1.1", "ghcr.io/acme/web:2")
+    assert "takes 2 images" in refusal(files, ("helm-set-image", {}), of=both)
+    one = {"images": ["app"]}
+    assert "is about mirror.example.com/app, not" in refusal(files, ("helm-set-image", {}), of=both, update=one)
+    files.changes(
+        ("helm-set-image", {}),
+        ("replace", {"files": ["main.tf"]}),
+        of=both,
+        update=one | {"verifyEffect": "off"},
+    )
+    assert files.read("values.yaml") == mirror.replace("1.0", "1.1")
+    assert files.read("main.tf") == f"{APP}:1.1 ghcr.io/acme/web:1"
+    assert "has no image named ap" in refusal(files, ("helm-set-image", {}), of=both, update={"images": ["ap"]})
+
+
 def test_helm_set_image_has_nothing_to_change_the_second_time(tmp_path: Path) -> None:
     files = Files(tmp_path, {"values.yaml": VALUES})
     files.changes(("helm-set-image", {}), of=BUNDLE)
