@@ -10,7 +10,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up test-kube test-hosts test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-hosts test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -70,6 +70,9 @@ bench-localplane: assets ## measure the local plane beside a real API server, so
 
 assets: $(INSTALLED) ## build the real API server that tests compare with; needs Go 1.26, minutes the first time
 	$(BIN)/python -m hack.kube.assets
+
+renderers: $(INSTALLED) ## build kustomize and helm that rendering is tested with; needs Go 1.26, two minutes the first time
+	$(BIN)/python -m hack.renderers.assets
 
 kube-up: $(INSTALLED) ## run a real API server in the foreground and print its kubeconfig; ARGS=--nodes adds a node
 	$(BIN)/python -m hack.kube.cluster --definitions crds $(ARGS)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import click
 
 from kardinal.api.duration import DurationError, parse_duration
 
-__all__ = ["git_cache_size_option", "git_hosts_option", "git_insecure_option", "git_transfer_option"]
+__all__ = [
+    "git_cache_size_option",
+    "git_hosts_option",
+    "git_insecure_option",
+    "git_transfer_option",
+    "rendering_options",
+]
 
 _SIZE = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
 _UNITS = {None: 0, "Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
@@ -85,3 +92,17 @@ git_cache_size_option = click.option(
     help="How much the mirrors of repositories may take; those least recently used are deleted, none in use.",
 )
 """Gives `git_cache_max_bytes`."""
+
+_remote_bases_option = click.option(
+    "--allow-remote-bases",
+    is_flag=True,
+    help="Let kustomizations that are rendered fetch from any host that this program reaches.",
+)
+_helm_inflation_option = click.option(
+    "--allow-helm-inflation", is_flag=True, help="Let kustomizations that are rendered run helm on charts."
+)
+
+
+def rendering_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give `allow_remote_bases` and `allow_helm_inflation`, both off: the repository decides what they would run."""
+    return _remote_bases_option(_helm_inflation_option(function))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -11,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import Credentials, GitRunner, Repositories, Repository
+from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.edit import Edit, Tree
 from tests.support.clock import VirtualClock
+from tests.support.renderers import Rendered, install
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
 
+GIT = shutil.which("git") or "git"
 ENVIRONMENTS = ("dev", "staging", "prod")
 
 
@@ -36,7 +40,7 @@ class Git:
 
     def __call__(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002 - subprocess's own word
         done = subprocess.run(
-            ["git", "-C", str(self.directory), *arguments],
+            [GIT, "-C", str(self.directory), *arguments],
             env=self.environment,
             input=input,
             capture_output=True,
@@ -143,3 +147,35 @@ def server(bare: Git, certificate: Path) -> Iterator[SmartServer]:
 def remote(repositories: Repositories, server: SmartServer) -> Repository:
     """`bare`, as it is seen over HTTPS."""
     return repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a directory that is the whole PATH, with what there is of kustomize, helm and kubectl."""
+    install(tmp_path / "programs")
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    return tmp_path / "programs"
+
+
+@pytest.fixture
+def renderer(programs: Path) -> Iterator[ProgramRenderer]:
+    del programs
+    renderer = ProgramRenderer(RendererOptions())
+    yield renderer
+    renderer.close()
+
+
+@pytest.fixture
+def rendered(bare: Git, repository: Repository) -> Rendered:
+    async def render(files: dict[str, str], function: Callable[[Tree], bytes]) -> bytes:
+        commit = bare.commit(files, branch=f"files-{len(bare('branch').splitlines())}")
+        found: list[bytes] = []
+
+        def plan(tree: Tree) -> dict[str, bytes | None]:
+            found.append(function(tree))
+            return {}
+
+        await repository.plan(commit, plan)
+        return found[0]
+
+    return render

@@ -1,0 +1,1 @@
+"""kustomize and helm, built from source."""

@@ -1,0 +1,347 @@
+"""Running `kustomize` and `helm` on files of a tree, in a child that can be killed and has nothing to steal.
+
+What is rendered was written by whoever may write to the repository. The child gets the files that take part, in a
+directory of its own, without symbolic links, and an environment with nothing of ours: no credentials, no home, and no
+programs to start. Plugins are never enabled. What kustomize would download is found before it is started; that it is
+also without a proxy and without `git` is the second barrier. Time, memory, files and output are bounded.
+
+Runs on a thread. A child that takes its whole time holds one of few places; the others wait only for a moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kardinal.git.child import Children, Ended, TransferLimits
+from kardinal.git.errors import TransferStopped
+from kardinal.git.runner import off_loop
+from kardinal.objects.errors import KardinalError
+from kardinal.objects.text import cut
+from kardinal.steps.edit import EditError, Tree
+from kardinal.steps.kustomize.reading import Reading, read_kustomization
+from kardinal.steps.rendering import RenderingUnavailable
+
+__all__ = ["ProgramRenderer", "RendererOptions", "RenderingBusy"]
+
+_MEMORY = 4 << 30
+"""Of the address space, of which Go reserves much more than it uses."""
+_OUTPUT_LIMIT = 16 << 20
+_MAX_FILES = 5_000
+_MAX_BYTES = 48 << 20
+_AT_ONCE = 2
+_KEPT_RESULTS = 32
+_KEPT_BYTES = 32 << 20
+_SHOWN = 400
+_REDIRECTED = ("/bin/sh", "-c", 'out=$1; shift; exec "$@" 4>&- >"$out"', "sh")
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*")
+_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
+
+
+class RenderingBusy(KardinalError):
+    """Every place for a renderer is taken; another attempt finds one."""
+
+    transient = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RendererOptions:
+    """What may be rendered.
+
+    `remote_bases`: kustomizations may fetch from any host that this process reaches. `helm_inflation`: kustomizations
+    may run `helm` on charts.
+    """
+
+    remote_bases: bool = False
+    helm_inflation: bool = False
+    deadline: float = 60.0
+    """Seconds that one rendering may take."""
+    patience: float = 5.0
+    """Seconds to wait for a place."""
+
+
+class _Silent:
+    """Reads no events: the programs have none."""
+
+    advertised: bool = True
+    received: int | None = None
+
+    def feed(self, line: str) -> None:
+        """Pass over a line."""
+
+
+class ProgramRenderer:
+    """A `Renderer` by the programs of this machine."""
+
+    def __init__(self, options: RendererOptions) -> None:
+        self._options = options
+        limits = TransferLimits(total=options.deadline, memory=_MEMORY, file=_OUTPUT_LIMIT)
+        self._children = Children(limits)
+        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._results = _Results()
+
+    def close(self) -> None:
+        """Kill what runs, and let nothing start any more."""
+        self._children.close()
+
+    @off_loop
+    def kustomize(self, tree: Tree, path: str, *, helm: bool, remote: bool) -> bytes:
+        """Return what the kustomization in the directory `path` renders.
+
+        `helm` and `remote`: whether this call asks for charts and remote bases; the options have to allow them, too.
+        Raises `EditError`, `RenderingUnavailable` and, when no place is free, `RenderingBusy`.
+        """
+        reading = read_kustomization(tree, path)
+        helm, remote = self._permitted(reading, path, helm=helm, remote=remote)
+        command = _kustomize_command(helm=helm)
+        files = _files_below(tree, reading.roots or (path,), path)
+        with self._result(("kustomize", path), files, fresh=remote) as result:
+            if result.content is None:
+                result.content = self._run(command, files, path, arguments=[_Placed(path)], remote=remote)
+            return result.content
+
+    @off_loop
+    def helm(
+        self,
+        tree: Tree,
+        chart: str,
+        *,
+        release: str,
+        namespace: str,
+        values: Sequence[str],
+        set_values: Mapping[str, str],
+    ) -> bytes:
+        """Return what the chart in the directory `chart` renders; `values` are files of the tree, later ones win."""
+        program = _program("helm", path=chart)
+        for name, text in (("release", release), ("namespace", namespace)):
+            if not _NAME.fullmatch(text):
+                raise EditError(chart, f"{cut(text, 80)!r} cannot be the {name} of a chart")
+        if wrong := [key for key in set_values if not _KEY.fullmatch(key)]:
+            raise EditError(chart, f"{cut(wrong[0], 80)!r} is not the path of a value, such as image.tag")
+        files = _files_below(tree, (chart,), chart)
+        for name in values:
+            content = tree.read(name)
+            if content is None:
+                raise EditError(name, "no such file in the repository")
+            files[_normal(name)] = content
+        options: list[str | _Placed] = [f"--namespace={namespace}"]
+        for name in values:
+            options += ["--values", _Placed(name)]
+        for key, text in set_values.items():
+            options += ["--set-literal", f"{key}={text}"]
+        options += ["--", release, _Placed(chart)]
+        return self._run([program, "template"], files, chart, arguments=options, remote=False)
+
+    def _permitted(self, reading: Reading, path: str, *, helm: bool, remote: bool) -> tuple[bool, bool]:
+        """Return what the kustomization needs of what is asked for; raises `EditError` for what is not allowed."""
+        if reading.remote and not (remote and self._options.remote_bases):
+            raise EditError(
+                path,
+                f"takes in {cut(reading.remote[0], 200)}, which is not in the repository",
+                remedy="Copy it into the repository, or start the agent with --allow-remote-bases",
+            )
+        if reading.helm and not (helm and self._options.helm_inflation):
+            raise EditError(
+                reading.helm[0] or ".",
+                "inflates a Helm chart",
+                remedy="Render the chart with helm-template, or start the agent with --allow-helm-inflation",
+            )
+        return bool(reading.helm), bool(reading.remote)
+
+    def _run(
+        self,
+        command: Sequence[str],
+        files: Mapping[str, bytes],
+        path: str,
+        *,
+        arguments: Sequence[str | _Placed],
+        remote: bool,
+    ) -> bytes:
+        if not self._places.acquire(timeout=self._options.patience):
+            raise RenderingBusy("other kustomizations and charts are being rendered")
+        try:
+            with tempfile.TemporaryDirectory(prefix="kardinal-render-", ignore_cleanup_errors=True) as made:
+                home = Path(made)
+                root, out = home / "files", home / "out"
+                _write(root, files)
+                (home / "empty").mkdir()
+                placed = [str(root / _normal(one.path)) if isinstance(one, _Placed) else one for one in arguments]
+                ended = self._child([*_REDIRECTED, str(out), *command, *placed], home, path, remote=remote)
+                return _output(ended, out, home, path)
+        finally:
+            self._places.release()
+
+    def _child(self, arguments: Sequence[str], home: Path, path: str, *, remote: bool) -> Ended:
+        began = time.monotonic()
+        try:
+            return self._children.run(
+                arguments, url=path, environment=_environment(home, remote=remote), files=[], reader=_Silent()
+            )
+        except TransferStopped as stopped:
+            if time.monotonic() - began < self._options.deadline:
+                raise RenderingBusy("the program ends") from stopped
+            raise EditError(
+                path,
+                f"rendering takes longer than {self._options.deadline:.0f} s",
+                remedy="Render less in one kustomization",
+            ) from stopped
+
+    @contextmanager
+    def _result(self, kind: tuple[str, ...], files: Mapping[str, bytes], *, fresh: bool) -> Iterator[_Result]:
+        """Yield the result of an earlier run on the same files, or an empty one to be kept; `fresh` ones are not."""
+        key = "" if fresh else _digest(kind, files)
+        result = _Result(self._results.get(key))
+        yield result
+        if key and result.content is not None:
+            self._results.put(key, result.content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """An argument that is a path of the tree."""
+
+    path: str
+
+
+@dataclass(slots=True)
+class _Result:
+    content: bytes | None
+
+
+class _Results:
+    """The last results, by what they were made of."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, key: str) -> bytes | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: str, content: bytes) -> None:
+        with self._lock:
+            self._kept[key] = content
+            while len(self._kept) > _KEPT_RESULTS or sum(map(len, self._kept.values())) > _KEPT_BYTES:
+                self._kept.popitem(last=False)
+
+
+def _kustomize_command(*, helm: bool) -> list[str]:
+    if found := shutil.which("kustomize"):
+        command = [found, "build"]
+    elif found := shutil.which("kubectl"):
+        command = [found, "kustomize"]
+    else:
+        raise RenderingUnavailable(
+            "kustomize", "cannot be rendered: there is no kustomize", remedy="Install kustomize or kubectl on the agent"
+        )
+    if helm:
+        command += ["--enable-helm", f"--helm-command={_program('helm', path='kustomize')}"]
+    return command
+
+
+def _program(name: str, *, path: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        message = f"cannot be rendered: there is no {name}"
+        raise RenderingUnavailable(path, message, remedy=f"Install {name} on the agent")
+    return found
+
+
+def _files_below(tree: Tree, directories: Sequence[str], path: str) -> dict[str, bytes]:
+    """Return every file below `directories`; symbolic links are left out."""
+    files: dict[str, bytes] = {}
+    left = _MAX_BYTES
+    pending = [_normal(directory) for directory in directories]
+    seen: set[str] = set()
+    while pending:
+        directory = pending.pop()
+        if directory in seen:
+            continue
+        seen.add(directory)
+        for name in tree.entries(directory):
+            below = posixpath.join(directory, name)
+            try:
+                size = tree.size(below)
+            except EditError:  # a link
+                continue
+            if size is None:
+                pending.append(below)
+            elif below not in files:
+                left -= size
+                if left < 0 or len(files) >= _MAX_FILES:
+                    raise EditError(
+                        path,
+                        f"needs more than {_MAX_FILES:,} files or {_MAX_BYTES >> 20} MiB to be rendered",
+                        remedy="Keep what is not part of it in another directory",
+                    )
+                files[below] = tree.read(below) or b""
+    return files
+
+
+def _normal(path: str) -> str:
+    return "/".join(segment for segment in path.split("/") if segment not in ("", "."))
+
+
+def _write(root: Path, files: Mapping[str, bytes]) -> None:
+    root.mkdir()
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def _environment(home: Path, *, remote: bool) -> dict[str, str]:
+    environment = {
+        "PATH": str(home / "empty"),
+        "HOME": str(home / "empty"),
+        "TMPDIR": str(home),
+        "KUBECONFIG": "/dev/null",
+        "LC_ALL": "C",
+        "HELM_NO_PLUGINS": "1",
+    }
+    if not remote:
+        # Nothing listens there: whatever is asked for over http comes to its end.
+        return environment | dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://[::1]:9")
+    git = shutil.which("git")
+    return environment | {
+        "PATH": str(Path(git).parent) if git else environment["PATH"],
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ALLOW_PROTOCOL": "https:ssh",
+    }
+
+
+def _output(ended: Ended, out: Path, home: Path, path: str) -> bytes:
+    size = out.stat().st_size if out.exists() else 0
+    if size >= _OUTPUT_LIMIT:
+        raise EditError(path, f"renders more than {_OUTPUT_LIMIT >> 20} MiB", remedy="Render less at once")
+    if ended.code != 0:
+        said = " ".join(ended.text.replace(str(home / "files"), "").replace(str(home), "").split())
+        raise EditError(path, f"cannot be rendered: {_end(said) or f'the program ended with {ended.code}'}")
+    return out.read_bytes()
+
+
+def _end(text: str) -> str:
+    shown = "".join(character for character in text if character.isprintable())
+    return shown if len(shown) <= _SHOWN else f"…{shown[-_SHOWN:]}"
+
+
+def _digest(kind: tuple[str, ...], files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in (*kind, *(part for path in sorted(files) for part in (path, files[path]))):
+        content = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        digest.update(len(content).to_bytes(8, "big") + content)
+    return digest.hexdigest()

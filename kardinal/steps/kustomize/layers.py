@@ -1,0 +1,315 @@
+"""One kustomization after the other, from the bases up, in the order in which kustomize applies its fields.
+
+Resources, then components, then patches, names, JSON patches and `images` of the same directory; a base is finished
+before it is taken in. What another field may add or change is noted instead of guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from kardinal.steps.edit import EditError, Tree
+from kardinal.steps.kustomization import FILE_NAMES
+from kardinal.steps.kustomize import references
+from kardinal.steps.kustomize.image_fields import FieldSpec, ImageEntry, ImageField, image_fields
+from kardinal.steps.kustomize.manifests import (
+    Mapping,
+    TooLarge,
+    Unreadable,
+    Value,
+    Volume,
+    documents,
+    mapping,
+    sequence,
+    text_of,
+)
+from kardinal.steps.kustomize.patches import (
+    Resource,
+    Target,
+    apply_json_patch,
+    is_json_patch,
+    merge,
+    touches_images,
+)
+
+__all__ = ["Accumulated", "Layers"]
+
+_MAX_DEPTH = 32
+_HARMLESS = frozenset(
+    (
+        "AnnotationsTransformer",
+        "LabelTransformer",
+        "NamespaceTransformer",
+        "PrefixTransformer",
+        "PrefixSuffixTransformer",
+        "ReplicaCountTransformer",
+        "SuffixTransformer",
+    )
+)
+"""Transformers of kustomize itself that change no image."""
+_IMAGELESS = frozenset(("ConfigMapGenerator", "SecretGenerator"))
+_POD_SEGMENTS = frozenset(("", "*", "spec", "template", "jobTemplate", "containers", "initContainers"))
+
+
+@dataclass(slots=True)
+class Accumulated:
+    """The resources of a directory so far, and where besides containers they hold images."""
+
+    resources: list[Resource] = field(default_factory=list)
+    specs: list[FieldSpec] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Layers:
+    """Reads directories.
+
+    `missing`: what may bring more resources. `uncertain`: what may change images in a way that is not followed.
+    `remote`, `helm`: what a renderer would have to fetch and inflate. `roots`: the directories that were read.
+    """
+
+    tree: Tree
+    volume: Volume = field(default_factory=Volume)
+    missing: list[str] = field(default_factory=list)
+    uncertain: list[str] = field(default_factory=list)
+    remote: list[str] = field(default_factory=list)
+    helm: list[str] = field(default_factory=list)
+    roots: list[str] = field(default_factory=list)
+
+    def kustomization(
+        self,
+        directory: str,
+        *,
+        stack: tuple[str, ...] = (),
+        into: Accumulated | None = None,
+        before_images: Callable[[Accumulated], None] | None = None,
+    ) -> Accumulated:
+        """Return what a directory renders; a component works on what is there already (`into`).
+
+        `before_images` sees the resources as the directory's own `images` find them. Raises `Unreadable`.
+        """
+        if directory in stack or len(stack) >= _MAX_DEPTH:
+            raise Unreadable(f"{directory or '.'} takes itself in")
+        content = self._read_kustomization(directory)
+        if directory not in self.roots:
+            self.roots.append(directory)
+        stack = (*stack, directory)
+        self.remote += references.remote_references(content)
+        found = into if into is not None else Accumulated()
+        for name in ("resources", "bases"):
+            for entry in sequence(content.get(name)):
+                self._noting(self.missing, self._resource, directory, text_of(entry), found, stack)
+        for entry in sequence(content.get("configurations")):
+            self._noting(self.uncertain, self._configuration, directory, text_of(entry), found)
+        self._generators(directory, content, stack)
+        for entry in sequence(content.get("components")):
+            self._noting(self.missing, self._component, directory, text_of(entry), found, stack)
+        self._transform(directory, content, found, stack, before_images)
+        return found
+
+    def _noting(self, notes: list[str], function: Callable[..., None], *arguments: object) -> None:
+        """Call a function; what it does not understand is noted."""
+        try:
+            function(*arguments)
+        except TooLarge:
+            raise
+        except (Unreadable, EditError) as error:
+            notes.append(str(error))
+
+    def _read_kustomization(self, directory: str) -> Mapping:
+        names = [name for name in FILE_NAMES if self.tree.size(_join(directory, name)) is not None]
+        if not names:
+            raise Unreadable(f"{directory or '.'} holds no kustomization")
+        found = [*documents(self.tree.read(_join(directory, names[0])) or b"", self.volume)]
+        if len(found) > 1 or (found and not isinstance(found[0], dict)):
+            raise Unreadable(f"{_join(directory, names[0])} is not one mapping")
+        return mapping(found[0]) if found else {}
+
+    def _resource(self, directory: str, reference: str, found: Accumulated, stack: tuple[str, ...]) -> None:
+        if references.is_remote(reference):
+            raise Unreadable(f"{reference[:120]} is not in the repository")
+        path = references.local_path(directory, reference)
+        if self.tree.is_dir(path):
+            below = self.kustomization(path, stack=stack)
+            found.resources += below.resources
+            found.specs += below.specs
+            return
+        for body in self._file(references.inside(directory, reference)):
+            found.resources += _expanded(mapping(body), path)
+
+    def _component(self, directory: str, reference: str, found: Accumulated, stack: tuple[str, ...]) -> None:
+        if references.is_remote(reference):
+            raise Unreadable(f"{reference[:120]} is not in the repository")
+        self.kustomization(references.local_path(directory, reference), stack=stack, into=found)
+
+    def _file(self, path: str) -> Iterator[Value]:
+        content = self.tree.read(path)
+        if content is None:
+            raise Unreadable(f"there is no file {path}")
+        try:
+            yield from documents(content, self.volume)
+        except TooLarge:
+            raise
+        except Unreadable as error:
+            raise Unreadable(f"{path}: {error}") from error
+
+    def _configuration(self, directory: str, reference: str, found: Accumulated) -> None:
+        for body in self._file(references.inside(directory, reference)):
+            found.specs += (_field_spec(spec) for spec in sequence(mapping(body).get("images")))
+
+    def _generators(self, directory: str, content: Mapping, stack: tuple[str, ...]) -> None:
+        if references.uses_helm(content):
+            self.helm.append(directory)
+            self.missing.append(f"{directory or '.'} inflates a Helm chart")
+        for plugin in self._plugins(directory, content, "generators", self.missing, stack):
+            if not (plugin.get("apiVersion") == "builtin" and plugin.get("kind") in _IMAGELESS):
+                self.missing.append(f"{directory or '.'} runs the generator {_kind(plugin)}")
+
+    def _transform(
+        self,
+        directory: str,
+        content: Mapping,
+        found: Accumulated,
+        stack: tuple[str, ...],
+        before_images: Callable[[Accumulated], None] | None,
+    ) -> None:
+        for field_name in ("patchesStrategicMerge", "patches"):
+            for entry in sequence(content.get(field_name)):
+                self._noting(self.uncertain, self._patch, directory, entry, found)
+        prefix, suffix = text_of(content.get("namePrefix")), text_of(content.get("nameSuffix"))
+        if prefix or suffix:
+            for resource in found.resources:
+                resource.rename(prefix, suffix)
+        for entry in sequence(content.get("patchesJson6902")):
+            self._noting(self.uncertain, self._patch, directory, entry, found)
+        if before_images is not None:
+            before_images(found)
+        self._images([*sequence(content.get("images")), *sequence(content.get("imageTags"))], found)
+        for entry in sequence(content.get("replacements")):
+            self._noting(self.uncertain, self._replacement, directory, entry)
+        for plugin in self._plugins(directory, content, "transformers", self.uncertain, stack):
+            self._transformer(directory, plugin, found)
+        for _ in self._plugins(directory, content, "validators", self.uncertain, stack):
+            pass
+
+    def _images(self, entries: list[Value], found: Accumulated) -> None:
+        if not entries:
+            return
+        fields = [*fields_of(found)]
+        for entry in entries:
+            self.volume.take(values=len(fields))
+            self._noting(self.uncertain, _set_images, fields, ImageEntry.read(entry))
+
+    def _transformer(self, directory: str, plugin: Mapping, found: Accumulated) -> None:
+        kind = text_of(plugin.get("kind"))
+        if plugin.get("apiVersion") == "builtin" and kind == "ImageTagTransformer":
+            specs = [_field_spec(spec) for spec in sequence(plugin.get("fieldSpecs"))]
+            self._images([plugin.get("imageTag")], Accumulated(found.resources, specs))
+        elif not (plugin.get("apiVersion") == "builtin" and kind in _HARMLESS):
+            self.uncertain.append(f"{directory or '.'} runs the transformer {_kind(plugin)}")
+
+    def _plugins(
+        self, directory: str, content: Mapping, name: str, notes: list[str], stack: tuple[str, ...]
+    ) -> Iterator[Mapping]:
+        """Yield the configurations of plugins: written out, in files, or rendered by a directory."""
+        for entry in sequence(content.get(name)):
+            found: list[Mapping] = []
+            self._noting(notes, self._plugin, directory, text_of(entry), found, stack)
+            for plugin in found:
+                self.remote += references.remote_references(plugin)
+                yield plugin
+
+    def _plugin(self, directory: str, text: str, found: list[Mapping], stack: tuple[str, ...]) -> None:
+        if "\n" in text:
+            found += [mapping(body) for body in documents(text.encode(), self.volume)]
+            return
+        if references.is_remote(text):
+            self.remote.append(text)
+            raise Unreadable(f"{text[:120]} is not in the repository")
+        path = references.local_path(directory, text)
+        if self.tree.is_dir(path):
+            found += [resource.body for resource in self.kustomization(path, stack=stack).resources]
+        else:
+            found += [mapping(body) for body in self._file(references.inside(directory, text))]
+
+    def _patch(self, directory: str, entry: Value, found: Accumulated) -> None:
+        item = mapping(entry)
+        text = text_of(entry) or text_of(item.get("patch"))
+        if isinstance(entry, str) and "\n" not in entry and ":" not in entry:
+            bodies = [*self._file(references.inside(directory, entry))]
+        elif text:
+            bodies = [*documents(text.encode(), self.volume)]
+        else:
+            bodies = [*self._file(references.inside(directory, text_of(item.get("path"))))]
+        selector = mapping(item.get("target"))
+        for body in bodies:
+            self._apply(body, self._selected(body, selector, found), found)
+
+    def _selected(self, patch: Value, selector: Mapping, found: Accumulated) -> list[Resource]:
+        """Return what a patch applies to; where that cannot be told, nothing, unless it matters for images."""
+        self.volume.take(values=len(found.resources))
+        try:
+            target = Target.selector(selector) if selector else Target.of(mapping(patch))
+            return [resource for resource in found.resources if target.selects(resource)]
+        except Unreadable:
+            if touches_images(patch):
+                raise
+            return []
+
+    def _apply(self, patch: Value, chosen: list[Resource], found: Accumulated) -> None:
+        for resource in chosen:
+            if is_json_patch(patch):
+                apply_json_patch(resource.body, sequence(patch), self.volume)
+            elif isinstance(patch, dict) and not merge(resource, patch, self.volume):
+                found.resources = [one for one in found.resources if one is not resource]
+
+    def _replacement(self, directory: str, entry: Value) -> None:
+        item = mapping(entry)
+        bodies: list[Value] = [item]
+        if path := text_of(item.get("path")):
+            bodies = [*self._file(references.inside(directory, path))]
+        for body in bodies:
+            for one in sequence(body) if isinstance(body, list) else [body]:
+                for target in sequence(mapping(one).get("targets")):
+                    if any(_names_image(text_of(path)) for path in sequence(mapping(target).get("fieldPaths"))):
+                        raise Unreadable(f"{directory or '.'} sets images by replacements")
+
+
+def fields_of(found: Accumulated) -> Iterator[ImageField]:
+    """Yield the image fields of all resources, with the resource and its file for people."""
+    for resource in found.resources:
+        for one in image_fields(resource.body, found.specs):
+            one.owner = f"{resource.title}, {one.owner} ({resource.file})"
+            yield one
+
+
+def _field_spec(value: Value) -> FieldSpec:
+    item = mapping(value)
+    return FieldSpec(text_of(item.get("path")), text_of(item.get("kind")))
+
+
+def _set_images(fields: list[ImageField], entry: ImageEntry) -> None:
+    for one in fields:
+        if text := one.text:
+            one.holder[one.key] = entry.apply(text)
+
+
+def _expanded(body: Mapping, path: str) -> list[Resource]:
+    """Return a resource, or those of a List."""
+    if text_of(body.get("kind")).endswith("List") and isinstance(body.get("items"), list):
+        return [Resource(mapping(item), path) for item in sequence(body.get("items"))]
+    return [Resource(body, path)]
+
+
+def _names_image(path: str) -> bool:
+    """Return whether a field path of a replacement may lead to an image, or to what holds one."""
+    segments = [segment.partition("[")[0] for segment in path.replace("[", ".[").split(".")]
+    return "image" in segments or all(segment in _POD_SEGMENTS or segment.isdigit() for segment in segments)
+
+
+def _kind(plugin: Mapping) -> str:
+    return (text_of(plugin.get("kind")) or "without a kind")[:80]
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name

@@ -1,0 +1,100 @@
+"""What a kustomization refers to: paths inside the repository, and what is somewhere else.
+
+kustomize takes many fields for files, and everything that looks like a URL for something to download, also in the
+files of a generator. So a URL anywhere but in the fields that are text counts as one.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from kardinal.steps.kustomize.manifests import Mapping, Unreadable, Value, sequence, text_of
+
+__all__ = ["inside", "is_remote", "local_path", "remote_references", "uses_helm"]
+
+_REMOTE = re.compile(r"(?:git::)?(?:[a-z][a-z0-9+.-]*://|[^/@\s]+@[^/\s]|(?:[^/\s]*\.)?github\.com[:/])", re.IGNORECASE)
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_TEXT = frozenset(
+    (
+        "apiVersion",
+        "kind",
+        "metadata",
+        "commonLabels",
+        "labels",
+        "commonAnnotations",
+        "images",
+        "imageTags",
+        "replicas",
+        "namespace",
+        "namePrefix",
+        "nameSuffix",
+        "buildMetadata",
+        "sortOptions",
+        "vars",
+        "generatorOptions",
+        "literals",
+        "options",
+        "patch",
+        "patchesStrategicMerge",
+        "valuesInline",
+    )
+)
+"""Fields whose scalars kustomize never takes for the name of a file, or of which only text without lines is one."""
+_BASES = ("resources", "bases", "components")
+
+
+def is_remote(reference: str) -> bool:
+    """Return whether kustomize would fetch an entry of `resources`."""
+    return _REMOTE.match(reference) is not None
+
+
+def local_path(directory: str, reference: str) -> str:
+    """Return the path in the repository that `reference` of a kustomization in `directory` names."""
+    if not reference or reference.startswith("/") or "\\" in reference or "\0" in reference:
+        raise Unreadable(f"{reference[:80]!r} is not a relative path")
+    path = posixpath.normpath(posixpath.join(directory, reference))
+    if path == ".." or path.startswith("../"):
+        raise Unreadable(f"{reference[:80]!r} leaves the repository")
+    return "" if path == "." else path
+
+
+def inside(directory: str, reference: str) -> str:
+    """Return the path of a file that kustomize reads only below the kustomization's own directory."""
+    path = local_path(directory, reference)
+    if directory and path != directory and not path.startswith(f"{directory}/"):
+        raise Unreadable(f"{reference[:80]!r} is a file outside of {directory}, which kustomize refuses")
+    return path
+
+
+def remote_references(kustomization: Mapping) -> Iterator[str]:
+    """Yield what kustomize would download for a kustomization."""
+    for field in _BASES:
+        for entry in sequence(kustomization.get(field)):
+            if is_remote(text_of(entry)):
+                yield text_of(entry)
+    for field, value in kustomization.items():
+        if field in _BASES:
+            continue
+        if field == "patchesStrategicMerge":
+            yield from (text for text in _scalars(value) if "\n" not in text and _URL.search(text))
+        elif field not in _TEXT:
+            yield from (text for text in _scalars(value) if _URL.search(text) or text.startswith("git@"))
+
+
+def uses_helm(kustomization: Mapping) -> bool:
+    """Return whether charts are inflated."""
+    return bool(kustomization.get("helmCharts") or kustomization.get("helmChartInflationGenerator"))
+
+
+def _scalars(value: Value) -> Iterator[str]:
+    pending: list[Value] = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, dict):
+            pending += (item for key, item in one.items() if key not in _TEXT)
