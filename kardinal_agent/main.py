@@ -19,7 +19,13 @@ from pathlib import Path
 import click
 
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
-from kardinal.git.options import git_cache_size_option, git_hosts_option, git_insecure_option, git_transfer_option
+from kardinal.git.options import (
+    git_cache_size_option,
+    git_hosts_option,
+    git_insecure_option,
+    git_transfer_option,
+    rendering_options,
+)
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
@@ -65,6 +71,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @git_hosts_option
 @git_insecure_option
 @git_transfer_option
+@rendering_options
 @click.option(
     "--namespace-map",
     multiple=True,
@@ -89,6 +96,8 @@ def main(
     allow_git_hosts: tuple[str, ...],
     allow_insecure_git: tuple[str, ...],
     git_transfer_max: float,
+    allow_remote_bases: bool,
+    allow_helm_inflation: bool,
     namespace_map: dict[str, str],
     metrics_bind_address: str,
     health_probe_bind_address: str,
@@ -107,6 +116,8 @@ def main(
         allow_git_hosts=allow_git_hosts,
         allow_insecure_git=allow_insecure_git,
         git_transfer_max=git_transfer_max,
+        allow_remote_bases=allow_remote_bases,
+        allow_helm_inflation=allow_helm_inflation,
         namespace_map=namespace_map,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,

@@ -20,12 +20,12 @@ from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_SHARD
 from kardinal.extensions import Extensions
 from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
+from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal.scm.http import HostSessions
-from kardinal.steps.rendering import NO_RENDERER
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
@@ -67,6 +67,7 @@ class AgentOptions:
     objects say is repeated from `quote_namespaces` to every Pipeline. Without `allow_git_hosts` every Git host is
     contacted, by http those of `allow_insecure_git`; `git_transfer_max` is in seconds. `namespace_map` says where the
     Secrets of a namespace of the control plane are in the agent's own cluster, unless in the one of the same name.
+    `allow_remote_bases` and `allow_helm_inflation` are about kustomizations that are rendered.
     """
 
     git_cache_dir: Path
@@ -80,6 +81,8 @@ class AgentOptions:
     allow_git_hosts: tuple[str, ...] = ()
     allow_insecure_git: tuple[str, ...] = ()
     git_transfer_max: float = 3600.0
+    allow_remote_bases: bool = False
+    allow_helm_inflation: bool = False
     namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
     probe_address: str | None = None
@@ -89,10 +92,16 @@ class Parts:
     """The parts of an agent besides its controller; it starts and stops with the manager it was installed on."""
 
     def __init__(
-        self, runner: GitRunner, repositories: Repositories, merges: MergeWatches, sessions: HostSessions
+        self,
+        runner: GitRunner,
+        repositories: Repositories,
+        renderer: ProgramRenderer,
+        merges: MergeWatches,
+        sessions: HostSessions,
     ) -> None:
         self.runner = runner
         self.repositories = repositories
+        self._renderer = renderer
         self._merges = merges
         self._sessions = sessions
 
@@ -102,6 +111,7 @@ class Parts:
     async def stop(self) -> None:
         self._merges.close()
         await self._sessions.close()
+        self._renderer.close()
         await self.repositories.close()
         self.runner.close()
 
@@ -123,6 +133,9 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         limits=TransferLimits(total=options.git_transfer_max),
     )
     sessions = HostSessions(clock=clock, user_agent="kardinal-agent", on_quota=metrics.scm_quota)
+    renderer = ProgramRenderer(
+        RendererOptions(remote_bases=options.allow_remote_bases, helm_inflation=options.allow_helm_inflation)
+    )
     shard = f"{LABEL_SHARD}={options.shard}" if options.shard else f"!{LABEL_SHARD}"
     steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
     bundles = manager.informer(BUNDLE, namespace=options.namespace)
@@ -146,7 +159,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         shard=options.shard,
         registry=extensions.registry,
         steps=effects(extensions.steps),
-        renderer=NO_RENDERER,
+        renderer=renderer,
         gates=Gates(gates),
         health=ResourceHealth(
             deployments,
@@ -196,7 +209,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
     )
     manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
-    parts = Parts(runner, repositories, merges, sessions)
+    parts = Parts(runner, repositories, renderer, merges, sessions)
     manager.add(parts)
     return parts
 

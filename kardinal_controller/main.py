@@ -12,7 +12,13 @@ from pathlib import Path
 import click
 
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
-from kardinal.git.options import git_cache_size_option, git_hosts_option, git_insecure_option, git_transfer_option
+from kardinal.git.options import (
+    git_cache_size_option,
+    git_hosts_option,
+    git_insecure_option,
+    git_transfer_option,
+    rendering_options,
+)
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
@@ -39,6 +45,7 @@ __all__ = ["main"]
 @git_hosts_option
 @git_insecure_option
 @git_transfer_option
+@rendering_options
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
@@ -55,6 +62,8 @@ def main(
     allow_git_hosts: tuple[str, ...],
     allow_insecure_git: tuple[str, ...],
     git_transfer_max: float,
+    allow_remote_bases: bool,
+    allow_helm_inflation: bool,
     standalone: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
@@ -71,6 +80,8 @@ def main(
         allow_git_hosts=allow_git_hosts,
         allow_insecure_git=allow_insecure_git,
         git_transfer_max=git_transfer_max,
+        allow_remote_bases=allow_remote_bases,
+        allow_helm_inflation=allow_helm_inflation,
         standalone=standalone,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,

@@ -50,6 +50,8 @@ class ControllerOptions:
     allow_git_hosts: tuple[str, ...] = ()
     allow_insecure_git: tuple[str, ...] = ()
     git_transfer_max: float = 3600.0
+    allow_remote_bases: bool = False
+    allow_helm_inflation: bool = False
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
@@ -215,6 +217,8 @@ class Controller:
                 allow_git_hosts=options.allow_git_hosts,
                 allow_insecure_git=options.allow_insecure_git,
                 git_transfer_max=options.git_transfer_max,
+                allow_remote_bases=options.allow_remote_bases,
+                allow_helm_inflation=options.allow_helm_inflation,
             ),
             extensions=self._extensions,
         )

@@ -22,8 +22,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Git", "merge_method"): (None, "merge", "squash", "rebase"),
     ("Git", "status_on_others"): (False,),
     ("Update", "strategy"): ("kustomize", "helm", "replace"),
-    ("Update", "verify_effect"): ("fail",),
-    ("Update", "images"): ((),),
+    ("Update", "verify_effect"): ("fail", "warn", "off"),
     ("Health", "argocd"): (None,),
     ("Health", "flux"): (None,),
     ("Health", "cluster"): (None,),
@@ -41,7 +40,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""
 
-UNAVAILABLE_STEPS = frozenset(["kustomize-build", "config-merge"])
+UNAVAILABLE_STEPS = frozenset(["config-merge"])
 """Steps that are documented and not built."""
 
 UNAVAILABLE_NODE_KEYS = frozenset(

@@ -12,6 +12,8 @@ from kardinal.steps.copy_files import COPY, DELETE
 from kardinal.steps.declaration import Role, StepDeclaration
 from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
+from kardinal.steps.helm_template import HELM_TEMPLATE
+from kardinal.steps.kustomize_build import KUSTOMIZE_BUILD
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
 from kardinal.steps.replace import REPLACE
 from kardinal.steps.yaml_update import YAML_UPDATE
@@ -82,6 +84,8 @@ BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
         YAML_UPDATE,
         COPY,
         DELETE,
+        KUSTOMIZE_BUILD,
+        HELM_TEMPLATE,
         GIT_COMMIT,
         GIT_PUSH,
         OPEN_PR,

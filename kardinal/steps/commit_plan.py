@@ -11,12 +11,13 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.image import bundle_title
 from kardinal.api.pipeline import Identity, MessageTemplate
 from kardinal.steps.commit_message import KARDINAL, CommitMessage
-from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, Surroundings
+from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, StepConfig, Surroundings
 from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
 from kardinal.steps.images import ImageChange, images_of
 from kardinal.steps.message_template import rendered_message
@@ -63,14 +64,18 @@ def edit_of(
 ) -> Edit:
     """Return the edits of `steps` as one, each on top of those before; steps without an edit do not count.
 
-    An edit that changes a file outside the environment's directory is refused.
+    An edit that changes a file outside the environment's directory is refused, and one without an effect, unless
+    `update.verifyEffect` says otherwise.
     """
     sequence, around = tuple(steps), surroundings or Surroundings()
 
     def edit(tree: Tree) -> Changes:
         overlay = Overlay(tree)
-        for _ in _applied(overlay, step, bundle, sequence, around):
-            pass
+        around.notes.clear()
+        for applied in _applied(overlay, step, bundle, sequence, around):
+            if applied.edit.verify is not None:
+                effect = applied.edit.verify(applied.context, applied.config)
+                around.notes.take(effect, step.spec.update.verify_effect)
         return overlay.changes
 
     return edit
@@ -85,14 +90,25 @@ def image_changes_of(
 ) -> dict[str, Sequence[ImageChange]]:
     """Return which images the edits of `steps` change in which file: only the step that writes a file can read it."""
     overlay, found = Overlay(tree), dict[str, Sequence[ImageChange]]()
-    for edit, changes in _applied(overlay, step, bundle, tuple(steps), surroundings or Surroundings()):
-        found |= {path: edit.image_changes(tree.read(path), content) for path, content in changes.items()}
+    for applied in _applied(overlay, step, bundle, tuple(steps), surroundings or Surroundings()):
+        compare = applied.edit.image_changes
+        found |= {path: compare(tree.read(path), content) for path, content in applied.changes.items()}
     return {path: changes for path, changes in found.items() if changes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """An edit that was made: the tree of `context` has its changes."""
+
+    edit: FileEdit
+    config: StepConfig
+    context: EditContext
+    changes: Changes
 
 
 def _applied(
     overlay: Overlay, step: PromotionStep, bundle: Bundle, steps: Iterable[PlannedStep], around: Surroundings
-) -> Iterator[tuple[FileEdit, Changes]]:
+) -> Iterator[_Applied]:
     """Put the changes of each edit on top of those before, and yield them."""
     for planned in steps:
         edit = planned.declaration.edit
@@ -102,7 +118,7 @@ def _applied(
         changes = edit.plan(context, planned.config)
         _check_inside(changes, step.spec.path, planned.name)
         overlay.apply(changes)
-        yield edit, changes
+        yield _Applied(edit, planned.config, context, changes)
 
 
 def _check_inside(changes: Changes, directory: str, name: str) -> None:

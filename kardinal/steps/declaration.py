@@ -20,6 +20,7 @@ from kardinal.api.base import Model
 from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionState
 from kardinal.steps.edit import Changes, Tree
+from kardinal.steps.effect import Effect, Notes
 from kardinal.steps.images import ImageChange
 from kardinal.steps.rendering import NO_RENDERER, Renderer
 
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 
-Fact = Literal["base_commit", "changed", "merged_commit", "merged_by"]
+Fact = Literal["base_commit", "changed", "merged_commit", "merged_by", "mirrors"]
 """A fact that later steps may read: a field of `kardinal.steps.facts.Facts`."""
 
 
@@ -64,10 +65,14 @@ class NoConfig(StepConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The parts that edits may use besides the tree: trees of other repositories by name, and a renderer."""
+    """The parts that edits may use besides the tree: trees of other repositories by name, and a renderer.
+
+    `notes` takes what is found out about their effect.
+    """
 
     inputs: Mapping[str, Tree] = field(default_factory=dict)
     renderer: Renderer = NO_RENDERER
+    notes: Notes = field(default_factory=Notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +94,13 @@ class FileEdit:
     `plan` returns the changes for a context and the step's config; it may run several times, on newer trees.
     `image_changes` compares a changed file before (None for a new file) and after (None for one that is deleted), for
     the text of a pull request. `check` raises `EditError` where a tree lacks what the step needs, whatever the Bundle.
+    the text of a pull request. `verify` says whether the changes have an effect; its context has the tree after them.
     """
 
     plan: Callable[[EditContext, Any], Changes]
     image_changes: Callable[[bytes | None, bytes | None], Sequence[ImageChange]]
     check: Callable[[Tree, PromotionStep, Any], None] | None = None
+    verify: Callable[[EditContext, Any], Effect] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +138,7 @@ class StepDeclaration:
 
     @property
     def proves(self) -> bool:
-        """Return whether this is the last step: it has a deadline, and its success is the verdict."""
+        """Return whether this is the last step: it has a deadline, and its success is the effect."""
         return self.role is Role.PROVE
 
 

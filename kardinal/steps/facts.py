@@ -28,6 +28,8 @@ class Facts:
     """The commit of this promotion that was found on the target branch before anything was proposed."""
     merged_by: str | None = None
     """The user who merged the pull request."""
+    mirrors: Mapping[str, str] | None = None
+    """The repositories that run in place of promoted ones."""
 
 
 def facts_of(status: PromotionStepStatus, steps: Iterable[StepDeclaration]) -> Facts:

@@ -4,7 +4,10 @@ An entry of `images` says: wherever a manifest uses `name`, use `newName` with `
 means that every entry which yields its repository yields the promoted version: those whose `name` or `newName` is the
 repository, else those whose `name` is the artifact's name (they then get the repository as `newName`), else a new entry
 named by the repository. Tag and digest are written as the reference has them; what it does not have is removed, as is a
-`newName` or `tagSuffix` that would make something else run.
+`tagSuffix`, which would make something else run. A `newName` stays where `name` is the repository: it is its mirror.
+
+kustomize compares texts: an entry `docker.io/x/y` does nothing for a manifest that says `x/y`. So each way in which the
+manifests spell the repository gets an entry of its own where no entry has it.
 
 The guarantee: nothing outside `images` changes, and nothing inside but the fields above. It is not left to the care of
 the editing code: the edited document is composed again and compared with the one before.
@@ -13,19 +16,19 @@ the editing code: the edited document is composed again and compared with the on
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import yaml
 
-from kardinal.api.image import ImageReference
+from kardinal.api.image import ImageReference, ImageReferenceError
 from kardinal.objects.errors import KardinalError
 from kardinal.steps import yaml_text
 from kardinal.steps.images import ImageChange, PromotedImage
 from kardinal.steps.yaml_text import described
 
-__all__ = ["FILE_NAMES", "KustomizationError", "image_changes", "set_images"]
+__all__ = ["FILE_NAMES", "KustomizationError", "image_changes", "mirror_of", "set_images"]
 
 FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """The file names that kustomize looks for in a directory, in this order."""
@@ -55,14 +58,18 @@ class _Entry:
         return ImageReference(self.new_name or self.name, self.new_tag, self.digest)
 
 
-def set_images(content: bytes, images: Sequence[PromotedImage]) -> bytes:
-    """Return `content` with every image set; the same bytes when nothing changes. Raises `KustomizationError`."""
+def set_images(content: bytes, images: Sequence[PromotedImage], *, used: Iterable[str] = ()) -> bytes:
+    """Return `content` with every image set; the same bytes when nothing changes. Raises `KustomizationError`.
+
+    `used`: the images of the manifests as they are spelt there, before this kustomization's own `images`.
+    """
+    spelt = _spellings(images, used)
     _check_one_version_each(images)
     text = before = _decoded(content)
     _items(_root(before))
     try:
         for image in images:
-            text = _set_image(text, image)
+            text = _set_image(text, image, spelt.get(image.reference.canonical, ()))
         if text == before:
             return content
         unharmed = _only_images_changed(before, text, images)
@@ -75,6 +82,14 @@ def set_images(content: bytes, images: Sequence[PromotedImage]) -> bytes:
             at="images",
         )
     return (codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b"") + text.encode()
+
+
+def mirror_of(content: bytes, image: PromotedImage) -> str | None:
+    """Return the repository that runs in place of the image's own, None where that is not one other."""
+    entries = _entries(_decoded(content))
+    chosen = {entries[index].yields.repository for index in _chosen(entries, image)}
+    others = {name for name in chosen if ImageReference(name).canonical != image.reference.canonical}
+    return others.pop() if others == chosen and len(others) == 1 else None
 
 
 def image_changes(before: bytes | None, after: bytes | None) -> list[ImageChange]:
@@ -153,14 +168,31 @@ def _text_of(item: yaml.MappingNode, key: str) -> str | None:
     return None if value is None or _is_null(value) else str(value.value)
 
 
-def _set_image(text: str, image: PromotedImage) -> str:
-    root = _root(text)
-    items = _items(root)
-    chosen = _chosen([_entry(item) for item in items], image)
-    if not chosen:
-        return _add_entry(text, root, image.reference)
+def _spellings(images: Sequence[PromotedImage], used: Iterable[str]) -> dict[str, list[str]]:
+    """Return how manifests spell the repositories of `images`, by repository and in their order."""
+    found: dict[str, list[str]] = {image.reference.canonical: [] for image in images}
+    for text in dict.fromkeys(used):
+        try:
+            reference = ImageReference.parse(text)
+        except ImageReferenceError:
+            continue
+        spelt = found.get(reference.canonical)
+        if spelt is not None and reference.repository not in spelt:
+            spelt.append(reference.repository)
+    return found
+
+
+def _set_image(text: str, image: PromotedImage, spelt: Sequence[str]) -> str:
+    entries = _entries(text)
+    chosen = _chosen(entries, image)
     for index in chosen:
         text = _update_entry(text, index, image.reference)
+    names = {entry.name for entry in entries}
+    missing = [name for name in spelt if name not in names]
+    if not chosen and not missing:
+        missing = [image.reference.repository]
+    for name in missing:
+        text = _add_entry(text, _root(text), name, image.reference)
     return text
 
 
@@ -194,16 +226,14 @@ def _update_entry(text: str, index: int, reference: ImageReference) -> str:
 
 def _wanted(entry: _Entry, reference: ImageReference) -> dict[str, str | None]:
     """Return the fields of an entry that promotes `reference`, None where the field must be absent."""
-    new_name: str | None = reference.repository
-    if entry.new_name is not None and ImageReference(entry.new_name).canonical == reference.canonical:
-        new_name = entry.new_name
-    elif ImageReference(entry.name).canonical == reference.canonical:
-        new_name = None
+    names = [name for name in (entry.name, entry.new_name) if name is not None]
+    known = any(ImageReference(name).canonical == reference.canonical for name in names)
+    new_name = entry.new_name if known else reference.repository
     return {"newName": new_name, "newTag": reference.tag, "digest": reference.digest, "tagSuffix": None}
 
 
-def _add_entry(text: str, root: yaml.MappingNode | None, reference: ImageReference) -> str:
-    pairs = [("name", reference.repository)]
+def _add_entry(text: str, root: yaml.MappingNode | None, name: str, reference: ImageReference) -> str:
+    pairs = [("name", name)]
     pairs += [(key, value) for key, value in (("newTag", reference.tag), ("digest", reference.digest)) if value]
     images = yaml_text.value_of(root, "images") if root is not None else None
     indent = _list_indent(root)
@@ -243,9 +273,11 @@ def _outside_images(root: yaml.MappingNode | None) -> list[yaml.Node]:
 
 def _promotes(entries: list[_Entry], image: PromotedImage) -> bool:
     chosen = [entries[index] for index in _chosen(entries, image)]
-    wanted = (image.reference.canonical, image.reference.tag, image.reference.digest, None)
+    wanted = (image.reference.tag, image.reference.digest, None)
     return bool(chosen) and all(
-        (entry.yields.canonical, entry.new_tag, entry.digest, entry.tag_suffix) == wanted for entry in chosen
+        (entry.new_tag, entry.digest, entry.tag_suffix) == wanted
+        and image.reference.canonical in (entry.yields.canonical, ImageReference(entry.name).canonical)
+        for entry in chosen
     )
 
 

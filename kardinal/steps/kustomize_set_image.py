@@ -5,65 +5,76 @@ The environment's directory is the limit: files below it are read, and a link th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
 
-from pydantic import field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field
 
 from kardinal.api import PromotionStep
 from kardinal.api.base import RelativePath
+from kardinal.api.image import ImageReference
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import EDITED_LIMIT, Changes, EditError, Tree, too_large
-from kardinal.steps.images import PromotedImage, images_of
-from kardinal.steps.kustomization import FILE_NAMES, KustomizationError, image_changes, set_images
+from kardinal.steps.effect import Effect, kustomize_findings
+from kardinal.steps.images import PromotedImage, selected_images
+from kardinal.steps.kustomization import KustomizationError, image_changes, mirror_of, set_images
+from kardinal.steps.kustomize.reading import read_kustomization
+from kardinal.steps.step_paths import below, find_kustomization, inside
 
 __all__ = ["KUSTOMIZE_SET_IMAGE", "KustomizeSetImageConfig"]
 
 
 class KustomizeSetImageConfig(StepConfig):
-    """`path`: the overlay, relative to the environment's directory; without it the environment's directory itself."""
+    """`path`: the overlay, relative to the environment's directory; without it the environment's directory itself.
 
-    path: RelativePath | None = None
+    `images`: the names of the Bundle's artifacts to set; without them those of `update.images`.
+    """
 
-    @field_validator("path")
-    @classmethod
-    def _inside_the_environment(cls, path: str | None) -> str | None:
-        if path is not None and (path.startswith("/") or ".." in path.split("/")):
-            raise PydanticCustomError("outside", "must be a relative path without .. segments")
-        return path
+    path: Annotated[RelativePath, AfterValidator(inside)] | None = None
+    images: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=64)] = ()
 
 
 def _plan(context: EditContext, config: KustomizeSetImageConfig) -> Changes:
-    path = context.step.spec.path
-    return _set_images(context.tree.within(path), config.path or "", images_of(context.bundle), inside=path)
+    path = below(context.step.spec.path, config.path)
+    name, content = _kustomization(context, config, path)
+    reading = read_kustomization(context.tree, path)
+    try:
+        changed = set_images(content, _images(context, config), used=[image.before for image in reading.images])
+    except KustomizationError as error:
+        raise EditError(f"{path}/{name}", str(error)) from error
+    return {f"{path}/{name}": changed}
 
 
 def _check(tree: Tree, step: PromotionStep, config: KustomizeSetImageConfig) -> None:
-    _find(tree.within(step.spec.path), config.path or "", inside=step.spec.path)
+    find_kustomization(tree, step.spec.path, config.path)
 
 
-def _find(environment: Tree, overlay: str, *, inside: str) -> tuple[Tree, str, str]:
-    """Return the directory of an overlay, its path, and the name of its kustomization."""
-    path = "/".join(part.rstrip("/") for part in (inside, overlay) if part)
-    directory = environment.within(overlay) if overlay else environment
-    found = [(name, size) for name in FILE_NAMES if (size := directory.size(name)) is not None]
-    if not found:
-        raise EditError(path, f"holds no kustomization: none of {', '.join(FILE_NAMES)}")
-    if len(found) > 1:
-        raise EditError(path, f"holds {' and '.join(name for name, _ in found)}", remedy="Keep one of them")
-    name, size = found[0]
+def _verify(context: EditContext, config: KustomizeSetImageConfig) -> Effect:
+    path = below(context.step.spec.path, config.path)
+    _, content = _kustomization(context, config, path)
+    images = _images(context, config)
+    mirrors = {image.reference.repository: mirror for image in images if (mirror := mirror_of(content, image))}
+    if context.step.spec.update.verify_effect == "off":
+        return Effect(mirrors=mirrors)
+    wanted = [(image, _rendered_as(image, mirrors)) for image in images]
+    return Effect(findings=kustomize_findings(context.tree, path, wanted, context.renderer), mirrors=mirrors)
+
+
+def _rendered_as(image: PromotedImage, mirrors: Mapping[str, str]) -> ImageReference:
+    return replace(image.reference, repository=mirrors.get(image.reference.repository, image.reference.repository))
+
+
+def _images(context: EditContext, config: KustomizeSetImageConfig) -> tuple[PromotedImage, ...]:
+    return selected_images(context.bundle, config.images or context.step.spec.update.images)
+
+
+def _kustomization(context: EditContext, config: KustomizeSetImageConfig, path: str) -> tuple[str, bytes]:
+    """Return the name and content of the kustomization of an overlay."""
+    name, size = find_kustomization(context.tree, context.step.spec.path, config.path)
     if size > EDITED_LIMIT:
         raise too_large(f"{path}/{name}", size, EDITED_LIMIT, used="edited")
-    return directory, path, name
-
-
-def _set_images(environment: Tree, overlay: str, images: Sequence[PromotedImage], *, inside: str) -> dict[str, bytes]:
-    directory, path, name = _find(environment, overlay, inside=inside)
-    content = directory.read(name) or b""
-    try:
-        return {f"{path}/{name}": set_images(content, images)}
-    except KustomizationError as error:
-        raise EditError(f"{path}/{name}", str(error)) from error
+    return name, context.tree.read(f"{path}/{name}") or b""
 
 
 KUSTOMIZE_SET_IMAGE = StepDeclaration(
@@ -71,5 +82,6 @@ KUSTOMIZE_SET_IMAGE = StepDeclaration(
     about="Sets the images of the Bundle in a kustomization, as `kustomize edit set image` would.",
     role=Role.EDIT,
     config=KustomizeSetImageConfig,
-    edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),
+    edit=FileEdit(plan=_plan, image_changes=image_changes, verify=_verify, check=_check),
+    outputs={"mirrors": "mirrors"},
 )

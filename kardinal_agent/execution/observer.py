@@ -35,8 +35,7 @@ def events_of(transition: Transition) -> Iterable[PromotionEvent]:
     """Return the Events of a transition."""
     before, after = transition.before, transition.after
     message = after.message or ""
-    if transition.announcement is not None:
-        announced = transition.announcement
+    if (announced := transition.announcement) is not None:
         yield PromotionEvent("Warning" if announced.warning else "Normal", announced.reason, announced.note)
     if _is_held(after) and message != before.message:
         yield PromotionEvent("Normal", "Held", message)

@@ -7,9 +7,12 @@ tree the change would give; landing runs the same edits again on whatever the br
 from __future__ import annotations
 
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.steps.base import Done, StepContext, StepResult
+from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
 
-__all__ = ["EditFiles"]
+__all__ = ["EFFECT_UNKNOWN", "EditFiles"]
+
+EFFECT_UNKNOWN = "EffectUnknown"
+"""The reason of the Event about edits that may have no effect."""
 
 
 class EditFiles:
@@ -18,6 +21,12 @@ class EditFiles:
         if base is None:
             raise StepFailed("NoTree", "no step before it has opened a tree: its commit is missing in status.outputs")
         plan = await (await context.remote()).repository.plan(base, context.edit)
+        notes = context.surroundings.notes
         changed = ", ".join(change.path for change in plan.changes)
-        message = f"changes {changed}" if changed else "nothing to change"
-        return Done(message, update={"tree": plan.tree, "diff": plan.diff or None})
+        doubts = [str(finding) for finding in notes.findings]
+        return Done(
+            "; ".join([f"changes {changed}" if changed else "nothing to change", *doubts]),
+            outputs={"mirrors": notes.mirrors} if notes.mirrors else {},
+            update={"tree": plan.tree, "diff": plan.diff or None},
+            announcement=Announcement(EFFECT_UNKNOWN, "; ".join(doubts), warning=True) if doubts else None,
+        )

@@ -6,8 +6,11 @@ beats late: what is proven at the moment the time is over is proven.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kardinal.api import format_duration
-from kardinal.steps.images import images_of
+from kardinal.api.image import ImageReference
+from kardinal.steps.images import selected_images
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
 
@@ -16,10 +19,20 @@ __all__ = ["HealthCheck"]
 
 class HealthCheck:
     async def run(self, context: StepContext) -> StepResult:
-        verdict = context.health.check(context.step, [image.reference for image in images_of(context.bundle)])
+        verdict = context.health.check(context.step, _promoted(context))
         if verdict.healthy:
             return Done(verdict.message)
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
         if deadline is not None and timeout is not None and context.now >= deadline:
             raise StepFailed("HealthTimeout", f"not healthy within {format_duration(timeout)}: {verdict.message}")
         return Waiting(verdict.message, until=deadline)
+
+
+def _promoted(context: StepContext) -> list[ImageReference]:
+    """Return the images that the environment has to run, from their mirrors where the edits found that it does."""
+    images = selected_images(context.bundle, context.step.spec.update.images)
+    mirrors = context.facts.mirrors or {}
+    return [
+        replace(image.reference, repository=mirrors.get(image.reference.repository, image.reference.repository))
+        for image in images
+    ]

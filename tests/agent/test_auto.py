@@ -158,7 +158,7 @@ async def test_a_promotion_waits_for_every_upstream_environment(world: World, re
 
 async def test_an_explicit_sequence_edits_every_overlay_it_names(world: World, repository: GitRepository) -> None:
     await start_agent(world)
-    repository.commit({f"environments/{DEV}/eu/kustomization.yaml": "resources: []\n"})
+    repository.commit({f"environments/{DEV}/eu/kustomization.yaml": "resources: [../../../base]\n"})
     await deploy(world)
     steps = [
         {"uses": "git-clone"},

@@ -120,4 +120,4 @@ def test_a_step_that_edits_says_how_and_no_other_does(role: Role | None, edit: F
 
 def test_a_planned_step_has_its_input_as_read() -> None:
     (step,) = planned([StepSpec(uses="kustomize-set-image", config={"path": "eu"})], BUILTIN_STEPS)
-    assert (step.name, step.config.model_dump()) == ("kustomize-set-image", {"path": "eu"})
+    assert (step.name, step.config.model_dump()) == ("kustomize-set-image", {"path": "eu", "images": ()})

@@ -200,7 +200,7 @@ def test_images_that_name_nothing_to_promote_are_refused(
             "custom steps are not available in this version",
         ),
         (
-            pipeline(environment("dev", steps=[{"uses": "kustomize-build"}])),
+            pipeline(environment("dev", steps=[{"uses": "config-merge"}])),
             "spec.environments[0].steps[0].uses",
             "not available in this version",
         ),

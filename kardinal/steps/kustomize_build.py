@@ -1,0 +1,47 @@
+"""`kustomize-build`: render the kustomization of an environment, and write the manifests into its directory.
+
+Whatever deploys the environment then needs no kustomize, and a reviewer sees what changes in the cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from kardinal.api import PromotionStep
+from kardinal.api.base import RelativePath
+from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
+from kardinal.steps.edit import Changes, Tree
+from kardinal.steps.rendered import as_files, image_changes
+from kardinal.steps.step_paths import below, find_kustomization, inside, named
+
+__all__ = ["KUSTOMIZE_BUILD", "KustomizeBuildConfig"]
+
+
+class KustomizeBuildConfig(StepConfig):
+    """`path`: the kustomization; `out`: the file, or the directory with a file for each object, that is written.
+
+    Both are below the environment's directory.
+    """
+
+    path: Annotated[RelativePath, AfterValidator(inside)] | None = None
+    out: Annotated[RelativePath, AfterValidator(named)] = "manifests.yaml"
+
+
+def _plan(context: EditContext, config: KustomizeBuildConfig) -> Changes:
+    environment = context.step.spec.path
+    output = context.renderer.kustomize(context.tree, below(environment, config.path), helm=True, remote=True)
+    return as_files(output, below(environment, config.out), context.tree)
+
+
+def _check(tree: Tree, step: PromotionStep, config: KustomizeBuildConfig) -> None:
+    find_kustomization(tree, step.spec.path, config.path)
+
+
+KUSTOMIZE_BUILD = StepDeclaration(
+    name="kustomize-build",
+    role=Role.EDIT,
+    config=KustomizeBuildConfig,
+    edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),
+)
