@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,13 +23,14 @@ from kardinal.cli.output import print_value, styled
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.extensions import Extensions, load_extensions
 from kardinal.git import Credentials, Repository
+from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.secret_credentials import credentials_of
 from kardinal.git.secrets import refused_host
 from kardinal.kube import NotFound
 from kardinal.objects import SECRET
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
-from kardinal.steps.declaration import PlannedStep, Role
+from kardinal.steps.declaration import PlannedStep, Role, Surroundings
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal.steps.sequence import planned
 from kardinal.translation import Features
@@ -116,8 +117,10 @@ async def plan(
         promotions = preview(found, bundle, features=features)
         chosen = _chosen(promotions, environment, pipeline)
         credentials = await _credentials(session, found) if use_secret else None
-        async with _base(found, chosen, checkout, credentials) as (repository, commit):
-            results = [await _planned(step, bundle, repository, commit, extensions) for step in chosen]
+        with closing(ProgramRenderer(RendererOptions())) as renderer:
+            around = Surroundings(renderer=renderer)
+            async with _base(found, chosen, checkout, credentials) as (repository, commit):
+                results = [await _planned(step, bundle, repository, commit, extensions, around) for step in chosen]
     except KardinalError as error:
         raise CommandError(str(error)) from None
     if output != "table":
@@ -180,15 +183,20 @@ async def _base(
 
 
 async def _planned(
-    step: PromotionStep, bundle: Bundle, repository: Repository, commit: str | None, extensions: Extensions
+    step: PromotionStep,
+    bundle: Bundle,
+    repository: Repository,
+    commit: str | None,
+    extensions: Extensions,
+    around: Surroundings,
 ) -> Planned:
     spec = step.spec
     sequence = planned(spec.steps, extensions.steps)
     place = Planned(environment=spec.environment, approval=spec.approval, branch=spec.git.branch)
     try:
         base = commit or (await repository.head(spec.git.branch)).commit
-        found = await repository.plan(base, edit_of(step, bundle, sequence))
-        proposal = await _proposal(step, bundle, repository, base, sequence)
+        found = await repository.plan(base, edit_of(step, bundle, sequence, around))
+        proposal = await _proposal(step, bundle, repository, base, sequence, around)
     except KardinalError as error:
         return replace(place, error=str(error))
     return replace(
@@ -201,12 +209,17 @@ async def _planned(
 
 
 async def _proposal(
-    step: PromotionStep, bundle: Bundle, repository: Repository, base: str, sequence: Sequence[PlannedStep]
+    step: PromotionStep,
+    bundle: Bundle,
+    repository: Repository,
+    base: str,
+    sequence: Sequence[PlannedStep],
+    around: Surroundings,
 ) -> tuple[str, str] | None:
     """Return title and body of the pull request; None where there would be none."""
     if not any(entry.declaration.role is Role.PROPOSE for entry in sequence):
         return None
-    changes = await repository.examine(base, lambda tree: image_changes_of(tree, step, bundle, sequence))
+    changes = await repository.examine(base, lambda tree: image_changes_of(tree, step, bundle, sequence, around))
     proposal = Proposal(
         pipeline=step.spec.pipeline,
         environment=step.spec.environment,

@@ -1,9 +1,9 @@
 """Running `kustomize` and `helm` on files of a tree, in a child that can be killed and has nothing to steal.
 
-What is rendered was written by whoever may write to the repository. The child gets the files that take part, in a
-directory of its own, without symbolic links, and an environment with nothing of ours: no credentials, no home, and no
-programs to start. Plugins are never enabled. What kustomize would download is found before it is started; that it is
-also without a proxy and without `git` is the second barrier. Time, memory, files and output are bounded.
+The files that are rendered were written by those who may write to the repository. The child gets the ones that take
+part, in a directory of its own, without symbolic links, and an environment with nothing of ours: no credentials, no
+home, and no programs to start. Plugins are never enabled. What kustomize would download is found before it is started;
+that it is also without a proxy and without `git` is the second barrier. Time, memory, files and output are bounded.
 
 Runs on a thread. A child that takes its whole time holds one of few places; the others wait only for a moment.
 """
@@ -56,7 +56,7 @@ class RenderingBusy(KardinalError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RendererOptions:
-    """What may be rendered.
+    """Rights of what is rendered.
 
     `remote_bases`: kustomizations may fetch from any host that this process reaches. `helm_inflation`: kustomizations
     may run `helm` on charts.

@@ -1,4 +1,4 @@
-"""Whether an edit has an effect: what is committed must change what runs.
+"""The effect of an edit: what is committed must change what runs.
 
 A misspelt name, an image that lives in the values of a chart, or `docker.io/x/y` where manifests say `x/y` would be
 committed, change nothing, and end minutes later as a deployment that never becomes healthy. So an edit that sets images
@@ -32,7 +32,7 @@ class NoEffect(EditError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is wrong with the effect of an edit on the file or directory `path`.
+    """A doubt about the effect of an edit on the file or directory `path`.
 
     `certain`: it has none. Otherwise it could not be told.
     """
@@ -51,7 +51,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What an edit brings about.
+    """The effect of one edit.
 
     `findings`: what is wrong with its effect. `mirrors`: promoted repositories, and those that run in their place.
     """
@@ -62,7 +62,7 @@ class Effect:
 
 @dataclass(slots=True)
 class Notes:
-    """What is known of the effects of the edits of a promotion, as the last run of them has found it."""
+    """Effects of the edits of a promotion, as the last run of them has found them."""
 
     findings: list[Finding] = field(default_factory=list)
     mirrors: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What is rendered is hostile: it reads nothing of ours, fetches nothing, and ends."""
+"""Hostile files that are rendered read nothing of ours, fetch nothing, and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kustomization renders is read without running anything, and what is not understood is said."""
+"""The images of a kustomization are read without running anything, and what is not understood is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kustomization renders, as far as images go: read from a tree, without running anything.
+"""Reading which images a kustomization renders, from a tree and without running anything.
 
 manifests       YAML documents as plain values, within bounds
 references      what a kustomization refers to, and what of that is not in the repository

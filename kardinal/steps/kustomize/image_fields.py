@@ -1,4 +1,4 @@
-"""Where images stand in a resource, and what an entry of `images` makes of them; kustomize's rules, field by field.
+"""The fields of a resource that hold images, and what an entry of `images` makes of them, as kustomize has it.
 
 kustomize changes `image` in every list named `containers` or `initContainers`, however deep and of whatever kind, and
 the paths of its configuration. It compares the text of the field with the entry's `name`: `docker.io/x/y` is not `x/y`

@@ -1,7 +1,7 @@
 """YAML manifests as plain values, within bounds that hold for everything that one reading looks at.
 
-Scalars are text as it is written, because a tag `1.10` is no number; null is None. Whoever writes a repository can nest
-without end and repeat by aliases, so events are counted before anything is composed and values while they are made.
+Scalars are text as it is written, because a tag `1.10` is no number; null is None. A hostile document nests without end
+and repeats itself by aliases, so events are counted before anything is composed and values while they are made.
 """
 
 from __future__ import annotations

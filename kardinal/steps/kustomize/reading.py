@@ -42,7 +42,7 @@ class ChartValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What is rendered.
+    """The images that are rendered.
 
     `missing`: why there may be more images than these. `uncertain`: why these may be others. `roots`: the directories
     with a kustomization that take part. `remote` and `helm`: what a renderer would need rights for.

@@ -1,4 +1,4 @@
-"""What a kustomization refers to: paths inside the repository, and what is somewhere else.
+"""The references of a kustomization: paths inside the repository, and what is somewhere else.
 
 kustomize takes many fields for files, and everything that looks like a URL for something to download, also in the
 files of a generator. So a URL anywhere but in the fields that are text counts as one.
