@@ -13,7 +13,10 @@ from pydantic_core import PydanticCustomError
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.suggestions import nearest
 from kardinal.steps.declaration import EditContext
+from kardinal.steps.document_walk import OtherImage
 from kardinal.steps.edit import EDITED_LIMIT, EditError, Tree, split_path, too_large
+from kardinal.steps.effect import NoEffect
+from kardinal.steps.literals import LiteralError
 
 __all__ = ["EnvironmentFiles", "EnvironmentPath", "named"]
 
@@ -74,5 +77,7 @@ def named(path: str) -> Iterator[None]:
         yield
     except EditError:
         raise
+    except (LiteralError, OtherImage) as error:
+        raise NoEffect(path, error.message, remedy=error.remedy) from error
     except KardinalError as error:
         raise EditError(path, error.message, remedy=error.remedy) from error

@@ -17,7 +17,7 @@ import yaml
 from kardinal.api.image import ImageReference
 from kardinal.steps.document_path import DocumentPath, Key, parse_path
 from kardinal.steps.document_text import DocumentFile, Update
-from kardinal.steps.document_walk import DocumentError, text_of
+from kardinal.steps.document_walk import DocumentError, OtherImage, text_of
 from kardinal.steps.images import PromotedImage
 from kardinal.steps.values_images import images_in, reference_in, registries_beside, repositories_beside
 from kardinal.steps.yaml_text import value_of
@@ -87,7 +87,7 @@ def _default_paths(file: DocumentFile, images: Sequence[PromotedImage]) -> list[
         )
     image = value_of(root, "image") if isinstance(root, yaml.MappingNode) else None
     if image is None:
-        raise DocumentError(f"has no value `image`; list in values where the image is{_nearest(root)}")
+        raise OtherImage(f"has no value `image`; list in values where the image is{_nearest(root)}")
     if not isinstance(image, yaml.MappingNode):
         return [ValuePath(_DEFAULT, "reference")]
     parts: list[Part] = ["tag"] if images[0].reference.tag else []
@@ -127,7 +127,7 @@ def _check_complete(file: DocumentFile, image: PromotedImage, chosen: Sequence[_
     """Raise for an image of which nothing is written, or a digest that nothing takes."""
     parts = {assigned.place.part for assigned in chosen if assigned.reference is image.reference}
     if not parts - {"repository"}:
-        raise DocumentError(f"has no path for {image.reference}; list one in values{_nearest(file.roots[0])}")
+        raise OtherImage(f"has no path for {image.reference}; list one in values{_nearest(file.roots[0])}")
     if image.reference.digest and not parts & _PINS_DIGEST:
         raise _no_digest(image.reference)
 
@@ -144,7 +144,7 @@ def _check_repository(assigned: _Assigned, chosen: Sequence[_Assigned]) -> None:
     place = assigned.place
     renamed = any(other.place.part == "repository" and other.place.path.parent == place.path.parent for other in chosen)
     if assigned.there and not assigned.spelt and not renamed:
-        raise DocumentError(
+        raise OtherImage(
             f"{place.path} is about {assigned.there[0].repository}, not {assigned.reference.repository}; name another "
             "path, or list its repository as well, with value: repository"
         )

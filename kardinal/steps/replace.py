@@ -9,6 +9,7 @@ from pydantic import Field
 
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import Changes, EditError
+from kardinal.steps.effect import NoEffect
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
 from kardinal.steps.images import ImageChange, PromotedImage, selected_images
 from kardinal.steps.literals import mentions, references_in, replace_versions
@@ -56,7 +57,7 @@ def _check_each_occurs(images: Sequence[PromotedImage], contents: dict[str, byte
     for image in images:
         if not any(mentions(content, image.reference) for content in contents.values()):
             names = ", ".join(map(files.full, contents))
-            raise EditError(names, f"{image.reference.repository} is in none of them with a version")
+            raise NoEffect(names, f"{image.reference.repository} is in none of them with a version")
 
 
 def _image_changes(before: bytes | None, after: bytes | None) -> Sequence[ImageChange]:

@@ -87,6 +87,7 @@ async def test_an_image_that_is_not_there_ends_the_promotion_and_nothing_is_push
     status = await promote(world, repository, "Failed", "Verified", update={"strategy": "helm"})
     assert status["state"] == "Failed"
     assert f"{DIRECTORY}/values.yaml: image.tag is about ghcr.io/acme/guestbok, not {IMAGE}" in status["message"]
+    assert next(found["reason"] for found in status["conditions"] if found["type"] == "Ready") == "NoEffect"
     assert repository.head() == before
 
 
