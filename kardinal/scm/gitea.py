@@ -43,7 +43,6 @@ from kardinal.scm.gitea_values import (
     ApiStatus,
     ApiUser,
     approvals_of,
-    parsed,
 )
 from kardinal.scm.http import (
     Authenticator,
@@ -55,6 +54,7 @@ from kardinal.scm.http import (
     static_authenticator,
 )
 from kardinal.scm.provider import Provider, Target
+from kardinal.scm.values import parsed, same_text
 from kardinal.scm.webhooks import Delivery, check_hmac, event_of, header_of, payload_of
 from kardinal.steps.capabilities import Capabilities
 
@@ -130,7 +130,7 @@ class GiteaPullRequests:
         found = await self._get("update", number)
         given = {"title": title, "body": body}
         there = {"title": found.title, "body": found.body}
-        changed = {name: text for name, text in given.items() if text is not None and not _same(text, there[name])}
+        changed = {name: text for name, text in given.items() if text is not None and not same_text(text, there[name])}
         if changed:
             path = f"{self._path}/pulls/{number}"
             answer = await self._client.request("update", "PATCH", path, body=changed, age=self._age(str(number)))
@@ -147,7 +147,7 @@ class GiteaPullRequests:
         answer = await self._client.request("comment", "GET", path, age=age)
         for comment in parsed(ApiComments, answer.value).root:
             if comment.user and comment.user.login == own and is_marked(comment.body, marker):
-                if not _same(comment.body, text):
+                if not same_text(comment.body, text):
                     edited = f"{self._path}/issues/comments/{comment.id}"
                     await self._client.request("comment", "PATCH", edited, body={"body": text}, age=age)
                 return
@@ -334,8 +334,3 @@ GITEA = Provider(
     authenticate=authenticate,
     parse_webhook=_parse_webhook,
 )
-
-
-def _same(one: str, other: str) -> bool:
-    """Return whether two texts are the same to a host that changes line endings and trims."""
-    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, Field, RootModel, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field, RootModel
 
 from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
-from kardinal.scm.errors import UnknownAnswer
 
-__all__ = ["ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of", "parsed"]
+__all__ = ["ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of"]
 
 _MERGE_METHODS: tuple[MergeMethod, ...] = ("merge", "squash", "rebase")
 _STATES: dict[str, StatusState] = {"pending": "pending", "success": "success", "error": "error", "failure": "failure"}
-
-M = TypeVar("M", bound=BaseModel)
-
-
-def parsed(model: type[M], value: Any) -> M:
-    """Return `value` as a model; raises `UnknownAnswer` for a host that answers with something else."""
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        wrong = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "everything"
-        name = model.__name__.removeprefix("Api")
-        raise UnknownAnswer(f"the host's answer is no {name} (field {wrong})") from None
 
 
 class ApiUser(BaseModel):

@@ -38,7 +38,6 @@ from kardinal.scm.errors import (
     PullRequestEnded,
     UnknownAnswer,
 )
-from kardinal.scm.gitea_values import parsed
 from kardinal.scm.github_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.github_app import AppAuthenticator, AppKey
 from kardinal.scm.github_queue import MergeQueue
@@ -55,6 +54,7 @@ from kardinal.scm.github_values import (
 )
 from kardinal.scm.http import Authenticator, Host, HostClient, Outcome, Priority, Rate, static_authenticator
 from kardinal.scm.provider import Provider, Target
+from kardinal.scm.values import parsed, same_text
 from kardinal.scm.webhooks import Delivery, check_hmac, event_of, header_of, payload_of
 from kardinal.steps.capabilities import Capabilities
 
@@ -135,7 +135,7 @@ class GitHubPullRequests:
         found = await self._get("update", number)
         there = {"title": found.title, "body": found.body}
         given = {"title": title, "body": body}
-        changed = {name: text for name, text in given.items() if text is not None and not _same(text, there[name])}
+        changed = {name: text for name, text in given.items() if text is not None and not same_text(text, there[name])}
         if changed:
             found = await self._patch("update", number, changed)
         if labels is None:
@@ -153,7 +153,7 @@ class GitHubPullRequests:
             comment = parsed(ApiComment, item)
             own = comment.is_of(login=login, app=self._app.app if self._app else None)
             if own and is_marked(comment.body or "", marker):
-                if not _same(comment.body or "", text):
+                if not same_text(comment.body or "", text):
                     edited = f"{self._path}/issues/comments/{comment.id}"
                     await self._client.request("comment", "PATCH", edited, body={"body": text}, age=age)
                 return
@@ -384,11 +384,6 @@ GITHUB = Provider(
     api_host=_api_host,
     parse_webhook=_parse_webhook,
 )
-
-
-def _same(one: str, other: str) -> bool:
-    """Return whether two texts are the same to a host that changes line endings and trims."""
-    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()
 
 
 def _cut(text: str) -> str:

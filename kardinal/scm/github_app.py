@@ -24,8 +24,8 @@ from kardinal.git import Credentials
 from kardinal.runtime.clock import Clock
 from kardinal.scm.addresses import quoted
 from kardinal.scm.errors import AccessDenied
-from kardinal.scm.gitea_values import parsed
 from kardinal.scm.http import Host, HostClient, HostSessions, MintedToken
+from kardinal.scm.values import parsed
 
 __all__ = ["AppAuthenticator", "AppKey"]
 

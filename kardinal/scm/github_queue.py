@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from kardinal.scm.base import PullRequest
 from kardinal.scm.errors import AccessDenied, HeadMoved, MergeBlocked, UnknownAnswer
-from kardinal.scm.gitea_values import parsed
 from kardinal.scm.http import HostClient, Priority
+from kardinal.scm.values import parsed
 
 __all__ = ["MergeQueue"]
 

@@ -36,7 +36,6 @@ from kardinal.scm.errors import (
     UnknownAnswer,
     UnsupportedProvider,
 )
-from kardinal.scm.gitea_values import parsed
 from kardinal.scm.gitlab_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.gitlab_values import (
     SENT_STATES,
@@ -54,6 +53,7 @@ from kardinal.scm.gitlab_values import (
 from kardinal.scm.gitlab_webhooks import parse_webhook
 from kardinal.scm.http import Authenticator, Host, HostClient, Outcome, Priority, Rate, StaticToken
 from kardinal.scm.provider import Provider, Target
+from kardinal.scm.values import parsed, same_text
 from kardinal.steps.capabilities import Capabilities
 
 __all__ = ["GITLAB", "GitLabMergeRequests"]
@@ -135,7 +135,7 @@ class GitLabMergeRequests:
         found = (await self._get("update", number)).pull_request()
         given, there = {"title": title, "description": body}, {"title": found.title, "description": found.body}
         changed: dict[str, Any] = {
-            name: text for name, text in given.items() if text is not None and not _same(text, there[name])
+            name: text for name, text in given.items() if text is not None and not same_text(text, there[name])
         }
         if labels is not None:
             added = [name for name in labels if name not in found.labels]
@@ -150,7 +150,7 @@ class GitLabMergeRequests:
         path, age, text = f"{self._one(number)}/notes", self._age(str(number)), marked(body, marker)
         for note in await self._notes("comment", number):
             if not note.system and note.author and note.author.username == own and is_marked(note.body or "", marker):
-                if not _same(note.body or "", text):
+                if not same_text(note.body or "", text):
                     await self._client.request("comment", "PUT", f"{path}/{note.id}", body={"body": text}, age=age)
                 return
         await self._client.request("comment", "POST", path, body={"body": text}, age=age)
@@ -364,8 +364,3 @@ def _check_conflict(found: ApiMergeRequest) -> None:
             f"merge request {found.iid} conflicts with {found.target_branch}",
             remedy="Promote again, or resolve the conflict on the branch",
         )
-
-
-def _same(one: str, other: str) -> bool:
-    """Return whether two texts are the same to a host that changes line endings and trims."""
-    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()

@@ -26,8 +26,9 @@ from kardinal.scm.errors import (
     RequestRefused,
 )
 from kardinal.scm.gitea_answers import ANSWERS
-from kardinal.scm.gitea_values import ApiPullRequest, parsed
+from kardinal.scm.gitea_values import ApiPullRequest
 from kardinal.scm.http import Answer, Outcome, decide
+from kardinal.scm.values import parsed
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import HEAD, PATIENCE
 from tests.support.gitea import BOT_SCOPES, new_project

@@ -1,0 +1,28 @@
+"""Values of hosts: checked before they are used, and compared as hosts keep them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from kardinal.scm.errors import UnknownAnswer
+
+__all__ = ["parsed", "same_text"]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def parsed(model: type[M], value: Any) -> M:
+    """Return `value` as a model; raises `UnknownAnswer` for a host that answers with something else."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        wrong = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "everything"
+        name = model.__name__.removeprefix("Api")
+        raise UnknownAnswer(f"the host's answer is no {name} (field {wrong})") from None
+
+
+def same_text(one: str, other: str) -> bool:
+    """Return whether two texts are the same to a host that changes line endings and trims."""
+    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()
