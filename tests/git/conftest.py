@@ -179,3 +179,11 @@ def rendered(bare: Git, repository: Repository) -> Rendered:
         return found[0]
 
     return render
+
+
+@pytest.fixture(params=["git", "libgit2"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make transfers by `git`, and by libgit2 as where there is none."""
+    if request.param == "libgit2":
+        monkeypatch.setattr("kardinal.git.mirror.find_git_once", lambda: None)
+    return str(request.param)

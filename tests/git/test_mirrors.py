@@ -287,3 +287,13 @@ async def test_files_may_take_longer_than_the_list_of_branches(
     server.trouble = send_slowly
     assert await remote.read(head.commit, "README.md") == content.encode()
     await repositories.close()
+
+
+async def test_a_mirror_without_files_serves_a_machine_without_git(
+    remote: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = await remote.head("main")
+    assert absent(tmp_path) > 0
+    monkeypatch.setattr("kardinal.git.mirror.find_git_once", lambda: None)
+    assert await remote.read(head.commit, "README.md") == b"hello\n"
+    assert absent(tmp_path) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import shutil
 import threading
 from collections.abc import AsyncIterator
@@ -28,15 +27,9 @@ from kardinal.git import (
 from kardinal.runtime.clock import SystemClock
 from tests.git.conftest import Git, manifests, message, setting
 from tests.support.clock import VirtualClock
-from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, no_trouble, self_signed, serving
+from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, no_trouble
 
-
-@pytest.fixture(params=["git", "libgit2"], autouse=True)
-def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Make transfers by `git`, and by libgit2 as where there is none."""
-    if request.param == "libgit2":
-        monkeypatch.setattr("kardinal.git.mirror.find_git_once", lambda: None)
-    return str(request.param)
+pytestmark = pytest.mark.usefixtures("transport")
 
 
 def mirrors(tmp_path: Path) -> list[Path]:
@@ -234,84 +227,6 @@ async def test_a_host_that_does_not_answer_is_worth_another_attempt(repositories
     assert caught.value.transient
 
 
-async def test_an_untrusted_certificate_is_named(repositories: Repositories, tmp_path: Path) -> None:
-    with (
-        serving(tmp_path, self_signed(tmp_path)) as stranger,
-        pytest.raises(RepositoryUnreachable, match="certificate") as caught,
-    ):
-        await repositories.open(f"{stranger.url}/gitops.git").head("main")
-    assert "SSL_CERT_FILE" in caught.value.remedy
-
-
-async def test_the_authority_of_the_credentials_is_trusted_and_no_other(
-    repositories: Repositories, server: SmartServer, bare: Git, tmp_path: Path, transport: str
-) -> None:
-    stranger = self_signed(tmp_path)
-    with serving(bare.directory.parent, stranger) as other:
-        theirs = Credentials(USER, PASSWORD, authority=stranger.read_text().partition("-----BEGIN CERT")[2])
-        theirs = dataclasses.replace(theirs, authority=f"-----BEGIN CERT{theirs.authority}")
-        if transport == "libgit2":
-            with pytest.raises(GitError, match=r"ca\.crt in a Secret needs the git program") as caught:
-                await repositories.open(f"{other.url}/gitops.git", theirs).head("main")
-            assert not caught.value.transient
-            return
-        await repositories.open(f"{other.url}/gitops.git", theirs).land("main", setting("dev", b"v2\n"), message("dev"))
-        assert bare("show", "main:environments/dev/kustomization.yaml") == "v2"
-    # The machine trusts this one.
-    with pytest.raises(RepositoryUnreachable, match="certificate"):
-        await repositories.open(f"{server.url}/gitops.git", theirs).head("main")
-
-
-async def test_a_repository_on_this_machine_is_reached_without_tls(
-    repositories: Repositories, bare: Git, server: SmartServer
-) -> None:
-    with serving(bare.directory.parent, None) as plain:
-        remote = repositories.open(f"{plain.url}/gitops.git", Credentials(USER, PASSWORD))
-        landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
-    assert bare("rev-parse", "main") == landed.commit
-
-
-async def test_a_redirect_to_another_scheme_is_not_followed(
-    repositories: Repositories, server: SmartServer, bare: Git
-) -> None:
-    remote = repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD))
-
-    def redirect(exchange: Exchange, path: str) -> bool:
-        exchange.refuse(301, "Location", f"http://{server.url.removeprefix('https://')}{exchange.path}")
-        return True
-
-    server.trouble = redirect
-    with pytest.raises(RepositoryUnreachable, match="redirects to http://"):
-        await remote.head("main")
-
-
-async def test_a_token_is_renewed_without_another_mirror(
-    repositories: Repositories, server: SmartServer, tmp_path: Path
-) -> None:
-    old = Credentials(USER, "of an hour ago", identity="app 1, installation 2")
-    url = f"{server.url}/gitops.git"
-    with pytest.raises(AuthenticationFailed):
-        await repositories.open(url, old).head("main")
-    await repositories.open(url, dataclasses.replace(old, password=PASSWORD)).head("main")
-    assert len(mirrors(tmp_path)) == 1
-
-
-async def test_credentials_do_not_follow_a_redirect_to_another_host(
-    remote: Repository, server: SmartServer, tmp_path: Path, certificate: Path
-) -> None:
-    with serving(tmp_path, certificate) as stranger:
-
-        def redirect(exchange: Exchange, path: str) -> bool:
-            exchange.refuse(301, "Location", f"{stranger.url}{exchange.path}")
-            return True
-
-        server.trouble = redirect
-        with pytest.raises(RepositoryUnreachable, match=f"redirects to {stranger.url}/gitops.git") as caught:
-            await remote.head("main")
-        assert not caught.value.transient
-        assert stranger.requests == []
-
-
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_server_in_trouble_is_worth_another_attempt(
     remote: Repository, server: SmartServer, status: int
@@ -413,31 +328,3 @@ async def test_mirrors_that_were_not_used_for_long_are_deleted(
         await others.open("https://127.0.0.1:1/gitops.git").head("main")
     assert not mirror.exists()
     await others.close()
-
-
-async def test_a_proxy_of_the_environment_is_used(
-    bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock, transport: str
-) -> None:
-    if transport == "libgit2":
-        pytest.skip("libgit2 has ways of its own with proxies")
-    bare("config", "http.receivepack", "true")
-    host = "http://git.example.org:3000"
-    repositories = Repositories(
-        tmp_path / "cache", runner=runner, clock=clock, allow_local=False, insecure=["git.example.org:3000"]
-    )
-    remote = repositories.open(f"{host}/gitops.git", Credentials(USER, PASSWORD))
-
-    def forward(exchange: Exchange, path: str) -> bool:
-        assert exchange.path.startswith(host)
-        exchange.path = exchange.path.removeprefix(host)
-        exchange.serve()
-        return True
-
-    with serving(bare.directory.parent, None) as proxy, pytest.MonkeyPatch.context() as patch:
-        proxy.trouble = forward
-        patch.setenv("http_proxy", proxy.url)
-        patch.delenv("no_proxy", raising=False)
-        patch.delenv("NO_PROXY", raising=False)
-        landed = await remote.land("main", setting("dev", b"v2\n"), message("dev"))
-    assert bare("rev-parse", "main") == landed.commit
-    await repositories.close()
