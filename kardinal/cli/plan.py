@@ -120,7 +120,10 @@ async def plan(
         with closing(ProgramRenderer(RendererOptions())) as renderer:
             around = Surroundings(renderer=renderer)
             async with _base(found, chosen, checkout, credentials) as (repository, commit):
-                results = [await _planned(step, bundle, repository, commit, extensions, around) for step in chosen]
+                results = [
+                    await _planned(step, bundle, repository, commit, extensions=extensions, around=around)
+                    for step in chosen
+                ]
     except KardinalError as error:
         raise CommandError(str(error)) from None
     if output != "table":
@@ -187,6 +190,7 @@ async def _planned(
     bundle: Bundle,
     repository: Repository,
     commit: str | None,
+    *,
     extensions: Extensions,
     around: Surroundings,
 ) -> Planned:
@@ -196,7 +200,7 @@ async def _planned(
     try:
         base = commit or (await repository.head(spec.git.branch)).commit
         found = await repository.plan(base, edit_of(step, bundle, sequence, around))
-        proposal = await _proposal(step, bundle, repository, base, sequence, around)
+        proposal = await _proposal(step, bundle, repository, base, sequence, around=around)
     except KardinalError as error:
         return replace(place, error=str(error))
     return replace(
@@ -214,6 +218,7 @@ async def _proposal(
     repository: Repository,
     base: str,
     sequence: Sequence[PlannedStep],
+    *,
     around: Surroundings,
 ) -> tuple[str, str] | None:
     """Return title and body of the pull request; None where there would be none."""

@@ -13,8 +13,9 @@ from kardinal.api import PromotionStep
 from kardinal.api.base import RelativePath
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import Changes, EditError, Tree
-from kardinal.steps.rendered import as_files, image_changes
-from kardinal.steps.step_paths import below, inside, named
+from kardinal.steps.environment_files import EnvironmentPath
+from kardinal.steps.rendered import OUT, as_files, image_changes
+from kardinal.steps.step_paths import below, inside
 
 __all__ = ["HELM_TEMPLATE", "HelmTemplateConfig"]
 
@@ -22,18 +23,21 @@ _Name = Annotated[str, Field(min_length=1, max_length=253)]
 
 
 class HelmTemplateConfig(StepConfig):
-    """`chart`: its directory, from the root of the repository. `values`: files below the environment's directory.
+    """The chart, its values, and where its manifests are written."""
 
-    `release` and `namespace` are the Pipeline's and the environment's names unless given; `set` sets single values, as
-    text. `out` is the file, or the directory with a file for each object, that is written.
-    """
-
-    chart: Annotated[RelativePath, AfterValidator(inside)]
-    release: _Name | None = None
-    namespace: _Name | None = None
-    values: Annotated[tuple[Annotated[RelativePath, AfterValidator(inside)], ...], Field(max_length=32)] = ()
-    set: Annotated[dict[str, str], Field(max_length=64)] = Field(default_factory=dict)
-    out: Annotated[RelativePath, AfterValidator(named)] = "manifests.yaml"
+    chart: Annotated[
+        Annotated[RelativePath, AfterValidator(inside)],
+        Field(description="The directory of the chart, from the root of the repository."),
+    ]
+    release: Annotated[_Name | None, Field(description="The name of the release; by default the Pipeline's.")] = None
+    namespace: Annotated[_Name | None, Field(description="Its namespace; by default the environment's name.")] = None
+    values: Annotated[
+        tuple[EnvironmentPath, ...], Field(max_length=32, description="Values files; a later one wins.")
+    ] = ()
+    set: Annotated[
+        dict[str, str], Field(max_length=64, description="Single values by their path such as `image.tag`, as text.")
+    ] = Field(default_factory=dict)
+    out: Annotated[EnvironmentPath, Field(description=OUT)] = "manifests.yaml"
 
 
 def _plan(context: EditContext, config: HelmTemplateConfig) -> Changes:
@@ -59,6 +63,7 @@ def _check(tree: Tree, step: PromotionStep, config: HelmTemplateConfig) -> None:
 
 HELM_TEMPLATE = StepDeclaration(
     name="helm-template",
+    about="Renders a chart of the repository with `helm`, and writes the manifests. Its dependencies must be in it.",
     role=Role.EDIT,
     config=HelmTemplateConfig,
     edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),

@@ -7,26 +7,27 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from kardinal.api import PromotionStep
 from kardinal.api.base import RelativePath
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import Changes, Tree
-from kardinal.steps.rendered import as_files, image_changes
-from kardinal.steps.step_paths import below, find_kustomization, inside, named
+from kardinal.steps.environment_files import EnvironmentPath
+from kardinal.steps.rendered import OUT, as_files, image_changes
+from kardinal.steps.step_paths import below, find_kustomization, inside
 
 __all__ = ["KUSTOMIZE_BUILD", "KustomizeBuildConfig"]
 
 
 class KustomizeBuildConfig(StepConfig):
-    """`path`: the kustomization; `out`: the file, or the directory with a file for each object, that is written.
+    """The kustomization, and where its manifests are written."""
 
-    Both are below the environment's directory.
-    """
-
-    path: Annotated[RelativePath, AfterValidator(inside)] | None = None
-    out: Annotated[RelativePath, AfterValidator(named)] = "manifests.yaml"
+    path: Annotated[
+        Annotated[RelativePath, AfterValidator(inside)] | None,
+        Field(description="The directory of the kustomization; by default the environment's own."),
+    ] = None
+    out: Annotated[EnvironmentPath, Field(description=OUT)] = "manifests.yaml"
 
 
 def _plan(context: EditContext, config: KustomizeBuildConfig) -> Changes:
@@ -41,6 +42,7 @@ def _check(tree: Tree, step: PromotionStep, config: KustomizeBuildConfig) -> Non
 
 KUSTOMIZE_BUILD = StepDeclaration(
     name="kustomize-build",
+    about="Renders a kustomization with `kustomize`, else `kubectl kustomize`, and writes the manifests.",
     role=Role.EDIT,
     config=KustomizeBuildConfig,
     edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),

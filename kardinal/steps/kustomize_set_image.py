@@ -26,13 +26,16 @@ __all__ = ["KUSTOMIZE_SET_IMAGE", "KustomizeSetImageConfig"]
 
 
 class KustomizeSetImageConfig(StepConfig):
-    """`path`: the overlay, relative to the environment's directory; without it the environment's directory itself.
+    """The overlay, and the images to set in it."""
 
-    `images`: the names of the Bundle's artifacts to set; without them those of `update.images`.
-    """
-
-    path: Annotated[RelativePath, AfterValidator(inside)] | None = None
-    images: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=64)] = ()
+    path: Annotated[
+        Annotated[RelativePath, AfterValidator(inside)] | None,
+        Field(description="The directory of the kustomization; by default the environment's own."),
+    ] = None
+    images: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=253)], ...],
+        Field(max_length=64, description="The names of the Bundle's images; by default `update.images`, else all."),
+    ] = ()
 
 
 def _plan(context: EditContext, config: KustomizeSetImageConfig) -> Changes:

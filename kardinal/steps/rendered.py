@@ -16,7 +16,10 @@ from kardinal.steps.kustomization import FILE_NAMES
 from kardinal.steps.kustomize.manifests import Unreadable, Volume, documents, mapping, text_of
 from kardinal.steps.kustomize.reading import read_rendered
 
-__all__ = ["as_files", "image_changes", "is_directory"]
+__all__ = ["OUT", "as_files", "image_changes", "is_directory"]
+
+OUT = "The file that is written, or without `.yaml` at its end the directory, which gets a file for each object."
+"""The description of `out` of the steps that render."""
 
 _SEPARATOR = re.compile(rb"^---[ \t]*\r?\n", re.MULTILINE)
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9.-]+")

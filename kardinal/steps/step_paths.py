@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 from kardinal.steps.edit import EditError, Tree
 from kardinal.steps.kustomization import FILE_NAMES
 
-__all__ = ["below", "find_kustomization", "inside", "named"]
+__all__ = ["below", "find_kustomization", "inside"]
 
 
 def inside(path: str) -> str:
@@ -15,13 +15,6 @@ def inside(path: str) -> str:
     if path.startswith("/") or ".." in path.split("/"):
         raise PydanticCustomError("outside", "must be a relative path without .. segments")
     return path
-
-
-def named(path: str) -> str:
-    """Refuse also the directory itself."""
-    if not below("", path):
-        raise PydanticCustomError("outside", "must name a file or directory below the environment's")
-    return inside(path)
 
 
 def below(directory: str, path: str | None) -> str:

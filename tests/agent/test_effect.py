@@ -167,6 +167,36 @@ async def test_an_environment_selects_images_of_the_bundle(world: World, reposit
     assert "other" not in repository.read(OVERLAY)
 
 
+async def test_the_selection_holds_for_values_files_and_literals(world: World, repository: GitRepository) -> None:
+    repository.commit(
+        {f"environments/{DEV}/values.yaml": "image: {tag: '1'}\n", f"environments/{DEV}/app.env": f"I={IMAGE}:1\n"}
+    )
+    await start_agent(world)
+    await deploy(world)
+    images = [{"name": "app", "reference": f"{IMAGE}:1.1.0"}, {"name": "other", "reference": "ghcr.io/acme/other:3"}]
+    await world.apply(bundle(BUNDLE_NAME) | {"spec": {"type": "image", "artifacts": {"images": images}}})
+    edits = [{"uses": "helm-set-image"}, {"uses": "replace", "config": {"files": ["app.env"]}}]
+    ends = [{"uses": "git-commit"}, {"uses": "git-push"}, {"uses": "health-check"}]
+    steps = [{"uses": "git-clone"}, *edits, *ends]
+    await put(world, promotion_step(repository, steps=steps, update={"images": ["app"]}))
+    await reached(world, "Verified")
+    assert repository.read(f"environments/{DEV}/values.yaml") == "image: {tag: '1.1.0'}\n"
+    assert repository.read(f"environments/{DEV}/app.env") == f"I={IMAGE}:1.1.0\n"
+
+
+async def test_an_image_that_no_file_of_a_replacement_holds_is_refused(world: World, repository: GitRepository) -> None:
+    repository.commit({f"environments/{DEV}/app.env": f"I={IMAGE}:1\n"})
+    await start_agent(world)
+    images = [{"name": "app", "reference": f"{IMAGE}:1.1.0"}, {"name": "other", "reference": "ghcr.io/acme/other:3"}]
+    await world.apply(bundle(BUNDLE_NAME) | {"spec": {"type": "image", "artifacts": {"images": images}}})
+    ends = [{"uses": "git-commit"}, {"uses": "git-push"}, {"uses": "health-check"}]
+    replace = {"uses": "replace", "config": {"files": ["app.env"]}}
+    await put(world, promotion_step(repository, steps=[{"uses": "git-clone"}, replace, *ends]))
+    status = await reached(world, "Failed")
+    assert reason_of(status) == "NoEffect"
+    assert "ghcr.io/acme/other is in none of them with a version" in status["message"]
+
+
 async def test_an_image_that_the_bundle_does_not_have_cannot_be_selected(
     world: World, repository: GitRepository
 ) -> None:
