@@ -25,6 +25,7 @@ from kardinal.git.options import (
     git_insecure_option,
     git_transfer_option,
     rendering_options,
+    scm_poll_option,
 )
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
@@ -72,6 +73,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @git_insecure_option
 @git_transfer_option
 @rendering_options
+@scm_poll_option
 @click.option(
     "--namespace-map",
     multiple=True,
@@ -98,6 +100,7 @@ def main(
     git_transfer_max: float,
     allow_remote_bases: bool,
     allow_helm_inflation: bool,
+    scm_poll_interval: float,
     namespace_map: dict[str, str],
     metrics_bind_address: str,
     health_probe_bind_address: str,
@@ -118,6 +121,7 @@ def main(
         git_transfer_max=git_transfer_max,
         allow_remote_bases=allow_remote_bases,
         allow_helm_inflation=allow_helm_inflation,
+        scm_poll_interval=scm_poll_interval,
         namespace_map=namespace_map,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,

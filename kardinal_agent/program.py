@@ -32,6 +32,7 @@ from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthNamespaces, ResourceHealth
+from kardinal_agent.hosts.poll import MergePoll
 from kardinal_agent.hosts.told import Told
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
@@ -55,6 +56,9 @@ Those with remote repositories have shares of these by host and namespace, so th
 READINESS_CONCURRENCY = 8
 """Repositories of Pipelines looked at once; they take no shares from promotions."""
 
+POLL_CONCURRENCY = 4
+"""Repositories whose open pull requests are listed at once."""
+
 GIT_THREADS = 4
 
 
@@ -65,8 +69,9 @@ class AgentOptions:
     Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
     are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
     objects say is repeated from `quote_namespaces` to every Pipeline. Without `allow_git_hosts` every Git host is
-    contacted, by http those of `allow_insecure_git`; `git_transfer_max` is in seconds. `namespace_map` says where the
-    Secrets of a namespace of the control plane are in the agent's own cluster, unless in the one of the same name.
+    contacted, by http those of `allow_insecure_git`; `git_transfer_max` and `scm_poll_interval` are in seconds.
+    `namespace_map` says where the Secrets of a namespace of the control plane are in the agent's own cluster, unless in
+    the one of the same name.
     `allow_remote_bases` and `allow_helm_inflation` are about kustomizations that are rendered.
     """
 
@@ -83,6 +88,7 @@ class AgentOptions:
     git_transfer_max: float = 3600.0
     allow_remote_bases: bool = False
     allow_helm_inflation: bool = False
+    scm_poll_interval: float = 300.0
     namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
     probe_address: str | None = None
@@ -209,6 +215,21 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
     )
     manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
+    if options.scm_poll_interval:
+        hosted = {
+            name
+            for name, provider in extensions.providers.items()
+            if provider.capabilities.pull_requests and not provider.capabilities.local
+        }
+        poll = MergePoll(
+            steps,
+            channel,
+            remotes=connect(shares=Shares(POLL_CONCURRENCY)),
+            providers=hosted,
+            interval=timedelta(seconds=options.scm_poll_interval),
+            clock=clock,
+        )
+        manager.controller("merge-poll", poll, poll.sources(), concurrency=POLL_CONCURRENCY)
     parts = Parts(runner, repositories, renderer, merges, sessions)
     manager.add(parts)
     return parts

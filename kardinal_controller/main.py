@@ -18,6 +18,7 @@ from kardinal.git.options import (
     git_insecure_option,
     git_transfer_option,
     rendering_options,
+    scm_poll_option,
 )
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
@@ -46,6 +47,7 @@ __all__ = ["main"]
 @git_insecure_option
 @git_transfer_option
 @rendering_options
+@scm_poll_option
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
@@ -64,6 +66,7 @@ def main(
     git_transfer_max: float,
     allow_remote_bases: bool,
     allow_helm_inflation: bool,
+    scm_poll_interval: float,
     standalone: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
@@ -82,6 +85,7 @@ def main(
         git_transfer_max=git_transfer_max,
         allow_remote_bases=allow_remote_bases,
         allow_helm_inflation=allow_helm_inflation,
+        scm_poll_interval=scm_poll_interval,
         standalone=standalone,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,

@@ -52,6 +52,7 @@ class ControllerOptions:
     git_transfer_max: float = 3600.0
     allow_remote_bases: bool = False
     allow_helm_inflation: bool = False
+    scm_poll_interval: float = 300.0
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
@@ -219,6 +220,7 @@ class Controller:
                 git_transfer_max=options.git_transfer_max,
                 allow_remote_bases=options.allow_remote_bases,
                 allow_helm_inflation=options.allow_helm_inflation,
+                scm_poll_interval=options.scm_poll_interval,
             ),
             extensions=self._extensions,
         )

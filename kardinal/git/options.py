@@ -15,6 +15,7 @@ __all__ = [
     "git_insecure_option",
     "git_transfer_option",
     "rendering_options",
+    "scm_poll_option",
 ]
 
 _SIZE = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
@@ -106,3 +107,19 @@ _helm_inflation_option = click.option(
 def rendering_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give `allow_remote_bases` and `allow_helm_inflation`, both off: the repository decides what they would run."""
     return _remote_bases_option(_helm_inflation_option(function))
+
+def _interval(_: click.Context, __: click.Parameter, value: str) -> float:
+    try:
+        return 0.0 if value == "0" else parse_duration(value).total_seconds()
+    except DurationError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+scm_poll_option = click.option(
+    "--scm-poll-interval",
+    default="5m",
+    metavar="DURATION",
+    callback=_interval,
+    help="How often the open pull requests of a repository are listed while a promotion waits for one; 0 for never.",
+)
+"""Gives `scm_poll_interval` in seconds."""

@@ -9,7 +9,7 @@ from kardinal.api import names
 from kardinal.objects import JsonObject
 from tests.agent.promotion_steps import promotion_step
 from tests.support.fake_gitea import FakeGitea
-from tests.support.names import TEAM
+from tests.support.names import DEV, TEAM
 from tests.support.smart_server import PASSWORD, USER
 
 __all__ = ["git_secret", "hosted_step"]
@@ -32,8 +32,10 @@ def git_secret(host: FakeGitea, *, hosts: str | None = None, **data: str) -> Jso
     }
 
 
-def hosted_step(host: FakeGitea, *, git: dict[str, Any] | None = None, **spec: Any) -> JsonObject:
+def hosted_step(
+    host: FakeGitea, *, environment: str = DEV, git: dict[str, Any] | None = None, **spec: Any
+) -> JsonObject:
     """Return a PromotionStep in the repository of a host; without `approval` it is reviewed by a person."""
-    made = promotion_step(host.url, provider="gitea", **({"approval": "pr-review"} | spec))
+    made = promotion_step(host.url, environment, provider="gitea", **({"approval": "pr-review"} | spec))
     made["spec"]["git"] |= {"secretRef": {"name": "git"}, **(git or {})}
     return made
