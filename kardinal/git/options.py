@@ -108,6 +108,7 @@ def rendering_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give `allow_remote_bases` and `allow_helm_inflation`, both off: the repository decides what they would run."""
     return _remote_bases_option(_helm_inflation_option(function))
 
+
 def _interval(_: click.Context, __: click.Parameter, value: str) -> float:
     try:
         return 0.0 if value == "0" else parse_duration(value).total_seconds()

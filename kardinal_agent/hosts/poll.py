@@ -1,8 +1,8 @@
 """Look at the open pull requests of a repository now and then, for the deliveries that were lost or never configured.
 
 One list for each repository and credential serves all promotions that wait there. A promotion is run again when its
-pull request is no longer open, when its head or its base has moved since the list before, and at its first list; nothing
-of a list is believed beyond that.
+pull request is no longer open, when its head or its base has moved since the list before, and at its first list;
+nothing of a list is believed beyond that.
 While nothing waits, nothing is asked.
 """
 
