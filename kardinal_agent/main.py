@@ -26,6 +26,7 @@ from kardinal.git.options import (
     git_transfer_option,
     rendering_options,
     scm_poll_option,
+    step_hosts_option,
 )
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.runtime import RuntimeFailure, SystemClock
@@ -74,6 +75,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @git_transfer_option
 @rendering_options
 @scm_poll_option
+@step_hosts_option
 @click.option(
     "--namespace-map",
     multiple=True,
@@ -101,6 +103,7 @@ def main(
     allow_remote_bases: bool,
     allow_helm_inflation: bool,
     scm_poll_interval: float,
+    allow_step_hosts: tuple[str, ...],
     namespace_map: dict[str, str],
     metrics_bind_address: str,
     health_probe_bind_address: str,
@@ -122,6 +125,7 @@ def main(
         allow_remote_bases=allow_remote_bases,
         allow_helm_inflation=allow_helm_inflation,
         scm_poll_interval=scm_poll_interval,
+        allow_step_hosts=allow_step_hosts,
         namespace_map=namespace_map,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,

@@ -26,6 +26,7 @@ from kardinal.kube import Client
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal.scm.http import HostSessions
+from kardinal_agent.endpoints import EndpointClient, EndpointSecrets, StepHosts
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
@@ -38,6 +39,7 @@ from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
 from kardinal_agent.steps import effects
+from kardinal_agent.steps.custom import CustomStep
 
 __all__ = ["Agent", "AgentOptions", "Parts", "install"]
 
@@ -69,7 +71,8 @@ class AgentOptions:
     Without `shard` it serves the PromotionSteps that name none, without `namespace` those of all namespaces. Workloads
     are looked at in `health_namespaces`, without any in all but those of the system and `policy_namespaces`; what
     objects say is repeated from `quote_namespaces` to every Pipeline. Without `allow_git_hosts` every Git host is
-    contacted, by http those of `allow_insecure_git`; `git_transfer_max` and `scm_poll_interval` are in seconds.
+    contacted, by http those of `allow_insecure_git`, and without `allow_step_hosts` custom steps ask public hosts
+    alone; `git_transfer_max` and `scm_poll_interval` are in seconds.
     `namespace_map` says where the Secrets of a namespace of the control plane are in the agent's own cluster, unless in
     the one of the same name.
     `allow_remote_bases` and `allow_helm_inflation` are about kustomizations that are rendered.
@@ -89,6 +92,7 @@ class AgentOptions:
     allow_remote_bases: bool = False
     allow_helm_inflation: bool = False
     scm_poll_interval: float = 300.0
+    allow_step_hosts: tuple[str, ...] = ()
     namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
     probe_address: str | None = None
@@ -149,7 +153,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     # Of every namespace: the templates of gates live in those of the policies.
     gates = manager.informer(POLICY_GATE)
     deployments, namespaces = own.informer(DEPLOYMENT), own.informer(NAMESPACE)
-    channel = Channel()
+    channel, shares = Channel(), Shares(CONCURRENCY)
     merges = MergeWatches(channel)
     connect = partial(
         Remotes,
@@ -165,6 +169,11 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         shard=options.shard,
         registry=extensions.registry,
         steps=effects(extensions.steps),
+        custom=CustomStep(
+            EndpointClient(StepHosts(options.allow_step_hosts)),
+            EndpointSecrets(own.client, options.namespace_map),
+            shares,
+        ),
         renderer=renderer,
         gates=Gates(gates),
         health=ResourceHealth(
@@ -176,7 +185,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
                 quoted=options.quote_namespaces,
             ),
         ),
-        remotes=connect(shares=Shares(CONCURRENCY)),
+        remotes=connect(shares=shares),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,

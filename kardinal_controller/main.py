@@ -19,6 +19,7 @@ from kardinal.git.options import (
     git_transfer_option,
     rendering_options,
     scm_poll_option,
+    step_hosts_option,
 )
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
@@ -48,6 +49,7 @@ __all__ = ["main"]
 @git_transfer_option
 @rendering_options
 @scm_poll_option
+@step_hosts_option
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
@@ -67,6 +69,7 @@ def main(
     allow_remote_bases: bool,
     allow_helm_inflation: bool,
     scm_poll_interval: float,
+    allow_step_hosts: tuple[str, ...],
     standalone: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
@@ -86,6 +89,7 @@ def main(
         allow_remote_bases=allow_remote_bases,
         allow_helm_inflation=allow_helm_inflation,
         scm_poll_interval=scm_poll_interval,
+        allow_step_hosts=allow_step_hosts,
         standalone=standalone,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,

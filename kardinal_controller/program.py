@@ -53,6 +53,7 @@ class ControllerOptions:
     allow_remote_bases: bool = False
     allow_helm_inflation: bool = False
     scm_poll_interval: float = 300.0
+    allow_step_hosts: tuple[str, ...] = ()
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
@@ -221,6 +222,7 @@ class Controller:
                 allow_remote_bases=options.allow_remote_bases,
                 allow_helm_inflation=options.allow_helm_inflation,
                 scm_poll_interval=options.scm_poll_interval,
+                allow_step_hosts=options.allow_step_hosts,
             ),
             extensions=self._extensions,
         )

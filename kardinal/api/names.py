@@ -22,6 +22,7 @@ __all__ = [
     "ATTESTATION_SECRET",
     "CREDENTIALS_GIT",
     "CREDENTIALS_SIGNING",
+    "CREDENTIALS_STEP",
     "CREDENTIALS_WEBHOOK",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
@@ -74,6 +75,9 @@ CREDENTIALS_SIGNING = "git-signing"
 CREDENTIALS_WEBHOOK = "webhook"
 """The value of `LABEL_CREDENTIALS` on a Secret whose `webhookSecret` signs the deliveries of a Git host."""
 
+CREDENTIALS_STEP = "step"
+"""The value of `LABEL_CREDENTIALS` on a Secret that may be sent to the endpoints of custom steps."""
+
 TYPE_GATE = "gate"
 TYPE_SKIP_PERMISSION = "skip-permission"
 TYPE_FREEZE = "freeze"
@@ -82,7 +86,7 @@ PROPOSALS = "kardinal/"
 """The prefix of branches that hold proposals."""
 
 ANNOTATION_HOSTS = "kardinal.io/hosts"
-"""On a Secret: the Git hosts, `host[:port]` separated by commas, that it may be sent to."""
+"""On a Secret: the hosts, `host[:port]` separated by commas, that it may be sent to."""
 ANNOTATION_PIN = "kardinal.io/pin"
 ANNOTATION_SOURCE = "kardinal.io/source"
 ANNOTATION_WOKEN = "kardinal.io/woken-at"

@@ -172,6 +172,11 @@ class StepSpec(Model):
         Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}),
     ] = None
 
+    @property
+    def output_name(self) -> str:
+        """Return the name under which the outputs of the step are kept."""
+        return self.as_ or self.uses
+
 
 class Environment(Model):
     """One place a Bundle is promoted to. Without `dependsOn` it follows the previous entry of the list."""

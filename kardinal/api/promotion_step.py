@@ -57,8 +57,13 @@ class StepProgress(Model):
     """One entry of the sequence, as far as it got."""
 
     uses: Annotated[str, Field(max_length=63)]
-    state: Literal["Running", "Succeeded", "Failed"]
+    state: Literal["Running", "Succeeded", "Failed", "Skipped"]
+    """Failed in a promotion that goes on is a step with `continueOnError`, Skipped one whose `if` is false."""
     message: Text | None = None
+    deadline: Time | None = None
+    """When it must be done; set when the step is entered, and never again."""
+    location: Annotated[str | None, Field(max_length=2048)] = None
+    """The address at which the endpoint of a custom step tells how its work stands."""
     finished_at: Time | None = None
 
 

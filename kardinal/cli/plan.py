@@ -33,6 +33,7 @@ from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
 from kardinal.steps.declaration import PlannedStep, Role, Surroundings
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal.steps.sequence import planned
+from kardinal.steps.values import foreseen
 from kardinal.translation import Features
 from kardinal.translation.preview import preview
 
@@ -195,10 +196,10 @@ async def _planned(
     around: Surroundings,
 ) -> Planned:
     spec = step.spec
-    sequence = planned(spec.steps, extensions.steps)
     place = Planned(environment=spec.environment, approval=spec.approval, branch=spec.git.branch)
     try:
         base = commit or (await repository.head(spec.git.branch)).commit
+        sequence = foreseen(step, bundle, planned(spec.steps, extensions.steps), base=base)
         found = await repository.plan(base, edit_of(step, bundle, sequence, around))
         proposal = await _proposal(step, bundle, repository, base, sequence, around=around)
     except KardinalError as error:
@@ -232,7 +233,7 @@ async def _proposal(
         gates=None,
         changes=changes,
         diff=None,
-        merged_by_agent=step.spec.approval == "auto",
+        merged_by_agent=any(entry.declaration.role is Role.MERGE for entry in sequence),
         now=datetime.now(UTC),
     )
     return title(proposal), body(proposal)

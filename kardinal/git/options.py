@@ -1,4 +1,4 @@
-"""The command line options about Git that the programs share."""
+"""The command line options about hosts, of Git and of custom steps, that the programs share."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ __all__ = [
     "git_transfer_option",
     "rendering_options",
     "scm_poll_option",
+    "step_hosts_option",
 ]
 
 _SIZE = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
@@ -124,3 +125,11 @@ scm_poll_option = click.option(
     help="How often the open pull requests of a repository are listed while a promotion waits for one; 0 for never.",
 )
 """Gives `scm_poll_interval` in seconds."""
+step_hosts_option = click.option(
+    "--allow-step-hosts",
+    multiple=True,
+    metavar="HOST[:PORT],…",
+    callback=_patterns,
+    help="Hosts of custom steps that may have private addresses or no TLS. Default: public hosts by https alone.",
+)
+"""Gives `allow_step_hosts`, a tuple of patterns."""

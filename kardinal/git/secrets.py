@@ -16,27 +16,28 @@ from kardinal.api import names
 
 __all__ = ["host_allowed", "refused_host", "refused_signing"]
 
+_PURPOSES = {names.CREDENTIALS_GIT: "a Git credential", names.CREDENTIALS_STEP: "a credential of custom steps"}
 _HTTPS = ":443"
 _HOSTS_SHOWN = 300
 """Characters of the hosts that a Secret has already, up to which the command in a refusal repeats them."""
 
 
-def refused_host(secret: Mapping[str, Any], host: str) -> str:
+def refused_host(secret: Mapping[str, Any], host: str, *, purpose: str = names.CREDENTIALS_GIT) -> str:
     """Return why the Secret may not be sent to `host` (`host[:port]`), with the commands that mend it; empty if it may.
 
-    The Secret needs its name and its namespace, and no data.
+    The Secret needs its name and its namespace, and no data. `purpose` is the value that its label must have.
     """
     metadata = secret["metadata"]
     name, namespace = metadata["name"], metadata["namespace"]
-    marked = (metadata.get("labels") or {}).get(names.LABEL_CREDENTIALS) == names.CREDENTIALS_GIT
+    marked = (metadata.get("labels") or {}).get(names.LABEL_CREDENTIALS) == purpose
     named = _hosts((metadata.get("annotations") or {}).get(names.ANNOTATION_HOSTS) or "")
     if marked and host in named:
         return ""
     kept = [one for one in named if _plain(one) and one != host]
     hosts = ",".join([*(kept if len(",".join(kept)) <= _HOSTS_SHOWN else ()), host])
     return (
-        f"Secret {namespace}/{name} is not marked as a Git credential for {host}; if it may be sent there, run:\n"
-        f"kubectl -n {namespace} label secret {name} {names.LABEL_CREDENTIALS}={names.CREDENTIALS_GIT}\n"
+        f"Secret {namespace}/{name} is not marked as {_PURPOSES[purpose]} for {host}; if it may be sent there, run:\n"
+        f"kubectl -n {namespace} label secret {name} {names.LABEL_CREDENTIALS}={purpose}\n"
         f"kubectl -n {namespace} annotate --overwrite secret {name} {names.ANNOTATION_HOSTS}={hosts}\n"
     )
 

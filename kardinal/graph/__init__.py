@@ -1,6 +1,6 @@
 """The pure part of the Graph engine: objects in dependency order, held by conditions.
 
-    scanner, template, conditions     expressions in texts, trees and lists
+    template, texts, conditions       expressions in trees, texts and lists
     dialect, compile, node_order      from `spec.nodes` to a compiled graph
     identity, desired, drift          how applied objects are marked, built and compared
     walk, prune                       from what is observed to what has to be done

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kardinal import cel
+from kardinal.cel.scanner import Expression, Unscannable, scan
 from kardinal.graph.errors import Problem
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
-from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["Condition", "Unmet", "compile_condition", "first_unmet", "next_flip"]
 

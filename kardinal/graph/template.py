@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kardinal import cel
+from kardinal.cel.scanner import Expression, Unscannable, scan, text_of
 from kardinal.graph.errors import Problem
 from kardinal.graph.evaluator import Evaluator
 from kardinal.graph.programs import NO_PROGRAMS, Programs, program_of
-from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["Template", "Unrenderable", "compile_template"]
 
@@ -163,12 +163,7 @@ def _interpolate(segments: tuple[str | cel.Program, ...], path: str, evaluator: 
 
 
 def _text_of(value: object, path: str) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return str(int(value))
-        case str() | int() | float():
-            return str(value)
-        case _:
-            raise Unrenderable(message=f"{path}: a list, a map or null cannot stand in the middle of a text")
+    text = text_of(value)
+    if text is None:
+        raise Unrenderable(message=f"{path}: a list, a map or null cannot stand in the middle of a text")
+    return text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from kardinal.cel.scanner import Expression, Unscannable, scan
 from kardinal.graph.errors import GraphError, Problem
-from kardinal.graph.scanner import Expression, Unscannable, scan
 
 __all__ = ["GRAPH_EXPRESSIONS", "NAMESPACE_EXPRESSIONS", "TooManyExpressions", "check_namespace", "check_size", "texts"]
 

@@ -24,6 +24,7 @@ __all__ = [
     "GIT_COMMIT",
     "GIT_PUSH",
     "HEALTH_CHECK",
+    "MERGE_PR",
     "OPEN_PR",
     "WAIT_FOR_MERGE",
 ]
@@ -58,7 +59,16 @@ OPEN_PR = StepDeclaration(
 
 WAIT_FOR_MERGE = StepDeclaration(
     name="wait-for-merge",
-    about="Waits until the pull request is merged, and merges it itself where nobody has to approve.",
+    about="Waits until a person has merged the pull request.",
+    role=Role.AWAIT,
+    state="WaitingForMerge",
+    outside=True,
+    outputs={"mergedBy": "merged_by"},
+)
+
+MERGE_PR = StepDeclaration(
+    name="merge-pr",
+    about="Merges the pull request as soon as nothing holds the promotion; not where a person has to approve.",
     role=Role.MERGE,
     state="WaitingForMerge",
     outside=True,
@@ -90,6 +100,7 @@ BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
         GIT_PUSH,
         OPEN_PR,
         WAIT_FOR_MERGE,
+        MERGE_PR,
         HEALTH_CHECK,
     )
 }

@@ -1,27 +1,47 @@
-"""Errors in the config of a step, with the field at fault and the nearest key that the step takes."""
+"""Errors in the config of a step, with the field at fault and the nearest key that the step takes.
+
+A config with expressions has its values just before the step runs. Before that the literal values are validated: an
+error at an expression, or around one, is not known yet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from kardinal.api.pipeline import StepSpec
 from kardinal.objects.suggestions import nearest
 from kardinal.steps.declaration import StepConfig, StepDeclaration
+from kardinal.steps.expressions import ExpressionError, Path, expressions_in, shown
 
-__all__ = ["config_errors", "models_in"]
+__all__ = ["config_errors", "described", "models_in"]
 
 
 def config_errors(declaration: StepDeclaration, step: StepSpec) -> Iterator[tuple[str, str]]:
     """Yield (field, message) for everything wrong; the field is relative to the step, such as `config.file`."""
     try:
+        open_paths = [path for path, _ in expressions_in(step.config or {})]
         declaration.config.model_validate(step.config or {})
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
-            yield f"config{place}", _message(declaration, detail)
+            if detail["type"] == "extra_forbidden" or not _is_open(detail["loc"], open_paths):
+                yield described(declaration, detail)
+    except ExpressionError:
+        # `kardinal.steps.control` says what is wrong with expressions.
+        return
+
+
+def described(declaration: StepDeclaration, detail: ErrorDetails) -> tuple[str, str]:
+    """Return the field and the message of one error of a config."""
+    return ".".join(filter(None, ("config", shown(detail["loc"])))), _message(declaration, detail)
+
+
+def _is_open(location: Path, open_paths: Iterable[Path]) -> bool:
+    """Return whether an error may come from an expression: it is at one, above one or below one."""
+    return any(path[: len(location)] == location or location[: len(path)] == path for path in open_paths)
 
 
 def models_in(annotation: Any) -> Iterator[type[StepConfig]]:
@@ -32,7 +52,7 @@ def models_in(annotation: Any) -> Iterator[type[StepConfig]]:
         yield from models_in(argument)
 
 
-def _message(declaration: StepDeclaration, detail: Mapping[str, Any]) -> str:
+def _message(declaration: StepDeclaration, detail: ErrorDetails) -> str:
     if detail["type"] != "extra_forbidden":
         return f"{detail['msg']} (input of {declaration.name})"
     known = _keys_at(declaration.config, detail["loc"][:-1])

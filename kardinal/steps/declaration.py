@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 from typing import Any, Literal
 
@@ -49,7 +50,8 @@ class Role(Enum):
     COMMIT = "makes the change a commit"
     PUSH = "puts the commit on a branch: the target branch, or one of its own where a pull request follows"
     PROPOSE = "opens a pull request"
-    MERGE = "waits until the pull request is merged"
+    AWAIT = "waits until a person has merged the pull request"
+    MERGE = "merges the pull request"
     PROVE = "proves that the environment runs what was promoted"
 
 
@@ -57,6 +59,11 @@ class StepConfig(Model):
     """The input of a step; a key it does not know is an error."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def time_limit(cls, config: Mapping[str, Any]) -> timedelta | None:
+        """Return how long a step with this config, as written, may take where its entry has no `timeout`."""
+        return None
 
 
 class NoConfig(StepConfig):
@@ -134,7 +141,7 @@ class StepDeclaration:
     @property
     def lands(self) -> bool:
         """Return whether the change may get onto the target branch in this step."""
-        return self.role in (Role.PUSH, Role.MERGE)
+        return self.role in (Role.PUSH, Role.AWAIT, Role.MERGE)
 
     @property
     def proves(self) -> bool:
@@ -153,3 +160,8 @@ class PlannedStep:
     @property
     def name(self) -> str:
         return self.declaration.name
+
+    @property
+    def time_limit(self) -> timedelta | None:
+        """Return how long the step may take from the moment it is entered; None for as long as it does."""
+        return self.spec.timeout or self.declaration.config.time_limit(self.spec.config or {})

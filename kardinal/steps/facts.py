@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kardinal.api.promotion_step import PromotionStepStatus
-from kardinal.steps.declaration import StepDeclaration
+from kardinal.steps.declaration import PlannedStep
 
 __all__ = ["Facts", "facts_of"]
 
@@ -32,10 +32,11 @@ class Facts:
     """The repositories that run in place of promoted ones."""
 
 
-def facts_of(status: PromotionStepStatus, steps: Iterable[StepDeclaration]) -> Facts:
-    """Read the facts that `steps` have left in the outputs of `status`."""
+def facts_of(status: PromotionStepStatus, steps: Iterable[PlannedStep]) -> Facts:
+    """Read the facts that `steps` have left in the outputs of `status`; the first step that found one is believed."""
     found: dict[str, Any] = {}
     for step in steps:
-        outputs: Mapping[str, Any] = (status.outputs or {}).get(step.name) or {}
-        found |= {fact: outputs[key] for key, fact in step.outputs.items() if key in outputs}
+        outputs: Mapping[str, Any] = (status.outputs or {}).get(step.spec.output_name) or {}
+        left = {fact: outputs[key] for key, fact in step.declaration.outputs.items() if key in outputs}
+        found = left | found
     return Facts(**found)

@@ -8,29 +8,33 @@ What a sequence must obey, besides the names and inputs of its steps, is said in
 role may take another one's place:
 
 - Git is written in one order: OPEN, one or more EDIT, COMMIT, PUSH. All of it or none of it.
-- PROPOSE and MERGE come together, after PUSH, exactly where the environment asks for a pull request
-  (`approval: pr-review`, or `pr: true`). Otherwise a review could be skipped, or a push land without one.
+- PROPOSE comes after PUSH, exactly where the environment asks for a pull request (`approval: pr-review`, or
+  `pr: true`), and is followed by AWAIT or MERGE. Otherwise a review could be skipped, or a push land without one.
+- MERGE is for `approval: auto`: where a review is asked for, a person merges.
 - PROVE is last and always there: Verified means proven, so a sequence cannot end without a proof.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kardinal.api.pipeline import Approval, StepSpec
 from kardinal.objects.suggestions import nearest
 from kardinal.objects.supported import UNAVAILABLE_STEPS
-from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK, OPEN_PR, WAIT_FOR_MERGE
+from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK, MERGE_PR, OPEN_PR, WAIT_FOR_MERGE
 from kardinal.steps.capabilities import Capabilities
+from kardinal.steps.config import planned_step
 from kardinal.steps.config_errors import config_errors
+from kardinal.steps.control import control_problems
+from kardinal.steps.custom import custom_step, is_custom
 from kardinal.steps.declaration import PlannedStep, Role, StepDeclaration
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
+from kardinal.steps.problems import SequenceProblem
 from kardinal.steps.replace import REPLACE
 
-__all__ = ["SequenceProblem", "StepTable", "default_sequence", "planned", "sequence_problems"]
+__all__ = ["SequenceProblem", "StepTable", "declaration_of", "default_sequence", "planned", "sequence_problems"]
 
 StepTable = Mapping[str, StepDeclaration]
 """Every step that a program executes, by name."""
@@ -40,18 +44,21 @@ _NEEDS: Final[Mapping[Role, tuple[Role, str]]] = {
     Role.COMMIT: (Role.OPEN, "there is no tree to commit"),
     Role.PUSH: (Role.COMMIT, "there is nothing to push"),
     Role.PROPOSE: (Role.PUSH, "there is no branch to propose"),
-    Role.MERGE: (Role.PROPOSE, "there is no pull request to wait for"),
+    Role.AWAIT: (Role.PROPOSE, "there is no pull request to wait for"),
+    Role.MERGE: (Role.PROPOSE, "there is no pull request to merge"),
 }
 """Role -> the role that a step before it must have, and what would be missing."""
 
-_LEADS_TO: Final[Mapping[Role, Role]] = {
-    Role.OPEN: Role.COMMIT,
-    Role.EDIT: Role.COMMIT,
-    Role.COMMIT: Role.PUSH,
-    Role.PROPOSE: Role.MERGE,
+_LEADS_TO: Final[Mapping[Role, tuple[Role, ...]]] = {
+    Role.OPEN: (Role.COMMIT,),
+    Role.EDIT: (Role.COMMIT,),
+    Role.COMMIT: (Role.PUSH,),
+    Role.PROPOSE: (Role.AWAIT, Role.MERGE),
 }
-"""Role -> the role without which a step has no effect."""
+"""Role -> the roles without one of which a step has no effect."""
 
+_ONCE: Final = frozenset(Role) - {Role.EDIT}
+"""Roles whose steps do their part for all of a sequence; a step without a role may stand in it several times."""
 
 _EDITS: Final[Mapping[str, str]] = {
     "kustomize": KUSTOMIZE_SET_IMAGE.name,
@@ -61,18 +68,10 @@ _EDITS: Final[Mapping[str, str]] = {
 """Strategy -> the step that sets images in this way; one that is not here names a step that nothing executes."""
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceProblem:
-    """A problem of a sequence: which step, the field relative to the environment, and the remedy."""
-
-    index: int
-    field: str
-    message: str
-
-
 def default_sequence(*, approval: Approval, pr: bool, strategy: str) -> tuple[StepSpec, ...]:
     """Return the steps of an environment that lists none."""
-    proposal = (OPEN_PR.name, WAIT_FOR_MERGE.name) if _wants_pull_request(approval=approval, pr=pr) else ()
+    merge = WAIT_FOR_MERGE if approval == "pr-review" else MERGE_PR
+    proposal = (OPEN_PR.name, merge.name) if _wants_pull_request(approval=approval, pr=pr) else ()
     names = (
         GIT_CLONE.name,
         _EDITS.get(strategy, strategy),
@@ -84,12 +83,14 @@ def default_sequence(*, approval: Approval, pr: bool, strategy: str) -> tuple[St
     return tuple(StepSpec(uses=name) for name in names)
 
 
+def declaration_of(step: StepSpec, table: StepTable) -> StepDeclaration:
+    """Return the declaration of a step that is known or custom."""
+    return custom_step(step.uses) if step.uses not in table and is_custom(step) else table[step.uses]
+
+
 def planned(steps: Iterable[StepSpec], table: StepTable) -> tuple[PlannedStep, ...]:
-    """Return the declarations and inputs of a sequence that has no problems."""
-    return tuple(
-        PlannedStep(found, found.config.model_validate(step.config or {}), step)
-        for found, step in ((table[step.uses], step) for step in steps)
-    )
+    """Return the declarations and inputs of a sequence that has no problems; see `kardinal.steps.config.resolved`."""
+    return tuple(planned_step(step, declaration_of(step, table)) for step in steps)
 
 
 def sequence_problems(
@@ -103,8 +104,9 @@ def sequence_problems(
         return [SequenceProblem(0, "steps", "the sequence is empty: leave steps out to get the default sequence")]
     problems = [problem for index, step in enumerate(steps) for problem in _step_problems(index, step, table)]
     if not problems:
-        declarations = [table[step.uses] for step in steps]
+        declarations = [declaration_of(step, table) for step in steps]
         problems = [
+            *control_problems(steps, declarations),
             *_order_problems(declarations, table),
             *_proposal_problems(declarations, table, approval=approval, pr=pr, capabilities=capabilities),
         ]
@@ -113,11 +115,10 @@ def sequence_problems(
 
 def _step_problems(index: int, step: StepSpec, table: StepTable) -> Iterable[SequenceProblem]:
     field = f"steps[{index}]"
-    declaration = table.get(step.uses)
-    if declaration is None:
+    if step.uses in UNAVAILABLE_STEPS or (step.uses not in table and not is_custom(step)):
         yield SequenceProblem(index, f"{field}.uses", _unknown_step(step.uses, table))
         return
-    for place, message in config_errors(declaration, step):
+    for place, message in config_errors(declaration_of(step, table), step):
         yield SequenceProblem(index, f"{field}.{place}", message)
 
 
@@ -126,14 +127,13 @@ def _unknown_step(name: str, table: StepTable) -> str:
         return f"step {name!r} is not available in this version"
     if near := nearest(name, table):
         return f"unknown step {name!r}; did you mean {near!r}?"
-    known = ", ".join(table)
-    return f"unknown step {name!r}; custom steps are not available in this version, built in are {known}"
+    return f"unknown step {name!r}; a step of your own needs config.url, built in are {', '.join(table)}"
 
 
 def _order_problems(steps: Sequence[StepDeclaration], table: StepTable) -> Iterable[SequenceProblem]:
     for index, step in enumerate(steps):
         field = f"steps[{index}].uses"
-        if step in steps[:index] and step.role is not Role.EDIT:
+        if step.role in _ONCE and step in steps[:index]:
             yield SequenceProblem(index, field, f"{step.name} stands in the sequence twice; keep one")
             continue
         before, after = ({other.role for other in part} for part in (steps[:index], steps[index + 1 :]))
@@ -159,9 +159,9 @@ def _neighbour_problems(
         yield f"{step.name} before {names}: {missing}; put {names} before it"
     if step.role is Role.COMMIT and Role.EDIT not in before:
         yield f"no step before {step.name} edits a file; add {_names(Role.EDIT, table)}"
-    follower = _LEADS_TO.get(step.role)
-    if follower and follower not in after:
-        names = _names(follower, table)
+    followers = _LEADS_TO.get(step.role, ())
+    if followers and not after.intersection(followers):
+        names = " or ".join(_names(role, table) for role in followers)
         yield f"{step.name} has no effect without {names}; add {names} after it"
 
 
@@ -185,12 +185,26 @@ def _proposal_problems(
             f"{steps[push].name} without {names} would land unseen, but {asked_by} asks for a pull "
             f"request; add {names} after it",
         )
+    yield from _merge_problems(steps, approval=approval)
     if proposal is not None and not capabilities.pull_requests:
         yield SequenceProblem(
             proposal,
             asked_by,
             "this provider has no pull requests; use approval: auto without pr, or another git.provider",
         )
+
+
+def _merge_problems(steps: Sequence[StepDeclaration], *, approval: Approval) -> Iterable[SequenceProblem]:
+    merge, wait = (_position(steps, role) for role in (Role.MERGE, Role.AWAIT))
+    if merge is None:
+        return
+    field = f"steps[{merge}].uses"
+    if approval == "pr-review":
+        message = f"{steps[merge].name} would merge without a review, but approval asks for one: a person must merge"
+        yield SequenceProblem(merge, field, message)
+    elif wait is not None:
+        message = f"{steps[merge].name} and {steps[wait].name} stand in one sequence: one merges, the other waits"
+        yield SequenceProblem(merge, field, f"{message} for a person; keep one")
 
 
 def _wants_pull_request(*, approval: Approval, pr: bool) -> bool:

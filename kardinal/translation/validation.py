@@ -15,6 +15,8 @@ from kardinal.api.supported import unsupported_choices
 from kardinal.objects.supported import FIELD_VALUES
 from kardinal.policy.binding import clean_path
 from kardinal.policy.matching import GateTemplate
+from kardinal.steps.control import expression_characters
+from kardinal.steps.expressions import EXPRESSIONS_LIMIT
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.steps.update_fields import chart_problem, update_problems
@@ -34,6 +36,13 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     problems = [*_unsupported(pipeline.spec, subject=subject)]
     problems += repository_problems(pipeline.spec.git, subject=subject, features=features)
     problems += _shared_directories(pipeline.spec.environments, subject=subject)
+    steps = [step for environment in pipeline.spec.environments for step in environment.steps or ()]
+    if expression_characters(steps) > EXPRESSIONS_LIMIT:
+        message = f"the expressions in steps have more than {EXPRESSIONS_LIMIT:,} characters together"
+        problems.append(
+            Problem(subject, "spec.environments", "TooManyExpressions", message, "use fewer or shorter ones")
+        )
+        return tuple(problems)
     for index, environment in enumerate(pipeline.spec.environments):
         field = f"spec.environments[{index}]"
         problems += _environment(environment, pipeline.spec.git, features.registry, subject=subject, field=field)

@@ -8,21 +8,24 @@ status itself does; the queue then repeats the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import structlog
 
+from kardinal.api import format_duration
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result, StatusWriter
-from kardinal.steps.declaration import Surroundings
+from kardinal.steps.declaration import PlannedStep, Surroundings
+from kardinal.steps.expressions import check_outputs
 from kardinal.steps.facts import facts_of
 from kardinal.steps.registry import Registry
 from kardinal.steps.rendering import Renderer
 from kardinal.steps.sequence import planned
+from kardinal.steps.values import Values
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
 from kardinal_agent.execution.draft import StatusDraft
@@ -37,7 +40,9 @@ from kardinal_agent.execution.machine import (
     Observation,
     Rest,
     Run,
+    Skip,
     Verify,
+    current_index,
     decide,
 )
 from kardinal_agent.execution.observer import PromotionObserver
@@ -74,6 +79,8 @@ class Tools:
     registry: Registry
     steps: Mapping[str, Step]
     """The effect of every step of the registry, by name."""
+    custom: Step
+    """The effect of a step that the registry does not have."""
     renderer: Renderer
     gates: Gates
     health: HealthAdapter
@@ -99,6 +106,7 @@ class Attempt:
         self._superseded = self._bundle.status.phase == "Superseded"
         self._refusal = refusal(self._step, self._bundle, tools.registry, tools.health)
         self._sequence = planned(self._step.spec.steps, tools.registry.steps) if self._refusal is None else ()
+        self._values = Values(self._step, self._bundle, self._sequence)
         self._draft = StatusDraft(
             raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock
         )
@@ -135,16 +143,22 @@ class Attempt:
                     result = await self._verify()
                 case Abandon():
                     result = await self._abandon()
+                case Skip(index, message):
+                    step, now = self._sequence[index], self._tools.clock.now()
+                    self._draft.move(transitions.skipped(self._draft.status, step, index, message, now=now))
                 case Run(index, outside):
                     result = await self._go_on(index, outside=outside)
         return result
 
     def _observe(self) -> Observation:
         spec, metadata = self._step.spec, self._step.metadata
+        status, declarations = self._draft.status, [step.declaration for step in self._sequence]
+        index = current_index(status, declarations) if declarations else None
+        skip, undecided = self._values.left_out(index, status) if index is not None else (None, None)
         return Observation(
             spec=spec,
-            status=self._draft.status,
-            sequence=[step.declaration for step in self._sequence],
+            status=status,
+            sequence=declarations,
             now=self._tools.clock.now(),
             created=metadata.creation_timestamp,
             mine=spec.shard == self._tools.shard and metadata.deletion_timestamp is None,
@@ -152,6 +166,8 @@ class Attempt:
             refusal=self._refusal,
             holds=self._gates.holds(),
             proven=self._proof is not None,
+            skip=skip,
+            undecided=undecided,
         )
 
     async def _perform(self, index: int, *, outside: bool) -> StepResult | Failure:
@@ -169,22 +185,34 @@ class Attempt:
         Steps that stay inside are written along: a promotion without a review costs three writes, before its push,
         after it, and Verified.
         """
-        step, now = self._sequence[index].declaration, self._tools.clock.now()
+        step, now = self._sequence[index], self._tools.clock.now()
         timeout = self._step.spec.health.timeout
         self._draft.move(transitions.entered(self._draft.status, step, index, now=now, timeout=timeout))
         if outside:
             await self._draft.write()
-        return await self._caught(self._tools.steps[step.name].run(self._context(index)), name=step.name)
+        return await self._caught(self._execute(index), name=step.name)
+
+    async def _execute(self, index: int) -> StepResult:
+        """Run a step with the values of the expressions in its config, and in those of the edits before it."""
+        sequence = self._values.resolved(index, self._draft.status)
+        effect = self._tools.steps.get(sequence[index].name, self._tools.custom)
+        result = await effect.run(self._context(index, sequence))
+        if isinstance(result, Done):
+            check_outputs(result.outputs)
+        return result
 
     async def _go_on(self, index: int, *, outside: bool) -> Result | None:
         """Run one step and take its result over; None when the next decision is due at once."""
-        step = self._sequence[index].declaration
+        step = self._sequence[index]
         result = await self._perform(index, outside=outside)
+        if not isinstance(result, Done) and self._overdue(index) and step.time_limit is not None:
+            limit = format_duration(step.time_limit)
+            result = Failure("StepTimeout", f"not done within {limit}: {result.message}", transient=False)
         if isinstance(result, Failure):
-            return await self._retry(result, name=step.name)
+            return await self._failed_attempt(result, index)
         if isinstance(result, Waiting):
-            return await self._wait(result)
-        if step.proves:
+            return await self._wait(result, deadline=self._deadline(index))
+        if step.declaration.proves:
             self._proof = result
             return None
         self._tools.merges.release(self._key)
@@ -192,9 +220,30 @@ class Attempt:
         self._draft.move(transitions.succeeded(self._draft.status, step, index, result, now=now), result.announcement)
         return None
 
+    async def _failed_attempt(self, failure: Failure, index: int) -> Result | None:
+        """Repeat the step, go on without it, or end the promotion."""
+        step, status = self._sequence[index], self._draft.status
+        attempts = status.retry.attempts + 1 if status.retry else 1
+        if failure.transient and step.spec.retry is not None and attempts >= step.spec.retry.attempts:
+            message = f"{failure.message} (attempt {attempts} of {step.spec.retry.attempts})"
+            failure = replace(failure, message=message, transient=False)
+        if failure.transient or not step.spec.continue_on_error:
+            return await self._retry(failure, name=step.name, deadline=self._deadline(index))
+        self._tools.merges.release(self._key)
+        now = self._tools.clock.now()
+        self._draft.move(transitions.passed_over(status, step, index, failure.message, now=now))
+        return None
+
+    def _deadline(self, index: int) -> datetime | None:
+        return self._draft.status.steps[index].deadline
+
+    def _overdue(self, index: int) -> bool:
+        deadline = self._deadline(index)
+        return deadline is not None and self._tools.clock.now() >= deadline
+
     async def _abandon(self) -> Result | None:
         """Take back what has not landed; what has goes on to its end."""
-        landed = await self._caught(withdraw(self._context(len(self._sequence) - 1)), name="superseded")
+        landed = await self._caught(withdraw(self._context(len(self._sequence) - 1, self._sequence)), name="superseded")
         if isinstance(landed, Failure):
             return await self._retry(landed, name="superseded")
         if isinstance(landed, Waiting):
@@ -218,12 +267,12 @@ class Attempt:
                 log.error("a step failed by a bug", step=name, exc_info=error)
             return failure
 
-    def _context(self, index: int) -> StepContext:
+    def _context(self, index: int, sequence: Sequence[PlannedStep]) -> StepContext:
         return StepContext(
             step=self._step,
             bundle=self._bundle,
             status=self._draft.status,
-            sequence=self._sequence,
+            sequence=sequence,
             index=index,
             gates=self._gates.results,
             holds=self._gates.holds,
@@ -239,12 +288,15 @@ class Attempt:
             self._remote = await self._tools.remotes.open(self._step)
         return self._remote
 
-    async def _wait(self, waiting: Waiting) -> Result:
-        """End the run until something happens, or `waiting.until`."""
+    async def _wait(self, waiting: Waiting, *, deadline: datetime | None = None) -> Result:
+        """End the run until something happens, or the first of `waiting.until` and the deadline of the step."""
         now = self._tools.clock.now()
         if waiting.subscribe is not None:
             self._tools.merges.watch(self._key, waiting.subscribe)
-        wait = waiting.until - now if waiting.until is not None else None
+        wait = min((moment - now for moment in (waiting.until, deadline) if moment is not None), default=None)
+        if waiting.location is not None:
+            index = current_index(self._draft.status, [step.declaration for step in self._sequence])
+            self._draft.move(transitions.located(self._draft.status, index, waiting.location))
         before = transitions.updated(self._draft.status, waiting.update)
         if waiting.held:
             message = "; ".join(self._gates.holds()) or waiting.message
@@ -260,14 +312,16 @@ class Attempt:
             self._tools.progress.note(self._key)
         return await self._pause(status, wait)
 
-    async def _retry(self, failure: Failure, *, name: str) -> Result:
-        """Repeat what another attempt may do, later; anything else ends the promotion."""
+    async def _retry(self, failure: Failure, *, name: str, deadline: datetime | None = None) -> Result:
+        """Repeat what another attempt may do, at the deadline at the latest; anything else ends the promotion."""
         message = f"{name}: {failure.message}"
         if not failure.transient:
             return await self._fail(failure.reason, message)
         status, now = self._draft.status, self._tools.clock.now()
         attempts = status.retry.attempts if status.retry else 0
         delay = timedelta(seconds=max(self._tools.backoff.delay(attempts), failure.retry_after or 0.0))
+        if deadline is not None:
+            delay = min(delay, max(deadline - now, timedelta()))
         return await self._pause(transitions.retrying(status, message, now=now, delay=delay), delay)
 
     async def _fail(self, reason: str, message: str) -> Result:
@@ -279,7 +333,7 @@ class Attempt:
         """Write the proof down before the verdict, as after every effect."""
         await self._draft.write()
         status = self._draft.status
-        facts = facts_of(status, [step.declaration for step in self._sequence])
+        facts = facts_of(status, self._sequence)
         evidence = self._gates.evidence(merged_by=facts.merged_by)
         message = self._proof.message if self._proof else ""
         await self._draft.save(transitions.verified(status, message, evidence, now=self._tools.clock.now()))

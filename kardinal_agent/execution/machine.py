@@ -32,6 +32,7 @@ __all__ = [
     "Observation",
     "Rest",
     "Run",
+    "Skip",
     "Verify",
     "current_index",
     "decide",
@@ -63,6 +64,10 @@ class Observation:
     """The reasons against every effect outside the process, each in words."""
     proven: bool = False
     """Whether the last step has just proven what it is there to prove."""
+    skip: str | None = None
+    """Why the current step is left out."""
+    undecided: str | None = None
+    """Why it cannot be said whether the current step is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +118,19 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Skip:
+    """Leave out the step at `index`."""
+
+    index: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verify:
     """Everything is proven and nothing holds it."""
 
 
-Action = Rest | Await | Delay | Abandon | Fail | Hold | Run | Verify
+Action = Rest | Await | Delay | Abandon | Fail | Hold | Run | Skip | Verify
 
 
 def decide(seen: Observation) -> Action:
@@ -138,14 +151,21 @@ def decide(seen: Observation) -> Action:
         return Abandon()
     index = current_index(status, seen.sequence)
     step = seen.sequence[index]
+    if seen.undecided is not None:
+        return Fail("ExpressionError", f"{step.name}: {seen.undecided}")
+    if seen.skip is not None:
+        return Skip(index, seen.skip)
     if seen.holds and (step.permission or seen.proven):
         return Hold("; ".join(seen.holds))
     return Verify() if seen.proven else Run(index, step.outside)
 
 
 def current_index(status: PromotionStepStatus, sequence: Sequence[StepDeclaration]) -> int:
-    """Return the first step that has not succeeded; the last one is never done before the promotion is."""
-    done = [progress.state == "Succeeded" for progress in status.steps]
+    """Return the first step that is not behind the promotion; the last one is never before the promotion ends.
+
+    A step that has failed while the promotion goes on is one whose failure does not matter.
+    """
+    done = [progress.state != "Running" for progress in status.steps]
     return min(done.index(False) if False in done else len(done), len(sequence) - 1)
 
 
@@ -169,7 +189,7 @@ def _reached_outside(seen: Observation) -> bool:
     A step that the sequence no longer has may have had one.
     """
     inside = {step.name for step in seen.sequence if not step.outside}
-    return any(progress.uses not in inside for progress in seen.status.steps)
+    return any(progress.uses not in inside and progress.state != "Skipped" for progress in seen.status.steps)
 
 
 def _upstream_verified(spec: PromotionStepSpec) -> bool:

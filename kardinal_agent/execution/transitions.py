@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from kardinal.api import Bundle, PromotionStep, set_condition
 from kardinal.api.evidence import Evidence
 from kardinal.api.promotion_step import PromotionStepStatus, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal.steps.declaration import StepDeclaration
+from kardinal.steps.declaration import PlannedStep
 from kardinal_agent.execution.ownership import NOT_OWNED
 from kardinal_agent.steps import Announcement, Done
 from kardinal_agent.steps.base import StatusFields
@@ -28,10 +29,13 @@ __all__ = [
     "entered",
     "failed",
     "held",
+    "located",
     "owned",
+    "passed_over",
     "ready",
     "released",
     "retrying",
+    "skipped",
     "succeeded",
     "updated",
     "verified",
@@ -64,40 +68,55 @@ def awaiting(status: Status, message: str) -> Status:
     return status.model_copy(update={"state": status.state or "Pending", "message": _cut(message)})
 
 
-def entered(status: Status, step: StepDeclaration, index: int, *, now: datetime, timeout: timedelta | None) -> Status:
-    """Return the status at the step `index`. The deadline of a proof is set when it is entered, and never again."""
+def entered(status: Status, step: PlannedStep, index: int, *, now: datetime, timeout: timedelta | None) -> Status:
+    """Return the status at the step `index`; `timeout` is that of a proof.
+
+    Deadlines are set when a step is entered first, and never again.
+    """
+    declaration, known = step.declaration, status.steps[index] if index < len(status.steps) else None
+    if known is None:
+        deadline = now + step.time_limit if step.time_limit is not None else None
+        known = StepProgress(uses=step.name, state="Running", deadline=deadline)
     update: dict[str, object] = {
-        "state": step.state,
+        "state": declaration.state,
         "current_step": index,
-        "steps": (*status.steps[:index], StepProgress(uses=step.name, state="Running")),
+        "steps": (*status.steps[:index], known),
         "started_at": status.started_at or now,
     }
-    if step.proves and timeout is not None and status.health_deadline is None:
+    if declaration.proves and timeout is not None and status.health_deadline is None:
         update["health_deadline"] = now + timeout
     return status.model_copy(update=update)
 
 
-def succeeded(status: Status, step: StepDeclaration, index: int, done: Done, *, now: datetime) -> Status:
+def succeeded(status: Status, step: PlannedStep, index: int, done: Done, *, now: datetime) -> Status:
     """Return the status after the step `index`."""
-    progress = StepProgress(uses=step.name, state="Succeeded", message=_cut(done.message), finished_at=now)
     outputs = dict(status.outputs or {})
     if done.outputs:
-        outputs[step.name] = dict(done.outputs)
-    status = released(status, now=now, reason=BLOCKED)
+        outputs[step.spec.output_name] = dict(done.outputs)
+    after = released(_finished(status, step, index, "Succeeded", done.message, now=now), now=now, reason=BLOCKED)
     if flag := done.flag:
         conditions = set_condition(
-            status.conditions, flag.condition, "True", reason=flag.condition, message=flag.message, now=now
+            after.conditions, flag.condition, "True", reason=flag.condition, message=flag.message, now=now
         )
-        status = status.model_copy(update={"conditions": conditions})
-    return status.model_copy(
-        update={
-            **done.update,
-            "steps": (*status.steps[:index], progress),
-            "outputs": outputs or None,
-            "message": _cut(done.message),
-            "retry": None,
-        }
-    )
+        after = after.model_copy(update={"conditions": conditions})
+    return after.model_copy(update={**done.update, "outputs": outputs or None})
+
+
+def skipped(status: Status, step: PlannedStep, index: int, message: str, *, now: datetime) -> Status:
+    """Return the status after the step `index` was left out."""
+    after = _finished(status, step, index, "Skipped", message, now=now)
+    return after.model_copy(update={"current_step": index, "started_at": status.started_at or now})
+
+
+def passed_over(status: Status, step: PlannedStep, index: int, message: str, *, now: datetime) -> Status:
+    """Return the status after the step `index` has failed and the promotion goes on."""
+    return _finished(status, step, index, "Failed", message, now=now)
+
+
+def located(status: Status, index: int, location: str) -> Status:
+    """Return the status with the place where the endpoint of the step `index` tells how its work stands."""
+    progress = status.steps[index].model_copy(update={"location": location})
+    return status.model_copy(update={"steps": (*status.steps[:index], progress)})
 
 
 def updated(status: Status, fields: StatusFields) -> Status:
@@ -187,6 +206,20 @@ def ready(status: Status, *, reason: str | None = None, generation: int, now: da
         observed_generation=generation,
     )
     return status.model_copy(update={"conditions": conditions, "observed_generation": generation})
+
+
+def _finished(
+    status: Status,
+    step: PlannedStep,
+    index: int,
+    state: Literal["Succeeded", "Failed", "Skipped"],
+    message: str,
+    *,
+    now: datetime,
+) -> Status:
+    progress = StepProgress(uses=step.name, state=state, message=_cut(message), finished_at=now)
+    steps = (*status.steps[:index], progress)
+    return status.model_copy(update={"steps": steps, "message": _cut(message), "retry": None})
 
 
 def _cut(text: str) -> str:

@@ -35,6 +35,7 @@ _EFFECTS: Final[Mapping[str, Step]] = {
     builtin.GIT_PUSH.name: GitPush(),
     builtin.OPEN_PR.name: OpenPullRequest(),
     builtin.WAIT_FOR_MERGE.name: WaitForMerge(),
+    builtin.MERGE_PR.name: WaitForMerge(),
     builtin.HEALTH_CHECK.name: HealthCheck(),
 }
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypedDict
 
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.evidence import GateResult
-from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus
+from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, StepProgress
 from kardinal.git import Subscription
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
@@ -78,6 +78,7 @@ class Waiting:
 
     `held`: it could, if nothing held the promotion. `blocked`: it could, if a person put right what `message` says.
     `subscribe` is how to learn that another look is worth it.
+    `location` is kept in the status, where the next run of the step finds it.
     """
 
     message: str
@@ -86,6 +87,7 @@ class Waiting:
     blocked: bool = False
     subscribe: Subscribe | None = None
     update: StatusFields = field(default_factory=StatusFields)
+    location: str | None = None
 
 
 StepResult = Done | Waiting
@@ -111,12 +113,24 @@ class StepContext:
     @property
     def facts(self) -> Facts:
         """Return what the steps so far have found out."""
-        return facts_of(self.status, [planned.declaration for planned in self.sequence])
+        return facts_of(self.status, self.sequence)
+
+    @property
+    def planned(self) -> PlannedStep:
+        """Return the step itself."""
+        return self.sequence[self.index]
+
+    @property
+    def progress(self) -> StepProgress | None:
+        """Return what is noted of the step itself."""
+        return self.status.steps[self.index] if self.index < len(self.status.steps) else None
 
     @property
     def edits(self) -> Sequence[PlannedStep]:
-        """Return the edits of the sequence up to this step."""
-        return [planned for planned in self.sequence[: self.index + 1] if planned.declaration.edit is not None]
+        """Return the edits of the sequence up to this step, without those that were left out."""
+        skipped = {index for index, progress in enumerate(self.status.steps) if progress.state == "Skipped"}
+        found = enumerate(self.sequence[: self.index + 1])
+        return [step for index, step in found if step.declaration.edit is not None and index not in skipped]
 
     @property
     def edit(self) -> Edit:
@@ -149,8 +163,8 @@ class StepContext:
 
     @property
     def merges_itself(self) -> bool:
-        """Return whether the pull request is for the record only (`approval: auto`, `pr: true`)."""
-        return self.step.spec.approval == "auto"
+        """Return whether the agent merges the pull request, which is then for the record only."""
+        return any(planned.declaration.role is Role.MERGE for planned in self.sequence)
 
 
 class Step(Protocol):

@@ -1,4 +1,4 @@
-"""`wait-for-merge`: wait until a person, or with `pr: true` the agent itself, has merged the pull request.
+"""`wait-for-merge` and `merge-pr`: wait until a person has merged the pull request, or merge it when nothing holds it.
 
 Every notification is followed by a question to the provider before anything is believed. A pull request that was closed
 without a merge is a decision of a person: it ends the promotion. One that was merged while a gate was closed goes on,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,7 @@ from kardinal_agent.execution.machine import (
     Observation,
     Rest,
     Run,
+    Skip,
     Verify,
     decide,
 )
@@ -173,6 +174,23 @@ def test_a_step_is_known_by_what_it_declares() -> None:
     assert decide(observed(at(*PUSHED), sequence=sequence, holds=["frozen"])) == Hold("frozen")
     assert decide(observed(at(*PUSHED), sequence=sequence, superseded=True)) == Run(4, outside=True)
     assert decide(observed(at("notify"), sequence=[notify, *AUTO], superseded=True)) == Abandon()
+
+
+def test_a_step_is_left_out_before_anything_holds_it() -> None:
+    *written, proof = AUTO
+    sequence = [*written, StepDeclaration(name="notify", outside=True, permission=True), proof]
+    assert decide(observed(at(*PUSHED), sequence=sequence, skip="no", holds=["frozen"])) == Skip(4, "no")
+    failed = Fail("ExpressionError", "notify: cannot be said")
+    assert decide(observed(at(*PUSHED), sequence=sequence, undecided="cannot be said")) == failed
+
+
+@pytest.mark.parametrize("state", ["Skipped", "Failed"])
+def test_what_was_left_out_or_has_failed_without_an_end_is_behind(state: Literal["Skipped", "Failed"]) -> None:
+    notify = StepDeclaration(name="notify", outside=True)
+    status = PromotionStepStatus(state="Promoting", started_at=NOW, steps=(StepProgress(uses="notify", state=state),))
+    assert decide(observed(status, sequence=[notify, *AUTO])) == Run(1, outside=False)
+    superseded = decide(observed(status, sequence=[notify, *AUTO], superseded=True))
+    assert isinstance(superseded, Fail if state == "Skipped" else Abandon)
 
 
 def test_a_step_that_the_sequence_no_longer_has_may_have_had_an_effect() -> None:

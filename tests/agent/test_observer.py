@@ -9,8 +9,10 @@ import pytest
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.evidence import Evidence
+from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, Retry
 from kardinal.steps import builtin
+from kardinal.steps.sequence import planned
 from kardinal_agent.execution import transitions
 from kardinal_agent.execution.observer import PromotionEvent, events_of, figures_of
 from kardinal_agent.execution.transitions import Transition
@@ -37,7 +39,8 @@ BUNDLE = Bundle.model_validate(
     {"metadata": {"name": "my-app-1", "creationTimestamp": "2026-03-03T09:00:00Z"}, "spec": {"artifacts": {}}}
 )
 PROMOTING = PromotionStepStatus(state="Promoting", message="abc is on main", started_at=NOW)
-CHECKING = transitions.entered(PROMOTING, builtin.HEALTH_CHECK, 0, now=NOW, timeout=timedelta(minutes=10))
+PUSH, PROOF = planned([StepSpec(uses="git-push"), StepSpec(uses="health-check")], builtin.BUILTIN_STEPS)
+CHECKING = transitions.entered(PROMOTING, PROOF, 0, now=NOW, timeout=timedelta(minutes=10))
 
 
 def change(
@@ -78,7 +81,7 @@ def held(status: PromotionStepStatus, message: str = "held by a freeze") -> Prom
         change(PromotionStepStatus(), transitions.awaiting(PromotionStepStatus(), "waits for its Bundle")),
         change(PROMOTING, CHECKING),
         change(CHECKING, transitions.waiting(CHECKING, "1 of 2 replicas are updated", now=NOW)),
-        change(PROMOTING, transitions.succeeded(PROMOTING, builtin.GIT_PUSH, 0, Done("pushed"), now=NOW)),
+        change(PROMOTING, transitions.succeeded(PROMOTING, PUSH, 0, Done("pushed"), now=NOW)),
         change(held(PROMOTING), transitions.released(held(PROMOTING), now=NOW)),
         change(held(PROMOTING), held(PROMOTING)),
     ],

@@ -160,3 +160,33 @@ async def test_the_secret_of_the_pipeline_goes_only_to_the_hosts_it_names(
     printed = await cli(*command)
     assert "changes 1 file" in printed
     assert PASSWORD not in printed + refused.err + refused.out
+
+
+async def test_conditions_are_decided_where_that_can_be_done_before_anything_runs(
+    world: World, cli: Cli, repository: GitRepository
+) -> None:
+    tests = {"uses": "tests", "config": {"url": "https://tests.example.com/"}}
+
+    def steps(**edit: object) -> list[JsonObject]:
+        edits = {"uses": "kustomize-set-image", **edit}
+        return [{"uses": "git-clone"}, tests, edits, *({"uses": name} for name in AFTER)]
+
+    await world.apply(
+        pipeline(
+            repository,
+            environments=(
+                environment(DEV, steps=steps(**{"if": f'environment.name == "{DEV}"'})),
+                environment(STAGING, steps=steps(**{"if": f'environment.name == "{DEV}"'})),
+                environment(PROD, steps=steps(**{"if": "outputs.tests.passed"})),
+            ),
+        )
+    )
+    printed = json.loads((await cli.attempt("plan", "my-app", "--image", f"{IMAGE}:1.3.0", "-o", "json")).out)
+    dev, staging, prod = printed["environments"]
+    assert dev["files"] == [f"environments/{DEV}/kustomization.yaml"]
+    assert not staging.get("files")
+    assert "error" not in staging
+    assert prod["error"].startswith("kustomize-set-image: if: outputs.tests.passed is not set. What a step leaves")
+
+
+AFTER = ("git-commit", "git-push", "health-check")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kardinal.cel.scanner import Expression, Unscannable, scan
 from kardinal.graph import GraphError, compile_graph
-from kardinal.graph.scanner import Expression, Unscannable, scan
 from kardinal.objects import JsonObject
 from tests.graph.cluster import config
 

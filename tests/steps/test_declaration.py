@@ -71,19 +71,19 @@ def test_facts_are_read_by_what_they_are() -> None:
         "git-push": {"changed": False, "branch": "main"},
         "wait-for-merge": {"mergedBy": "alice"},
     }
-    found = facts_of(PromotionStepStatus(outputs=outputs), steps)
+    found = facts_of(PromotionStepStatus(outputs=outputs), map(step_of, steps))
     assert found == Facts(base_commit="abc", changed=False, merged_by="alice")
 
 
 def test_a_step_of_another_name_can_find_out_the_same() -> None:
     checkout = StepDeclaration(name="checkout", role=Role.OPEN, outputs={"revision": "base_commit"})
     status = PromotionStepStatus(outputs={"checkout": {"revision": "abc"}, "git-clone": {"commit": "other"}})
-    assert facts_of(status, [checkout]).base_commit == "abc"
+    assert facts_of(status, [step_of(checkout)]).base_commit == "abc"
 
 
 @pytest.mark.parametrize("outputs", [None, {}, {"git-clone": None}, {"git-clone": {"other": 1}}])
 def test_a_fact_that_no_step_has_found_is_none(outputs: dict[str, object] | None) -> None:
-    assert facts_of(PromotionStepStatus(outputs=outputs), BUILTIN_STEPS.values()) == Facts()
+    assert facts_of(PromotionStepStatus(outputs=outputs), map(step_of, BUILTIN_STEPS.values())) == Facts()
 
 
 def test_every_fact_that_can_be_declared_can_be_read() -> None:

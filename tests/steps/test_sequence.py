@@ -11,7 +11,8 @@ from kardinal.steps.sequence import default_sequence, sequence_problems
 from tests.support.registry import REGISTRY
 
 AUTO = ("git-clone", "kustomize-set-image", "git-commit", "git-push", "health-check")
-PROPOSED = (*AUTO[:-1], "open-pr", "wait-for-merge", "health-check")
+REVIEWED = (*AUTO[:-1], "open-pr", "wait-for-merge", "health-check")
+RECORDED = (*AUTO[:-1], "open-pr", "merge-pr", "health-check")
 
 
 def steps(*names: str) -> tuple[StepSpec, ...]:
@@ -39,7 +40,7 @@ def refusals(
 
 @pytest.mark.parametrize(
     ("approval", "pr", "names"),
-    [("auto", False, AUTO), ("auto", True, PROPOSED), ("pr-review", False, PROPOSED), ("pr-review", True, PROPOSED)],
+    [("auto", False, AUTO), ("auto", True, RECORDED), ("pr-review", False, REVIEWED), ("pr-review", True, REVIEWED)],
 )
 def test_the_default_sequence_follows_the_approval_and_is_accepted(
     approval: Literal["auto", "pr-review"], pr: bool, names: tuple[str, ...]
@@ -66,7 +67,7 @@ def test_a_strategy_that_is_not_executed_has_no_sequence_that_is_accepted() -> N
     ("names", "field", "words"),
     [
         (("git-clon", *AUTO[1:]), "steps[0].uses", "did you mean 'git-clone'?"),
-        (("git-clone", "run-tests", "health-check"), "steps[1].uses", "custom steps are not available in this version"),
+        (("git-clone", "run-tests", "health-check"), "steps[1].uses", "a step of your own needs config.url"),
         (("git-clone", "config-merge"), "steps[1].uses", "'config-merge' is not available in this version"),
         (("git-clone", "git-push", "git-commit", "health-check"), "steps[1].uses", "git-push before git-commit"),
         (("kustomize-set-image", *AUTO), "steps[0].uses", "put git-clone before it"),
@@ -97,8 +98,24 @@ def test_a_review_cannot_be_skipped_by_leaving_out_its_steps() -> None:
 def test_a_pull_request_without_a_wait_for_its_merge_is_refused() -> None:
     found = refusals(steps(*AUTO[:4], "open-pr", "health-check"), approval="pr-review")
     assert found == [
-        ("steps[4].uses", "open-pr has no effect without wait-for-merge; add wait-for-merge after it"),
+        (
+            "steps[4].uses",
+            "open-pr has no effect without wait-for-merge or merge-pr; add wait-for-merge or merge-pr after it",
+        ),
     ]
+
+
+def test_where_a_review_is_asked_for_only_a_person_merges() -> None:
+    found = refusals(steps(*RECORDED), approval="pr-review")
+    assert [field for field, _ in found] == ["steps[5].uses"]
+    assert "approval asks for one: a person must merge" in found[0][1]
+
+
+def test_without_a_review_a_person_or_the_agent_merges_and_not_both() -> None:
+    assert refusals(steps(*REVIEWED), pr=True) == []
+    found = refusals(steps(*AUTO[:-1], "open-pr", "wait-for-merge", "merge-pr", "health-check"), pr=True)
+    assert [field for field, _ in found] == ["steps[6].uses"]
+    assert "one merges, the other waits for a person" in found[0][1]
 
 
 def test_plain_git_has_no_pull_requests() -> None:

@@ -195,9 +195,9 @@ def test_images_that_name_nothing_to_promote_are_refused(
             "this provider has no pull requests",
         ),
         (
-            pipeline(environment("dev", steps=[{"uses": "run-tests", "config": {"url": "https://x"}}])),
+            pipeline(environment("dev", steps=[{"uses": "run-tests", "config": {"ur": "https://x"}}])),
             "spec.environments[0].steps[0].uses",
-            "custom steps are not available in this version",
+            "a step of your own needs config.url",
         ),
         (
             pipeline(environment("dev", steps=[{"uses": "config-merge"}])),
@@ -257,3 +257,12 @@ def test_a_merge_method_is_refused_where_the_provider_has_none() -> None:
     git = {"url": "file:///repo", "provider": "local", "mergeMethod": "squash"}
     (problem,) = refused(way=pipeline("dev", git=git))
     assert (problem.field, problem.reason) == ("spec.git.mergeMethod", "NotAvailable")
+
+
+def test_the_expressions_of_a_pipeline_are_bounded_together_before_they_are_read() -> None:
+    environments = [
+        environment(f"e{index}", steps=[{"uses": "x", "if": f"{'(' * 100} {'x' * 800}{index}", "config": {"url": "u"}}])
+        for index in range(6)
+    ]
+    (problem,) = refused(way=pipeline(*environments))
+    assert (problem.field, problem.reason) == ("spec.environments", "TooManyExpressions")

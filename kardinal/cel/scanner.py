@@ -1,4 +1,4 @@
-"""Find the expressions in a string.
+"""Find the expressions in a string, and show their values in it.
 
 `${` opens an expression and its `}` closes it, but only CEL knows which `}` that is: braces inside string literals and
 map literals do not count, so the scanner follows CEL's own lexical rules. `$${` stands for the text `${`: one dollar
@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kardinal.cel import SOURCE_LIMIT
+from kardinal.cel.grammar import SOURCE_LIMIT
 
-__all__ = ["Expression", "Segment", "Unscannable", "scan"]
+__all__ = ["Expression", "Segment", "Unscannable", "scan", "text_of"]
 
 _OPENING = re.compile(r"(?<!\$)(\$+)\{")
 _ESCAPED = r"(?:\\.|[^\\])"
@@ -57,6 +57,19 @@ def scan(text: str) -> list[Segment]:
         literal, position = "", end + 1
     literal += text[position:]
     return [*segments, literal] if literal or not segments else segments
+
+
+def text_of(value: object) -> str | None:
+    """Return how a value stands in the middle of a text; None for a list, a map or null, which have no text."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case str() | int() | float():
+            return str(value)
+        case _:
+            return None
 
 
 def _closing(text: str, position: int) -> int:

@@ -1,0 +1,71 @@
+"""The values of the expressions of a sequence, from the status of its promotion.
+
+An expression of a step sees the outputs of the steps before it and no others, so that it has the same value whenever
+the step, or the edit that it is, is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kardinal.api import Bundle, PromotionStep
+from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.steps.config import resolved
+from kardinal.steps.declaration import PlannedStep, Role
+from kardinal.steps.expressions import ExpressionError, holds, scope_of
+
+__all__ = ["Values", "foreseen"]
+
+
+class Values:
+    """The expressions of one promotion."""
+
+    def __init__(self, step: PromotionStep, bundle: Bundle, sequence: Sequence[PlannedStep]) -> None:
+        self._step = step
+        self._bundle = bundle
+        self._sequence = sequence
+
+    def left_out(self, index: int, status: PromotionStepStatus) -> tuple[str | None, str | None]:
+        """Return why a step is left out, and why that cannot be said; it is decided before the step is entered."""
+        condition = self._sequence[index].spec.if_
+        if condition is None or index < len(status.steps):
+            return None, None
+        try:
+            return (None if holds(condition, self._scope(index, status)) else f"left out: {condition} is false"), None
+        except ExpressionError as error:
+            if error.transient:
+                raise
+            return None, str(error)
+
+    def resolved(self, index: int, status: PromotionStepStatus) -> list[PlannedStep]:
+        """Return the sequence with the configs up to `index` as they are now. Raises what `config.resolved` does."""
+        skipped = {place for place, progress in enumerate(status.steps) if progress.state == "Skipped"}
+        return [
+            resolved(step, self._scope(place, status)) if place <= index and place not in skipped else step
+            for place, step in enumerate(self._sequence)
+        ]
+
+    def _scope(self, index: int, status: PromotionStepStatus) -> Mapping[str, object]:
+        before = {step.spec.output_name for step in self._sequence[:index]}
+        outputs = {name: left for name, left in (status.outputs or {}).items() if name in before}
+        return scope_of(self._step, self._bundle, outputs)
+
+
+def foreseen(step: PromotionStep, bundle: Bundle, sequence: Sequence[PlannedStep], *, base: str) -> list[PlannedStep]:
+    """Return the sequence as it would run on the commit `base`: without edits that are left out, with all values.
+
+    Raises `ExpressionError` or `InvalidConfig` where that depends on what a step will leave when it runs.
+    """
+    outputs = {each.spec.output_name: {"commit": base} for each in sequence if each.declaration.role is Role.OPEN}
+    scope, found = scope_of(step, bundle, outputs), list[PlannedStep]()
+    for each in sequence:
+        if each.declaration.edit is None:
+            found.append(each)
+            continue
+        try:
+            if each.spec.if_ is None or holds(each.spec.if_, scope):
+                found.append(resolved(each, scope))
+        except ExpressionError as error:
+            remedy = "What a step leaves is known when it has run, and not before"
+            raise ExpressionError(f"{each.name}: {error.message}", remedy=remedy) from error
+    return found

@@ -1,0 +1,126 @@
+"""Which hosts and addresses the endpoint of a custom step may have.
+
+Who writes a Pipeline names a URL, and the agent stands where its author may not: beside the metadata service of a
+cloud, the API servers and other tenants. So without the operator's word an endpoint is a public host, by https. A name
+says nothing about an address, and two questions to DNS may have two answers; therefore the addresses are looked at that
+the connection is then made to (`CheckedResolver`), in every spelling that leads to IPv4.
+
+A host that `--allow-step-hosts` lists may have any address; but those of a link and of metadata services, where a
+pattern may lead by accident, only where a host is listed without `*`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from kardinal.git.secrets import host_allowed
+from kardinal_agent.endpoints.errors import HostRefused
+
+__all__ = ["CheckedResolver", "StepHosts", "host_of"]
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_METADATA = frozenset(
+    map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "169.254.169.254", "192.0.0.192", "fd00:ec2::254"))
+)
+"""Metadata and host services of clouds, not all of which have an address of a link."""
+_PORT = re.compile(r":[0-9*]+$")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+
+
+class StepHosts:
+    """The hosts of the operator's list; a pattern without a port means that of https."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = tuple(patterns)
+        self._exact = tuple(pattern for pattern in patterns if "*" not in _PORT.sub("", pattern))
+
+    def check_url(self, url: str) -> None:
+        """Raise `HostRefused` for a URL that must not be asked for, whatever its host resolves to."""
+        parts, host = urlsplit(url), host_of(url)
+        if parts.scheme != "https" and not _listed(host, self._patterns):
+            raise HostRefused(f"{host} is not asked without TLS: use https, or ask the operator for --allow-step-hosts")
+        name = (parts.hostname or "").strip("[]")
+        try:
+            literal = ipaddress.ip_address(name)
+        except ValueError:
+            return
+        self.check_address(str(literal), host)
+
+    def check_address(self, address: str, host: str) -> None:
+        """Raise `HostRefused` for an address that a host (`host[:port]`) may not have."""
+        kind = _kind(ipaddress.ip_address(address))
+        if kind is None:
+            return
+        near = kind == _NEAR
+        if not _listed(host, self._exact if near else self._patterns):
+            wanted = "with its name, without *" if near else "with it"
+            raise HostRefused(f"{host} has {kind}: ask the operator for --allow-step-hosts {wanted}")
+
+
+class CheckedResolver(AbstractResolver):
+    """Resolves one host and lets no address through that it may not have; one that is refused refuses all."""
+
+    def __init__(self, hosts: StepHosts, host: str, resolver: AbstractResolver) -> None:
+        self._hosts = hosts
+        self._host = host
+        self._resolver = resolver
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)  # type: ignore[arg-type]
+        for each in found:
+            self._hosts.check_address(each["host"], self._host)
+        return found
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+def host_of(url: str) -> str:
+    """Return `host[:port]` of a URL as lists of hosts have it: in lower case, without the port of https."""
+    parts = urlsplit(url)
+    name = (parts.hostname or "").lower()
+    name = f"[{name}]" if ":" in name else name
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    return name if port == 443 else f"{name}:{port}"
+
+
+def _listed(host: str, patterns: Sequence[str]) -> bool:
+    return bool(patterns) and host_allowed(host, patterns)
+
+
+_NEAR = "an address of its link, or of a metadata service"
+
+
+def _kind(address: Address) -> str | None:
+    """Return what keeps an address from being public; None for a public one."""
+    address = _plain(address)
+    if address in _METADATA or address.is_link_local:
+        return _NEAR
+    if address.is_loopback:
+        return "a loopback address"
+    if address.is_multicast:
+        return "a multicast address"
+    if address.is_unspecified or address.is_reserved or not address.is_global:
+        return "an address that is not public"
+    return None
+
+
+def _plain(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 address leads to, where it leads to one."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+    if inner is None and (address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)):
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if address in _LOCAL_NAT64:
+        # Where a network puts the address into its own prefix is not known.
+        return ipaddress.IPv6Address("::")
+    return inner if inner is not None else address

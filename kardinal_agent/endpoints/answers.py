@@ -1,0 +1,152 @@
+"""Read the answers of endpoints (pure).
+
+2xx with     `{"success": …, "message": …, "outputs": …}`     the verdict
+202 with `Location`                                           asked again there, on the same host
+429, 5xx                                                      tried again
+anything else                                                 the end, and a redirect as well
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import orjson
+
+from kardinal.objects.text import cut, printable
+from kardinal_agent.endpoints.addresses import host_of
+from kardinal_agent.endpoints.client import Reply
+from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
+
+__all__ = ["Accepted", "Verdict", "checked_location", "read_answer"]
+
+_MESSAGE_LIMIT = 512
+_LOCATION_LIMIT = 2048
+_POLL_DEFAULT, _POLL_LEAST, _POLL_MOST = 10.0, 1.0, 300.0
+_LONGEST_WAIT = 3600.0
+_HIDDEN = "[redacted]"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of an endpoint that is done."""
+
+    success: bool
+    message: str
+    outputs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The endpoint works on it: ask at `location` after `wait` seconds."""
+
+    location: str
+    wait: float
+    message: str
+
+
+def read_answer(
+    reply: Reply, *, url: str, polled: str | None, secrets: Sequence[str], now: datetime
+) -> Verdict | Accepted:
+    """Return what a reply means. `polled` is the location that was asked, `secrets` are taken out of all texts.
+
+    Raises `EndpointFailed` or `EndpointUnavailable`.
+    """
+    host, after = host_of(url), _retry_after(reply, now)
+    if reply.status == 429 or reply.status >= 500:
+        raise EndpointUnavailable(f"{host} answers {_said(reply, secrets)}", retry_after=after)
+    if 300 <= reply.status < 400:
+        raise EndpointFailed(f"{host} answers {reply.status}: redirects are not followed; name the final URL")
+    if reply.status >= 400:
+        raise EndpointFailed(f"{host} answers {_said(reply, secrets)}")
+    if reply.status == 202:
+        wait = min(max(after if after is not None else _POLL_DEFAULT, _POLL_LEAST), _POLL_MOST)
+        return Accepted(_location(reply, url, polled, secrets), wait, _message(_json(reply), secrets))
+    return _verdict(reply, host, secrets)
+
+
+def checked_location(location: str, url: str) -> str:
+    """Return where a location leads; raises `EndpointFailed` where that is not the host of `url`."""
+    host = host_of(url)
+    if len(location) > _LOCATION_LIMIT or not location.isascii() or not location.isprintable() or "\\" in location:
+        raise EndpointFailed(f"{host} answers with a Location that cannot be used")
+    try:
+        found = urlsplit(joined := urljoin(url, location))
+        same = found.scheme == urlsplit(url).scheme and found.username is None and host_of(joined) == host
+    except ValueError:
+        same = False
+    if not same or len(joined) > _LOCATION_LIMIT:
+        raise EndpointFailed(f"{host} answers with a Location on another host, which is not asked")
+    return joined
+
+
+def _location(reply: Reply, url: str, polled: str | None, secrets: Sequence[str]) -> str:
+    if polled is not None:
+        return polled
+    location = reply.headers.get("location")
+    if not location:
+        raise EndpointFailed(f"{host_of(url)} answers 202 without a Location to ask at")
+    if any(secret in location for secret in secrets):
+        raise EndpointFailed(f"{host_of(url)} answers with a Location that holds a credential")
+    return checked_location(location, url)
+
+
+def _verdict(reply: Reply, host: str, secrets: Sequence[str]) -> Verdict:
+    answer = _json(reply)
+    if not isinstance(answer, dict) or not isinstance(answer.get("success"), bool):
+        raise EndpointFailed(f'{host} answers {reply.status} without {{"success": true}} or {{"success": false}}')
+    outputs = answer.get("outputs")
+    if outputs is not None and not isinstance(outputs, dict):
+        raise EndpointFailed(f"{host} answers with outputs that are no object")
+    return Verdict(answer["success"], _message(answer, secrets), _cleaned(outputs or {}, secrets))
+
+
+def _said(reply: Reply, secrets: Sequence[str]) -> str:
+    message = _message(_json(reply), secrets)
+    return f"{reply.status}: {message}" if message else str(reply.status)
+
+
+def _json(reply: Reply) -> Any:
+    try:
+        return orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _message(answer: Any, secrets: Sequence[str]) -> str:
+    message = answer.get("message") if isinstance(answer, dict) else None
+    return cut(printable(_hidden(message, secrets)), _MESSAGE_LIMIT) if isinstance(message, str) else ""
+
+
+def _cleaned(value: Any, secrets: Sequence[str]) -> Any:
+    """Return outputs without secrets, in keys and values alike."""
+    if isinstance(value, str):
+        return _hidden(value, secrets)
+    if isinstance(value, dict):
+        return {_hidden(key, secrets): _cleaned(item, secrets) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item, secrets) for item in value]
+    return value
+
+
+def _hidden(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, _HIDDEN)
+    return text
+
+
+def _retry_after(reply: Reply, now: datetime) -> float | None:
+    """Return the seconds of `Retry-After`, which is a number or a date (RFC 9110, section 10.2.3)."""
+    value = reply.headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return min(float(value[:9]), _LONGEST_WAIT)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return min(max((moment - now).total_seconds(), 0.0), _LONGEST_WAIT)

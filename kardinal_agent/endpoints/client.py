@@ -1,0 +1,102 @@
+"""One request to an endpoint: to a checked address, without redirects, in bounded time and memory.
+
+The proxies of the environment are not used: a proxy would resolve the name itself, and then the address that was
+checked is not the one that is contacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorError,
+    ClientError,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    InvalidURL,
+    TCPConnector,
+)
+from aiohttp.abc import AbstractResolver
+from aiohttp.resolver import ThreadedResolver
+
+from kardinal_agent.endpoints.addresses import CheckedResolver, StepHosts, host_of
+from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
+
+__all__ = ["BODY_LIMIT", "REQUEST_TIME", "EndpointClient", "Reply"]
+
+REQUEST_TIME = 60.0
+"""Seconds that one request may take in all, however slowly its answer drips in; longer work is answered with 202."""
+
+BODY_LIMIT = 64 << 10
+"""Bytes of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as it came; names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+class EndpointClient:
+    """Makes requests to the hosts that are allowed. Raises `HostRefused`, `EndpointUnavailable`, `EndpointFailed`."""
+
+    def __init__(
+        self,
+        hosts: StepHosts,
+        *,
+        resolver: Callable[[], AbstractResolver] = ThreadedResolver,
+        request_time: float = REQUEST_TIME,
+    ) -> None:
+        self._hosts = hosts
+        self._resolver = resolver
+        self._request_time = request_time
+
+    async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
+        """Make one request on a connection of its own and return the answer, whatever its status."""
+        self._hosts.check_url(url)
+        host = host_of(url)
+        try:
+            return await self._request(method, url, host, headers=headers, body=body)
+        except InvalidURL:
+            raise EndpointFailed(f"the URL of {host} cannot be asked for") from None
+        except ClientConnectorCertificateError:
+            raise EndpointUnavailable(f"{host} has a certificate that is not trusted here") from None
+        except ClientConnectorError as error:
+            raise EndpointUnavailable(
+                f"{host} cannot be reached: {error.os_error.strerror or 'no connection'}"
+            ) from None
+        except TimeoutError:
+            raise EndpointUnavailable(f"{host} has not answered within {self._request_time:g} s") from None
+        except (ClientError, OSError) as error:
+            raise EndpointUnavailable(f"{host} has not answered: {type(error).__name__}") from None
+
+    async def _request(
+        self, method: str, url: str, host: str, *, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        resolver = CheckedResolver(self._hosts, host, self._resolver())
+        connector = TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True)
+        session = ClientSession(
+            connector=connector,
+            cookie_jar=DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            timeout=ClientTimeout(total=self._request_time),
+        )
+        try:
+            async with session.request(method, url, headers=headers, data=body, allow_redirects=False) as answer:
+                content = bytearray()
+                async for chunk in answer.content.iter_any():
+                    content += chunk
+                    if len(content) > BODY_LIMIT:
+                        raise EndpointFailed(f"{host} answers with more than {BODY_LIMIT:,} bytes")
+                found = {name.lower(): value for name, value in answer.headers.items()}
+                return Reply(answer.status, found, bytes(content))
+        finally:
+            await session.close()
+            await resolver.close()
