@@ -32,7 +32,7 @@ from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
-from kardinal_agent.health import HealthNamespaces, ResourceHealth
+from kardinal_agent.health import HealthNamespaces, ResourceHealth, health_table
 from kardinal_agent.hosts.poll import MergePoll
 from kardinal_agent.hosts.told import Told
 from kardinal_agent.metrics import AgentMetrics
@@ -165,6 +165,13 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         providers=extensions.providers,
         sessions=sessions,
     )
+    allowed = HealthNamespaces(
+        namespaces,
+        allowed=options.health_namespaces,
+        policies=options.policy_namespaces,
+        quoted=options.quote_namespaces,
+    )
+    resource = ResourceHealth(deployments, allowed)
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,
@@ -176,15 +183,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         ),
         renderer=renderer,
         gates=Gates(gates),
-        health=ResourceHealth(
-            deployments,
-            HealthNamespaces(
-                namespaces,
-                allowed=options.health_namespaces,
-                policies=options.policy_namespaces,
-                quoted=options.quote_namespaces,
-            ),
-        ),
+        health=health_table(extensions.adapters, {"resource": resource}),
         remotes=connect(shares=shares),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),

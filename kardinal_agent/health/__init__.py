@@ -2,6 +2,16 @@
 
 from kardinal_agent.health.namespaces import HealthNamespaces, pipelines_from
 from kardinal_agent.health.resource import ResourceHealth, deployment_key
+from kardinal_agent.health.table import HealthTable, health_table
 from kardinal_agent.health.verdict import HealthAdapter, Verdict
 
-__all__ = ["HealthAdapter", "HealthNamespaces", "ResourceHealth", "Verdict", "deployment_key", "pipelines_from"]
+__all__ = [
+    "HealthAdapter",
+    "HealthNamespaces",
+    "HealthTable",
+    "ResourceHealth",
+    "Verdict",
+    "deployment_key",
+    "health_table",
+    "pipelines_from",
+]

@@ -19,7 +19,8 @@ __all__ = ["HealthCheck"]
 
 class HealthCheck:
     async def run(self, context: StepContext) -> StepResult:
-        verdict = context.health.check(context.step, _promoted(context))
+        step = context.step.model_copy(update={"status": context.status})
+        verdict = context.health.check(step, _promoted(context))
         if verdict.healthy:
             return Done(verdict.message)
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from kardinal.extensions import Extensions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
@@ -23,7 +24,7 @@ from tests.support.world import World
 __all__ = ["start_agent", "start_controller", "start_simulator"]
 
 
-async def start_controller(world: World, **options: Any) -> Controller:
+async def start_controller(world: World, *, extensions: Extensions = EXTENSIONS, **options: Any) -> Controller:
     """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
     hold_to_permissions(world, "controller")
     settings: dict[str, Any] = {
@@ -36,7 +37,7 @@ async def start_controller(world: World, **options: Any) -> Controller:
     }
     chosen = ControllerOptions(**settings | options)
     return await world.run(
-        lambda client: Controller(chosen, client, clock=world.clock, extensions=EXTENSIONS), identity="controller"
+        lambda client: Controller(chosen, client, clock=world.clock, extensions=extensions), identity="controller"
     )
 
 

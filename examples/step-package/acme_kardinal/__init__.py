@@ -1,0 +1,1 @@
+"""Steps, a provider and a health adapter for kardinal, as an example."""
