@@ -1,4 +1,4 @@
-"""Deliveries of Git hosts: they wake the promotions that they are about, and nobody else's cost anything."""
+"""Deliveries of Git hosts: they wake the promotions that they are about, and any others cost nothing."""
 
 from __future__ import annotations
 
