@@ -233,6 +233,7 @@ async def _proposal(
         gates=None,
         changes=changes,
         diff=None,
+        follows=False,
         merged_by_agent=any(entry.declaration.role is Role.MERGE for entry in sequence),
         now=datetime.now(UTC),
     )

@@ -42,6 +42,8 @@ class Proposal:
     changes: Mapping[str, Sequence[ImageChange]]
     """The changes of each file."""
     diff: str | None
+    follows: bool
+    """Whether the environment comes after others."""
     merged_by_agent: bool
     now: datetime
 
@@ -117,12 +119,20 @@ def _upstream(proposal: Proposal) -> str:
         if name != proposal.environment and status.verified_at is not None
     ]
     if not verified:
-        return f"{cell(proposal.environment)} is the first environment of this Bundle."
+        return _no_upstream(proposal)
     rows = [
         (cell(name), _verification(status, at, now=proposal.now), period(proposal.now - at))
         for name, status, at in sorted(verified, key=lambda row: row[2])
     ]
     return table(("Environment", "Verified", "Soak"), rows)
+
+
+def _no_upstream(proposal: Proposal) -> str:
+    if proposal.gates is None:
+        return "The environments before this one are shown when the promotion gets here."
+    if proposal.follows:
+        return "The environments before this one were Verified a moment ago."
+    return f"{cell(proposal.environment)} is the first environment of this Bundle."
 
 
 def _verification(status: EnvironmentStatus, at: datetime, *, now: datetime) -> str:

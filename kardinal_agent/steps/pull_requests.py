@@ -71,6 +71,7 @@ async def text_of(context: StepContext, repository: Repository) -> Text:
         gates=context.gates(),
         changes=await repository.examine(head.commit, context.image_changes),
         diff=context.status.diff,
+        follows=bool(spec.upstream_states),
         merged_by_agent=context.merges_itself,
         now=context.status.started_at or context.now,
     )

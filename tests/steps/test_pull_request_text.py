@@ -59,6 +59,7 @@ def proposal(**fields: Any) -> Proposal:
             ]
         },
         "diff": None,
+        "follows": True,
         "merged_by_agent": False,
         "now": NOW,
     }
@@ -110,6 +111,7 @@ def test_what_is_not_known_is_said() -> None:
             gates=[],
             bundle=Bundle.model_validate({"spec": {"artifacts": {"images": [{"reference": "app:1"}]}}}),
             changes={},
+            follows=False,
             merged_by_agent=True,
         )
     )
@@ -186,3 +188,9 @@ def test_a_long_diff_leaves_room_for_the_rest_of_the_body() -> None:
     text = body(proposal(diff="+x\n" * 20_000))
     assert len(text) < 65_536
     assert "the rest is left out" in text
+
+
+def test_an_environment_whose_upstream_is_only_just_verified_is_not_called_the_first() -> None:
+    bundle = Bundle.model_validate({"spec": {"artifacts": {"images": [{"reference": "app:1"}]}}})
+    assert "were Verified a moment ago" in body(proposal(bundle=bundle))
+    assert "are shown when the promotion gets here" in body(proposal(bundle=bundle, gates=None))
