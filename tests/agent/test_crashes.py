@@ -16,7 +16,9 @@ import pytest
 from kardinal.kube import Client, ConnectionFailed
 from kardinal.scm import PullRequests
 from kardinal_agent.program import Agent, AgentOptions
+from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state
+from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV
 from tests.support.registry import EXTENSIONS
 from tests.support.repository import GitRepository
@@ -135,3 +137,26 @@ async def test_what_a_person_decided_while_no_agent_was_running_is_found(
     await reached(world, ends)
     assert len(await reviewer.list()) == 1
     assert len(repository.promotions(DEV)) == (1 if ends == "Verified" else 0)
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["unwritten", "written"])
+@pytest.mark.parametrize("writes", range(5))
+async def test_at_a_host_a_pull_request_is_opened_and_merged_once(
+    world: World, gitea: FakeGitea, writes: int, written: bool
+) -> None:
+    crash = Crash(writes, written=written)
+    await start_crashing(world, crash)
+    await deploy(world)
+    await world.apply(git_secret(gitea))
+    await create(world, hosted_step(gitea, approval="auto", pr=True, git={"mergeMethod": "squash"}))
+    await until_crashed(world, crash)
+    gitea.repository.commit({"README": "another commit"})
+
+    await start_agent(world)
+    status = await reached(world, "Verified")
+    (pull,) = gitea.pulls.values()
+    assert status["commit"] == pull.merge_commit
+    assert gitea.merge_methods == ["squash"]
+    assert gitea.repository.branches() == ["main"]
+    # A status is written once, and once more on the commit that took the place of another.
+    assert len(gitea.asked("POST /statuses/.*")) <= 4

@@ -1,4 +1,4 @@
-"""Deliveries of Git hosts: they wake the promotions that they are about, and any others cost nothing."""
+"""Deliveries of Git hosts: they wake the promotions that they are about, and cost nothing otherwise."""
 
 from __future__ import annotations
 
