@@ -147,6 +147,24 @@ class Remotes:
         )
         return replace(target, authenticator=provider.authenticate(values, target))
 
+    async def open_source(
+        self, step: PromotionStep, url: str, secret: str | None
+    ) -> tuple[Repository, Callable[[], None]]:
+        """Return another repository that a step only reads, under the same rules, and what gives its share back."""
+        namespace, parsed = step.metadata.namespace, self._repositories.parse(url)
+        if parsed.host and not host_allowed(parsed.host, self._rules.hosts):
+            raise StepFailed(
+                "HostNotAllowed", f"{url}: {parsed.host} is none of the Git hosts that --allow-git-hosts permits"
+            )
+        credentials = None
+        if secret is not None and parsed.host:
+            credentials = await self._credentials(secret, namespace, parsed)
+        repository = self._repositories.open(url, credentials, owner=namespace)
+        if not parsed.host or parsed.host == self._repositories.parse(step.spec.git.url).host:
+            # The promotion has its share of that host already.
+            return repository, _nothing
+        return repository, self._take_share(Lane(parsed.host, namespace))
+
     def _take_share(self, lane: Lane) -> Callable[[], None]:
         """Take a share; return what gives it back."""
         if not self._shares.take(lane):

@@ -14,6 +14,7 @@ from kardinal.objects import BUNDLE, ResourceType
 __all__ = [
     "BUNDLE",
     "ENDED_PHASES",
+    "ArtifactKind",
     "Artifacts",
     "Bundle",
     "BundlePhase",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 BundleType = Literal["image", "config", "mixed"]
+ArtifactKind = Literal["images", "charts", "gitCommit"]
 BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
 
 
@@ -69,6 +71,16 @@ class Artifacts(Model):
     images: Annotated[tuple[Image, ...], Field(max_length=64)] = ()
     charts: Annotated[tuple[Chart, ...], Field(max_length=64)] = ()
     git_commit: GitCommit | None = None
+
+    @property
+    def kinds(self) -> tuple[ArtifactKind, ...]:
+        """Return the kinds of artifacts that are there."""
+        there: dict[ArtifactKind, object] = {
+            "images": self.images,
+            "charts": self.charts,
+            "gitCommit": self.git_commit,
+        }
+        return tuple(kind for kind, found in there.items() if found)
 
 
 class Provenance(Model):

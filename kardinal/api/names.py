@@ -37,6 +37,7 @@ __all__ = [
     "LABEL_TYPE",
     "PROPOSALS",
     "TRAILER_BUNDLE",
+    "TRAILER_CONFIG",
     "TRAILER_ENVIRONMENT",
     "TRAILER_STEP",
     "TRAILER_UID",
@@ -97,6 +98,8 @@ ANNOTATION_IDEMPOTENCY_BODY = "kardinal.io/idempotency-body"
 TRAILER_BUNDLE = "Kardinal-Bundle"
 TRAILER_ENVIRONMENT = "Kardinal-Environment"
 TRAILER_STEP = "Kardinal-Step"
+TRAILER_CONFIG = "Kardinal-Config"
+"""Of a Bundle with a configuration: its commit, its repository, and the directory that it was merged into."""
 TRAILER_UID = "Kardinal-Uid"
 """The Bundle's uid: one deleted and made again under its name must not take the first one's commits for its own."""
 

@@ -24,6 +24,7 @@ __all__ = [
     "PIPELINE",
     "AdapterName",
     "Approval",
+    "ConfigUpdate",
     "Delivery",
     "Environment",
     "Git",
@@ -33,6 +34,7 @@ __all__ = [
     "HelmUpdate",
     "HelmValue",
     "Identity",
+    "MergeStrategy",
     "MessageTemplate",
     "Pipeline",
     "PipelineSpec",
@@ -54,6 +56,8 @@ ProviderName = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LAB
 AdapterName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z][a-zA-Z0-9-]*$")]
 
 Approval = Literal["auto", "pr-review"]
+
+MergeStrategy = Literal["cherry-pick", "overlay"]
 
 
 class Identity(Model):
@@ -109,6 +113,21 @@ class ReplaceUpdate(Model):
     literal: Annotated[str | None, Field(min_length=1, max_length=512)] = None
 
 
+class ConfigUpdate(Model):
+    """The source of the commits of `config` and `mixed` Bundles, and how an environment takes them.
+
+    `repository` is by default that of the Pipeline, and no other is taken from; `branch` must contain the commit, by
+    default `main`, or `git.branch` in the Pipeline's own repository. `from` is the directory there that stands for the
+    environment's, by default the commit's path. `secretRef` is by default that of the Pipeline, on the same host only.
+    """
+
+    strategy: MergeStrategy = "cherry-pick"
+    from_: Annotated[RelativePath | None, Field(alias="from")] = None
+    repository: Url | None = None
+    branch: Annotated[str | None, Field(min_length=1, max_length=244)] = None
+    secret_ref: SecretReference | None = None
+
+
 class Update(Model):
     """How the manifests of an environment take a new artifact."""
 
@@ -117,6 +136,7 @@ class Update(Model):
     images: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=64)] = ()
     helm: HelmUpdate | None = None
     replace: ReplaceUpdate | None = None
+    config: ConfigUpdate | None = None
 
 
 class HealthResource(Model):

@@ -8,13 +8,14 @@ trailers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from kardinal.git import conflicts, merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.diff import unified
+from kardinal.git.differences import differences
 from kardinal.git.errors import CommitNotFound, GitError
 from kardinal.git.history import History, contains
 from kardinal.git.landing import PlannedCommit
@@ -29,6 +30,7 @@ from kardinal.git.watcher import RefWatcher
 from kardinal.git.writer import BranchWriter
 from kardinal.runtime.clock import Clock
 from kardinal.steps.commit_message import CommitMessage
+from kardinal.steps.config_history import FileChange, Move
 from kardinal.steps.edit import Edit, split_path
 
 __all__ = ["Repository"]
@@ -197,6 +199,17 @@ class Repository:
         """Return what `function`, which only reads, makes of the files at a commit as an edit sees them."""
         async with self._observed("examine"):
             return await self._at(commit, lambda staging, tree: function(TreeView.for_edit(staging, tree)))
+
+    async def differences(self, branch: str, moves: Sequence[Move], directory: str) -> Sequence[Sequence[FileChange]]:
+        """Return which files differ below `directory`, for each of `moves` between commits of `branch`."""
+        self._use(branch)
+
+        def look() -> Sequence[Sequence[FileChange]]:
+            tip = require_tip(self._backend, branch)
+            return differences(self._backend.open(), self._history, tip, moves, directory)
+
+        async with self._observed("differences"):
+            return await self._now(look)
 
     async def log(self, branch: str, limit: int) -> list[Commit]:
         """Return the commits of `branch` from its head back."""

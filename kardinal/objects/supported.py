@@ -30,12 +30,12 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Environment", "approval"): ("auto", "pr-review"),
     ("Environment", "branch"): (None,),
     ("Environment", "on_health_failure"): ("none",),
-    ("BundleSpec", "type"): ("image",),
-    ("Artifacts", "git_commit"): (None,),
+    ("BundleSpec", "type"): ("image", "config", "mixed"),
+    ("ConfigUpdate", "strategy"): ("cherry-pick", "overlay"),
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""
 
-UNAVAILABLE_STEPS = frozenset(["config-merge"])
+UNAVAILABLE_STEPS: frozenset[str] = frozenset()
 """Steps that are documented and not built."""
 
 UNAVAILABLE_NODE_KEYS = frozenset(

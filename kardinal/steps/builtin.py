@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kardinal.steps.copy_files import COPY, DELETE
+from kardinal.steps.config_merge import CONFIG_MERGE
 from kardinal.steps.declaration import Role, StepDeclaration
 from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
@@ -96,6 +97,7 @@ BUILTIN_STEPS: Final[Mapping[str, StepDeclaration]] = {
         DELETE,
         KUSTOMIZE_BUILD,
         HELM_TEMPLATE,
+        CONFIG_MERGE,
         GIT_COMMIT,
         GIT_PUSH,
         OPEN_PR,

@@ -17,6 +17,7 @@ from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.image import bundle_title
 from kardinal.api.pipeline import Identity, MessageTemplate
 from kardinal.steps.commit_message import KARDINAL, CommitMessage
+from kardinal.steps.config_history import config_trailers
 from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, StepConfig, Surroundings
 from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
 from kardinal.steps.images import ImageChange, images_of
@@ -33,6 +34,7 @@ def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
         names.TRAILER_ENVIRONMENT: step.spec.environment,
         names.TRAILER_STEP: f"{step.metadata.namespace}/{step.metadata.name}",
         names.TRAILER_UID: bundle.metadata.uid,
+        **config_trailers(step, bundle),
     }
 
 
@@ -43,7 +45,7 @@ def commit_message(step: PromotionStep, bundle: Bundle) -> CommitMessage:
     subject, body = rendered_message(template, step, bundle)
     return CommitMessage(
         subject=subject or _default_subject(step, bundle),
-        body=body if template.body is not None else "\n".join(str(image.reference) for image in images_of(bundle)),
+        body=body if template.body is not None else "\n".join(_artifact_lines(bundle)),
         trailers=trailers_of(step, bundle),
         author=_person(git.author),
         committer=_person(git.committer),
@@ -57,6 +59,12 @@ def _default_subject(step: PromotionStep, bundle: Bundle) -> str:
 
 def _person(identity: Identity | None) -> str:
     return f"{identity.name.strip() or identity.email} <{identity.email}>" if identity else KARDINAL
+
+
+def _artifact_lines(bundle: Bundle) -> list[str]:
+    commit = bundle.spec.artifacts.git_commit
+    lines = [str(image.reference) for image in images_of(bundle)]
+    return [*lines, f"{commit.repository} {commit.sha}"] if commit is not None else lines
 
 
 def edit_of(
@@ -114,7 +122,14 @@ def _applied(
         edit = planned.declaration.edit
         if edit is None:
             continue
-        context = EditContext(step=step, bundle=bundle, tree=overlay, inputs=around.inputs, renderer=around.renderer)
+        context = EditContext(
+            step=step,
+            bundle=bundle,
+            tree=overlay,
+            inputs=around.inputs,
+            renderer=around.renderer,
+            differences=around.differences,
+        )
         changes = edit.plan(context, planned.config)
         _check_inside(changes, step.spec.path, planned.name)
         overlay.apply(changes)

@@ -18,8 +18,10 @@ from pydantic import ConfigDict
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.base import Model
+from kardinal.api.bundle import ArtifactKind
 from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionState
+from kardinal.steps.config_history import FileChange
 from kardinal.steps.edit import Changes, Tree
 from kardinal.steps.effect import Effect, Notes
 from kardinal.steps.images import ImageChange
@@ -75,11 +77,13 @@ class Surroundings:
     """The parts that edits may use besides the tree: trees of other repositories by name, and a renderer.
 
     `notes` takes what is found out about their effect.
+    `differences` has the files that differ between commits, in the order in which they apply, by what asked for them.
     """
 
     inputs: Mapping[str, Tree] = field(default_factory=dict)
     renderer: Renderer = NO_RENDERER
     notes: Notes = field(default_factory=Notes)
+    differences: Mapping[Any, Sequence[Sequence[FileChange]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,8 @@ class EditContext:
     inputs: Mapping[str, Tree]
     """The trees that other steps have opened, by their `as`."""
     renderer: Renderer
+    differences: Mapping[Any, Sequence[Sequence[FileChange]]] = field(default_factory=dict)
+    """As in `Surroundings`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +135,8 @@ class StepDeclaration:
     """Whether a freeze or a gate keeps the step from starting; a step without it may ask at a point of its own."""
     edit: FileEdit | None = None
     """For the role EDIT."""
+    takes: frozenset[ArtifactKind] | None = None
+    """For the role EDIT: the artifacts of a Bundle that it brings; None for one that may bring any."""
     outputs: Mapping[str, Fact] = field(default_factory=dict)
     """Which keys of the step's outputs later steps read, and the facts that they are."""
     effect: Callable[[], Any] | None = None

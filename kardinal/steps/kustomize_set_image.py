@@ -87,4 +87,5 @@ KUSTOMIZE_SET_IMAGE = StepDeclaration(
     config=KustomizeSetImageConfig,
     edit=FileEdit(plan=_plan, image_changes=image_changes, verify=_verify, check=_check),
     outputs={"mirrors": "mirrors"},
+    takes=frozenset(["images"]),
 )

@@ -58,7 +58,7 @@ def body(proposal: Proposal) -> str:
         ("Policy Gates", _gates(proposal.gates)),
         ("Artifact", _artifact(proposal.bundle)),
         ("Upstream Verification", _upstream(proposal)),
-        ("Changes", _changes(proposal.changes)),
+        ("Changes", _changes(proposal)),
     ]
     parts = []
     for index, (heading, content) in enumerate(sections):
@@ -91,6 +91,10 @@ def _artifact(bundle: Bundle) -> str:
         tag = f":{image.tag}" if image.tag else ""
         rows.append(("Image", cell(image.repository + tag)))
         rows.append(("Digest", cell(image.digest or "not pinned: the tag decides")))
+    commit = bundle.spec.artifacts.git_commit
+    if commit is not None:
+        rows.append(("Configuration", cell(f"{commit.repository} at {commit.sha[:_SHORT_COMMIT]}")))
+        rows.append(("Message", cell(commit.message.partition("\n")[0] or "not given")))
     rows += _provenance(bundle.spec.provenance or Provenance())
     rows.append(("Bundle", cell(bundle.metadata.name)))
     return table(("Field", "Value"), rows)
@@ -139,9 +143,14 @@ def _verification(status: EnvironmentStatus, at: datetime, *, now: datetime) -> 
     return ago(at, now=now) if status.state == "Verified" else f"{cell(status.state)} since {ago(at, now=now)}"
 
 
-def _changes(changes: Mapping[str, Sequence[ImageChange]]) -> str:
+def _changes(proposal: Proposal) -> str:
+    changes, artifacts = proposal.changes, proposal.bundle.spec.artifacts
     lines = [f"- {_change(change)} in {cell(path)}" for path, in_file in changes.items() for change in in_file]
-    return "\n".join(lines) or "The branch has these images already."
+    if artifacts.images and not lines:
+        lines.append("The branch has these images already.")
+    if artifacts.git_commit is not None:
+        lines.append(f"- files that commit {cell(artifacts.git_commit.sha[:_SHORT_COMMIT])} changes: see the diff")
+    return "\n".join(lines)
 
 
 def _change(change: ImageChange) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from kardinal.api.bundle import ArtifactKind, BundleType
 from kardinal.api.pipeline import Approval, StepSpec
 from kardinal.objects.suggestions import nearest
 from kardinal.objects.supported import UNAVAILABLE_STEPS
@@ -26,6 +27,7 @@ from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK
 from kardinal.steps.capabilities import Capabilities
 from kardinal.steps.config import planned_step
 from kardinal.steps.config_errors import config_errors
+from kardinal.steps.config_merge import CONFIG_MERGE
 from kardinal.steps.control import control_problems
 from kardinal.steps.custom import custom_step, is_custom
 from kardinal.steps.declaration import PlannedStep, Role, StepDeclaration
@@ -34,7 +36,15 @@ from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
 from kardinal.steps.problems import SequenceProblem
 from kardinal.steps.replace import REPLACE
 
-__all__ = ["SequenceProblem", "StepTable", "declaration_of", "default_sequence", "planned", "sequence_problems"]
+__all__ = [
+    "SequenceProblem",
+    "StepTable",
+    "declaration_of",
+    "default_sequence",
+    "planned",
+    "sequence_problems",
+    "without_taker",
+]
 
 StepTable = Mapping[str, StepDeclaration]
 """Every step that a program executes, by name."""
@@ -68,18 +78,18 @@ _EDITS: Final[Mapping[str, str]] = {
 """Strategy -> the step that sets images in this way; one that is not here names a step that nothing executes."""
 
 
-def default_sequence(*, approval: Approval, pr: bool, strategy: str) -> tuple[StepSpec, ...]:
-    """Return the steps of an environment that lists none."""
+def default_sequence(
+    *, approval: Approval, pr: bool, strategy: str, bundle: BundleType = "image"
+) -> tuple[StepSpec, ...]:
+    """Return the steps of an environment that lists none.
+
+    A configuration is merged before images are set: what it says about images is what they were when it was written.
+    """
     merge = WAIT_FOR_MERGE if approval == "pr-review" else MERGE_PR
     proposal = (OPEN_PR.name, merge.name) if _wants_pull_request(approval=approval, pr=pr) else ()
-    names = (
-        GIT_CLONE.name,
-        _EDITS.get(strategy, strategy),
-        GIT_COMMIT.name,
-        GIT_PUSH.name,
-        *proposal,
-        HEALTH_CHECK.name,
-    )
+    config = (CONFIG_MERGE.name,) if bundle != "image" else ()
+    edits = (*config, *((_EDITS.get(strategy, strategy),) if bundle != "config" else ()))
+    names = (GIT_CLONE.name, *edits, GIT_COMMIT.name, GIT_PUSH.name, *proposal, HEALTH_CHECK.name)
     return tuple(StepSpec(uses=name) for name in names)
 
 
@@ -91,6 +101,12 @@ def declaration_of(step: StepSpec, table: StepTable) -> StepDeclaration:
 def planned(steps: Iterable[StepSpec], table: StepTable) -> tuple[PlannedStep, ...]:
     """Return the declarations and inputs of a sequence that has no problems; see `kardinal.steps.config.resolved`."""
     return tuple(planned_step(step, declaration_of(step, table)) for step in steps)
+
+
+def without_taker(steps: Iterable[StepSpec], table: StepTable, artifacts: Iterable[ArtifactKind]) -> list[ArtifactKind]:
+    """Return the kinds of artifacts that no edit of a sequence brings: they would be Verified and not there."""
+    edits = [found for step in steps if (found := table.get(step.uses)) is not None and found.role is Role.EDIT]
+    return [kind for kind in artifacts if not any(edit.takes is None or kind in edit.takes for edit in edits)]
 
 
 def sequence_problems(

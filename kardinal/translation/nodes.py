@@ -18,6 +18,7 @@ from typing import Any
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_duration
 from kardinal.api.base import LIST_SEPARATOR
+from kardinal.api.bundle import BundleType
 from kardinal.api.names import (
     LABEL_BUNDLE,
     LABEL_ENVIRONMENT,
@@ -51,6 +52,7 @@ class Promotion:
     namespace: str
     pipeline: str
     bundle: str
+    type: BundleType = "image"
 
     def labels(self, more: Mapping[str, str]) -> dict[str, str]:
         owner = {LABEL_PIPELINE: self.pipeline, LABEL_BUNDLE: self.bundle}
@@ -152,7 +154,10 @@ def step_node(
 def step_spec(promotion: Promotion, environment: Environment, pipeline: PipelineSpec) -> PromotionStepSpec:
     """Return what an agent needs, every default resolved: it never reads the Pipeline."""
     steps = environment.steps or default_sequence(
-        approval=environment.approval, pr=environment.pr, strategy=environment.update.strategy
+        approval=environment.approval,
+        pr=environment.pr,
+        strategy=environment.update.strategy,
+        bundle=promotion.type,
     )
     return PromotionStepSpec(
         pipeline=promotion.pipeline,

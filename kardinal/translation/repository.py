@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kardinal.api.names import PROPOSALS
-from kardinal.api.pipeline import Git
+from kardinal.api.pipeline import ConfigUpdate, Git, Update
 from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
 from kardinal.objects.suggestions import nearest
 from kardinal.policy.binding import clean_branch
@@ -19,7 +19,7 @@ from kardinal.steps.message_template import template_problems
 from kardinal.steps.registry import Registry
 from kardinal.translation.errors import Problem
 
-__all__ = ["Features", "repository_problems", "unknown_name"]
+__all__ = ["Features", "branch_problems", "config_problems", "repository_problems", "unknown_name"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Features:
 
 def repository_problems(git: Git, *, subject: str, features: Features) -> Iterator[Problem]:
     """Why the repository of a Pipeline cannot be written to by this version."""
-    yield from _branch_problems(git.branch, subject=subject)
+    yield from branch_problems(git.branch, subject=subject, field="spec.git.branch")
     for field, problem, remedy in template_problems(git.message):
         yield Problem(subject, f"spec.git.message.{field}", "UnknownPlaceholder", problem, remedy)
     capabilities = features.registry.providers.get(git.provider)
@@ -80,12 +80,27 @@ def unknown_name(subject: str, field: str, name: str, known: Iterable[str]) -> P
     return Problem(subject, field, "NotAvailable", f"{name!r} is not available in this version", remedy)
 
 
-def _branch_problems(branch: str, *, subject: str) -> Iterator[Problem]:
+def config_problems(update: Update, *, subject: str, field: str, features: Features) -> Iterator[Problem]:
+    """Why configuration cannot be taken from where `update.config`, which is at `field`, says."""
+    config = update.config or ConfigUpdate()
+    if config.branch is not None:
+        yield from branch_problems(config.branch, subject=subject, field=f"{field}.branch")
+    if config.repository is None:
+        return
+    try:
+        RepositoryURL.parse(
+            config.repository, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git
+        )
+    except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
+        yield Problem(subject, f"{field}.repository", error.name, error.message, error.remedy)
+
+
+def branch_problems(branch: str, *, subject: str, field: str) -> Iterator[Problem]:
     """Refuse a second spelling of a branch, and branches that hold the proposals of promotions."""
     short = clean_branch(branch)
     if branch.startswith("refs/"):
         message = f"{branch} is a full reference, and not the name of a branch"
-        yield Problem(subject, "spec.git.branch", "InvalidBranch", message, f"write {short}")
+        yield Problem(subject, field, "InvalidBranch", message, f"write {short}")
     if short.casefold().startswith(PROPOSALS):
         message = f"branches below {PROPOSALS} hold proposals, which are reviewed where they are merged to"
-        yield Problem(subject, "spec.git.branch", "InvalidBranch", message, "promote to a branch by another name")
+        yield Problem(subject, field, "InvalidBranch", message, "promote to a branch by another name")

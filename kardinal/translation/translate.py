@@ -22,6 +22,7 @@ from kardinal.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.policy.binding import Place, places_of
 from kardinal.policy.matching import GateTemplate, instance_names
 from kardinal.translation.errors import InvalidSpec, Problem
+from kardinal.translation.matching import match_problems
 from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node
 from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems
@@ -156,16 +157,23 @@ def _environments(pipeline: Pipeline, names: Collection[str]) -> list[Environmen
 
 
 def _checked(pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], features: Features) -> Route:
-    problems = [*pipeline_problems(pipeline, features), *bundle_problems(bundle), *gate_problems(gates)]
+    problems = [
+        *pipeline_problems(pipeline, features),
+        *bundle_problems(bundle),
+        *gate_problems(gates),
+    ]
     try:
         route = find_route(pipeline, bundle)
     except InvalidSpec as invalid:
         raise InvalidSpec([*invalid.problems, *problems]) from None
     problems += chart_problems(bundle, _environments(pipeline, route.upstreams))
+    if not problems:
+        there = _environments(pipeline, route.upstreams)
+        problems += match_problems(bundle, pipeline.spec.git, there, features.registry.steps)
     if problems:
         raise InvalidSpec(problems)
     return route
 
 
 def _promotion(pipeline: Pipeline, bundle: Bundle) -> Promotion:
-    return Promotion(bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name)
+    return Promotion(bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name, bundle.spec.type)

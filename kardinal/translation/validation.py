@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.api import Bundle, Model, Pipeline
-from kardinal.api.image import image_problems
+from kardinal.api.artifacts import artifact_problems
 from kardinal.api.pipeline import Environment, Git
 from kardinal.api.supported import unsupported_choices
 from kardinal.objects.supported import FIELD_VALUES
@@ -21,7 +21,7 @@ from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.steps.update_fields import chart_problem, update_problems
 from kardinal.translation.errors import Problem
-from kardinal.translation.repository import Features, repository_problems, unknown_name
+from kardinal.translation.repository import Features, config_problems, repository_problems, unknown_name
 
 __all__ = ["bundle_problems", "chart_problems", "gate_problems", "pipeline_problems"]
 
@@ -46,19 +46,19 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     for index, environment in enumerate(pipeline.spec.environments):
         field = f"spec.environments[{index}]"
         problems += _environment(environment, pipeline.spec.git, features.registry, subject=subject, field=field)
+        where = f"{field}.update.config"
+        problems += config_problems(environment.update, subject=subject, field=where, features=features)
     return tuple(problems)
 
 
 def bundle_problems(bundle: Bundle) -> tuple[Problem, ...]:
-    """Return every choice of a Bundle that this version does not execute, and images that name nothing to promote."""
+    """Return every choice of a Bundle that this version does not execute, and artifacts that cannot be promoted."""
     subject = f"Bundle/{bundle.metadata.name}"
     problems = list(_unsupported(bundle.spec, subject=subject))
-    artifacts = bundle.spec.artifacts
-    if bundle.spec.type == "image" and not artifacts.images:
-        problems.append(
-            Problem(subject, "spec.artifacts.images", "NoArtifacts", "there is nothing to promote", "name an image")
-        )
-    problems += [Problem(subject, f"spec.{field}", "InvalidImage", text) for field, text in image_problems(artifacts)]
+    problems += [
+        Problem(subject, f"spec.{found.field}", found.reason, found.message, found.remedy)
+        for found in artifact_problems(bundle.spec.type, bundle.spec.artifacts)
+    ]
     return tuple(problems)
 
 

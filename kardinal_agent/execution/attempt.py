@@ -48,6 +48,7 @@ from kardinal_agent.execution.machine import (
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import OwnedStep
 from kardinal_agent.execution.refusals import refusal
+from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
 from kardinal_agent.health import HealthAdapter
@@ -112,12 +113,14 @@ class Attempt:
         )
         self._proof: Done | None = None
         self._remote: Remote | None = None
+        self._sources = Sources(self._step, self._bundle, tools.remotes)
 
     async def run(self) -> Result:
         """Go as far as it goes now; the result says when to look again even if nothing happens."""
         try:
             return await self._run()
         finally:
+            self._sources.release()
             if self._remote is not None:
                 self._remote.release()
 
@@ -195,6 +198,7 @@ class Attempt:
     async def _execute(self, index: int) -> StepResult:
         """Run a step with the values of the expressions in its config, and in those of the edits before it."""
         sequence = self._values.resolved(index, self._draft.status)
+        await self._sources.open(sequence, self._open)
         effect = self._tools.steps.get(sequence[index].name, self._tools.custom)
         result = await effect.run(self._context(index, sequence))
         if isinstance(result, Done):
@@ -280,7 +284,7 @@ class Attempt:
             now=self._tools.clock.now(),
             remote=self._open,
             told=self._tools.told,
-            surroundings=Surroundings(renderer=self._tools.renderer),
+            surroundings=self._sources.surroundings(renderer=self._tools.renderer),
         )
 
     async def _open(self) -> Remote:

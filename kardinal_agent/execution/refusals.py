@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kardinal.api import Bundle, PromotionStep
-from kardinal.api.image import image_problems
+from kardinal.api.artifacts import artifact_problems
 from kardinal.api.pipeline import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
 from kardinal.steps.registry import Registry
-from kardinal.steps.sequence import sequence_problems
+from kardinal.steps.sequence import sequence_problems, without_taker
 from kardinal_agent.health import HealthAdapter
 
 __all__ = ["refusal"]
@@ -34,20 +34,20 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
         yield f"{field}: is missing; only a Pipeline may leave it out, a PromotionStep states every value"
     for choice in unsupported_choices(bundle.spec, field="spec"):
         yield f"{bundle_name}: {choice.field}: {choice.message}"
-    if not bundle.spec.artifacts.images:
-        yield f"{bundle_name}: spec.artifacts.images: there is nothing to promote"
-    for field, message in image_problems(bundle.spec.artifacts):
-        yield f"{bundle_name}: spec.{field}: {message}"
+    for problem in artifact_problems(bundle.spec.type, bundle.spec.artifacts):
+        yield f"{bundle_name}: spec.{problem.field}: {problem.message}"
     capabilities = registry.providers.get(spec.git.provider)
     if capabilities is None:
         yield f"git.provider: {spec.git.provider!r} is not available in this version"
         return
     if spec.health.type is not None and spec.health.type not in registry.adapters:
         yield f"health.type: {spec.health.type!r} is not available in this version"
-    for problem in sequence_problems(
+    for wrong in sequence_problems(
         spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
     ):
-        yield f"{problem.field}: {problem.message}"
+        yield f"{wrong.field}: {wrong.message}"
+    for kind in without_taker(spec.steps, registry.steps, bundle.spec.artifacts.kinds):
+        yield f"steps: none of them brings the {kind} of bundle {bundle.metadata.name}"
 
 
 def _missing(spec: PromotionStepSpec) -> Iterable[str]:

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from kardinal.api import Pipeline
+from kardinal.api.artifacts import artifact_problems
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
-from kardinal.api.image import image_problems
 from kardinal.api.names import LABEL_PIPELINE, is_reserved_for_ci
 from kardinal.api.new_bundle import NewBundle
 from kardinal.objects.suggestions import nearest
@@ -92,9 +92,10 @@ def check_against(request: BundleRequest, pipeline: Pipeline) -> None:
         FieldError(path, _unknown_environment(name, environments, suggest=index < SUGGESTIONS))
         for index, (path, name) in enumerate(unknown)
     ]
-    if request.type == "image" and not request.artifacts.images:
-        errors.append(FieldError("artifacts.images", "name at least one image"))
-    errors += [FieldError(field, message) for field, message in image_problems(request.artifacts)]
+    errors += [
+        FieldError(problem.field, f"{problem.message}; {problem.remedy}" if problem.remedy else problem.message)
+        for problem in artifact_problems(request.type, request.artifacts)
+    ]
     if errors:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"the request does not fit Pipeline {pipeline.metadata.name}", errors

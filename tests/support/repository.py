@@ -126,8 +126,20 @@ class GitRepository:
         """Return the commits that kardinal made for an environment, newest first."""
         return [commit for commit in self.commits(branch) if commit.trailers.get("Kardinal-Environment") == environment]
 
-    def commit(self, files: Mapping[str, str], *, message: str = "Work of somebody else", branch: str = "main") -> str:
-        """Commit `files` on top of a branch, as another process would; returns the commit."""
+    def files(self, directory: str = "", branch: str = "main") -> list[str]:
+        """Return the paths of all files below a directory, from there."""
+        tree = f"refs/heads/{branch}:{directory}".removesuffix(":")
+        return self.git("ls-tree", "-r", "--name-only", tree).split()
+
+    def commit(
+        self,
+        files: Mapping[str, str],
+        *,
+        message: str = "Work of somebody else",
+        branch: str = "main",
+        delete: Sequence[str] = (),
+    ) -> str:
+        """Commit `files` on top of a branch, and others away, as another process would; returns the commit."""
         has_parent = branch in self.branches()
         script = [
             f"commit refs/heads/{branch}",
@@ -137,6 +149,7 @@ class GitRepository:
         ]
         for path, content in files.items():
             script += [f"M 100644 inline {path}", _data(content)]
+        script += [f"D {path}" for path in delete]
         self.git("fast-import", "--quiet", "--date-format=now", stdin="\n".join(script) + "\n")
         return self.head(branch)
 

@@ -106,13 +106,10 @@ def test_each_choice_of_a_pipeline_is_executed_or_refused(
 
 
 @pytest.mark.parametrize("value", [value for path, _, _, value in BUNDLE_CHOICES if path == ("type",)])
-def test_each_type_of_bundle_is_executed_or_refused(value: str) -> None:
-    if value == "image":
-        assert translated(what=bundle(type=value))
-        return
-    assert [(problem.field, problem.reason) for problem in refused(what=bundle(type=value))] == [
-        ("spec.type", "NotAvailable")
-    ]
+def test_each_type_of_bundle_is_executed(value: str) -> None:
+    commit = {"gitCommit": {"repository": "file:///repo", "sha": "0123456789" * 4}} if value != "image" else {}
+    images = {"images": [{"reference": "ghcr.io/acme/my-app:1"}]} if value != "config" else {}
+    assert translated(what=bundle(type=value, artifacts=commit | images))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +149,7 @@ def test_parts_of_health_that_nothing_reads_are_refused(health: dict[str, Any], 
 
 
 def test_a_commit_beside_images_is_refused_because_it_would_be_left_behind() -> None:
-    commit = {"repository": "https://example.com/config", "sha": "abc1234"}
+    commit = {"repository": "https://example.com/config", "sha": "0123456789" * 4}
     images = [{"reference": "ghcr.io/acme/my-app:1"}]
     found = refused(what=bundle(artifacts={"images": images, "gitCommit": commit}))
     assert [problem.field for problem in found] == ["spec.artifacts.gitCommit"]
@@ -243,13 +240,13 @@ def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
 def test_all_problems_of_all_resources_are_reported_together_with_their_subject() -> None:
     found = refused(
         way=pipeline(environment("dev", update={"strategy": "oci"}), promotionPolicy="queue"),
-        what=bundle(type="config"),
+        what=bundle(artifacts={}),
     )
     assert [str(problem) for problem in found] == [
         "Pipeline/my-app spec.environments[0].update.strategy: 'oci' is not available in this version; "
         "use kustomize or helm or replace",
         "Pipeline/my-app spec.promotionPolicy: 'queue' is not available in this version; use supersede",
-        "Bundle/app-1 spec.type: 'config' is not available in this version; use image",
+        "Bundle/app-1 spec.artifacts.images: there is nothing to promote; name at least one image",
     ]
 
 

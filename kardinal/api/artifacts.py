@@ -1,0 +1,57 @@
+"""Find what is wrong with the artifacts of a Bundle, before anything is done with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kardinal.api.bundle import Artifacts, BundleType, GitCommit
+from kardinal.api.image import image_problems
+from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
+
+__all__ = ["ArtifactProblem", "artifact_problems"]
+
+_FULL_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class ArtifactProblem(NamedTuple):
+    """One thing that its author can fix; `field` is relative to the spec of a Bundle."""
+
+    field: str
+    reason: str
+    message: str
+    remedy: str = ""
+
+
+def artifact_problems(kind: BundleType, artifacts: Artifacts) -> Iterator[ArtifactProblem]:
+    """Yield why the artifacts are not what the type of the Bundle says, or name nothing that can be promoted."""
+    versions = bool(artifacts.images or artifacts.charts)
+    if kind != "config" and not versions:
+        yield ArtifactProblem(
+            "artifacts.images", "NoArtifacts", "there is nothing to promote", "name at least one image"
+        )
+    if kind == "config" and versions:
+        field = "artifacts.images" if artifacts.images else "artifacts.charts"
+        message = "a Bundle of type config brings a commit, and these would not be promoted"
+        yield ArtifactProblem(field, "NotOfThisType", message, "use type: mixed")
+    if kind != "image" and artifacts.git_commit is None:
+        message = f"a Bundle of type {kind} brings a commit"
+        yield ArtifactProblem("artifacts.gitCommit", "NoArtifacts", message, "name repository and sha")
+    if kind == "image" and artifacts.git_commit is not None:
+        message = "a Bundle of type image brings no commit, and this one would not be promoted"
+        yield ArtifactProblem("artifacts.gitCommit", "NotOfThisType", message, "use type: mixed, or config")
+    for field, message in image_problems(artifacts):
+        yield ArtifactProblem(field, "InvalidImage", message)
+    if artifacts.git_commit is not None:
+        yield from _commit_problems(artifacts.git_commit)
+
+
+def _commit_problems(commit: GitCommit) -> Iterator[ArtifactProblem]:
+    if not _FULL_COMMIT.fullmatch(commit.sha):
+        message = f"{commit.sha} is the beginning of an id, which another commit may have as well"
+        yield ArtifactProblem("artifacts.gitCommit.sha", "InvalidCommit", message, "write all 40 digits")
+    try:
+        repository_key(commit.repository)
+    except InvalidRepositoryURL as error:
+        yield ArtifactProblem("artifacts.gitCommit.repository", error.name, error.message)

@@ -1,0 +1,136 @@
+"""The files that differ between two commits, below one directory. Runs on a thread.
+
+Directories with one id have one content and are not opened, so the work is that of what differs. It ends at the first
+file that is one too many: what a promotion may not change need not be read either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pygit2
+
+from kardinal.git.errors import CommitNotFound, ObjectsMissing
+from kardinal.git.history import History, contains
+from kardinal.git.objects import Entry, Staging
+from kardinal.git.runner import off_loop
+from kardinal.steps.config_history import FileChange, Move
+from kardinal.steps.edit import CHANGES_LIMIT, EDITED_LIMIT, TOTAL_READ_LIMIT, EditError, split_path, too_large
+
+__all__ = ["differences"]
+
+
+class _Pair(NamedTuple):
+    """One path that differs: what each of two trees has there."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+
+@off_loop
+def differences(
+    repository: pygit2.Repository, history: History, tip: str, moves: Sequence[Move], directory: str
+) -> list[list[FileChange]]:
+    """Return what differs below `directory` for each of `moves`, whose commits must be on the branch at `tip`.
+
+    Paths are relative to the directory. Raises `EditError` for what a promotion cannot change, and `CommitNotFound`.
+    """
+    staging = Staging(repository)
+    found = []
+    for move in moves:
+        for revision in (move.before, move.after):
+            _check_on_branch(repository, tip, revision.removesuffix("^"))
+        before, after = (_directory(staging, history, revision, directory) for revision in (move.before, move.after))
+        found.append(_read(staging, _limited(_compare(staging, before, after, "")), directory))
+    return found
+
+
+def _check_on_branch(repository: pygit2.Repository, tip: str, commit: str) -> None:
+    if not contains(repository, tip, commit):
+        raise CommitNotFound(
+            f"commit {commit[:12]} is not on the branch that configuration is taken from",
+            remedy="Merge it there first, or name the branch in update.config.branch of the Pipeline",
+        )
+
+
+def _directory(staging: Staging, history: History, revision: str, directory: str) -> str | None:
+    """Return the tree of a directory at a revision; None where there is none."""
+    commit = history.commit(staging, revision.removesuffix("^"))
+    if revision.endswith("^"):
+        if not commit.parents:
+            return None
+        commit = history.commit(staging, commit.parents[0])
+    tree = commit.tree
+    for segment in split_path(directory):
+        entry = staging.tree(tree).get(segment)
+        if entry is not None and entry.is_symlink:
+            raise EditError(directory, f"{segment} is a symbolic link", remedy="Name the directory that it points to")
+        if entry is None or not entry.is_directory:
+            return None
+        tree = entry.id
+    return tree
+
+
+def _compare(staging: Staging, before: str | None, after: str | None, directory: str) -> Iterator[_Pair]:
+    if before == after:
+        return
+    old, new = (staging.tree(tree) if tree is not None else {} for tree in (before, after))
+    for name in sorted(old.keys() | new.keys()):
+        one, other, path = old.get(name), new.get(name), f"{directory}{name}"
+        if one is not None and other is not None and (one.id, one.is_directory) == (other.id, other.is_directory):
+            continue
+        yield from _compare(staging, _tree_of(one), _tree_of(other), f"{path}/")
+        one, other = (None if entry is None or entry.is_directory else entry for entry in (one, other))
+        if one is not None or other is not None:
+            yield _Pair(path, one, other)
+
+
+def _tree_of(entry: Entry | None) -> str | None:
+    return entry.id if entry is not None and entry.is_directory else None
+
+
+def _limited(pairs: Iterator[_Pair]) -> list[_Pair]:
+    found = []
+    for pair in pairs:
+        found.append(pair)
+        if len(found) > CHANGES_LIMIT:
+            raise EditError(
+                pair.path,
+                f"not looked at: the commit changes more than {CHANGES_LIMIT:,} files",
+                remedy="Name a smaller directory in update.config.from, or promote smaller commits",
+            )
+    return found
+
+
+def _read(staging: Staging, pairs: Sequence[_Pair], directory: str) -> list[FileChange]:
+    """Read what differs, after everything that is absent is known: a mirror then fetches it at once."""
+    left, missing = TOTAL_READ_LIMIT, set[str]()
+    for path, *entries in pairs:
+        for entry in entries:
+            if entry is None:
+                continue
+            if not entry.is_file:
+                raise EditError(
+                    "/".join(part for part in (directory, path) if part),
+                    "is a symbolic link or a submodule in the configuration, and only files are merged",
+                    remedy="Replace it by the file that it points to",
+                )
+            try:
+                size = staging.size(entry.id)
+            except ObjectsMissing as error:
+                missing |= error.ids
+                continue
+            if size > EDITED_LIMIT:
+                raise too_large(path, size, EDITED_LIMIT, used="merged")
+            left -= size
+            if left < 0:
+                raise EditError(path, f"not looked at: a commit changes files of at most {TOTAL_READ_LIMIT:,} bytes")
+    if missing:
+        raise ObjectsMissing(frozenset(missing))
+    return [FileChange(path, _content(staging, before), _content(staging, after)) for path, before, after in pairs]
+
+
+def _content(staging: Staging, entry: Entry | None) -> bytes | None:
+    return staging.read(entry.id) if entry is not None else None
