@@ -148,19 +148,26 @@ class Remotes:
         return replace(target, authenticator=provider.authenticate(values, target))
 
     async def open_source(
-        self, step: PromotionStep, url: str, secret: str | None
+        self, step: PromotionStep, url: str, secret_name: str | None
     ) -> tuple[Repository, Callable[[], None]]:
         """Return another repository that a step only reads, under the same rules, and what gives its share back."""
-        namespace, parsed = step.metadata.namespace, self._repositories.parse(url)
+        namespace, parsed, git = step.metadata.namespace, self._repositories.parse(url), step.spec.git
         if parsed.host and not host_allowed(parsed.host, self._rules.hosts):
             raise StepFailed(
                 "HostNotAllowed", f"{url}: {parsed.host} is none of the Git hosts that --allow-git-hosts permits"
             )
+        same_host = parsed.host == self._repositories.parse(git.url).host
         credentials = None
-        if secret is not None and parsed.host:
-            credentials = await self._credentials(secret, namespace, parsed)
+        if secret_name is not None and parsed.host:
+            field = "update.config.secretRef"
+            secret = await self._secret(field, secret_name, namespace, needs=_needs(parsed.scheme))
+            if refusal := refused_host(secret, parsed.host):
+                raise StepFailed("SecretNotForHost", f"{field}: {refusal}")
+            # A provider's way to mint tokens is known for its own host alone.
+            target = self._target(self._providers[git.provider], parsed, secret) if same_host else None
+            credentials = await _credentials(secret, parsed.scheme, target.authenticator if target else None)
         repository = self._repositories.open(url, credentials, owner=namespace)
-        if not parsed.host or parsed.host == self._repositories.parse(step.spec.git.url).host:
+        if not parsed.host or same_host:
             # The promotion has its share of that host already.
             return repository, _nothing
         return repository, self._take_share(Lane(parsed.host, namespace))

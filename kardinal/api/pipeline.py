@@ -216,6 +216,10 @@ class Environment(Model):
     shard: DnsLabel | None = None
     on_health_failure: Literal["none", "rollback"] = "none"
 
+    def target_branch(self, git: Git) -> str:
+        """Return the branch that the environment is deployed from, its default resolved."""
+        return (self.branch or f"env/{self.name}") if git.layout == "branch" else git.branch
+
     @property
     def directory(self) -> str:
         """Return the path in the repository, its default resolved."""

@@ -36,6 +36,8 @@ class PromotionStepSpec(Model):
     environment: DnsLabel
     bundle_ref: Name
     path: RelativePath
+    branch: Annotated[str | None, Field(min_length=1, max_length=244)] = None
+    """The environment's own branch, with layout `branch` alone."""
     git: Git
     update: Update = Field(default_factory=Update)
     approval: Approval = "auto"
@@ -46,6 +48,11 @@ class PromotionStepSpec(Model):
     shard: DnsLabel | None = None
     upstream_verified: Annotated[str | None, Field(max_length=2048)] = None
     required_gates: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+
+    @property
+    def target_branch(self) -> str:
+        """Return the branch that the environment is deployed from."""
+        return self.branch or self.git.branch
 
     @property
     def upstream_states(self) -> tuple[str, ...]:

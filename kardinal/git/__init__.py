@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kardinal.git.history import FIND_DEPTH
     from kardinal.git.references import HeldRecord, References
     from kardinal.git.repositories import Repositories
-    from kardinal.git.repository import Repository
+    from kardinal.git.repository import NO_COMMIT, Repository
     from kardinal.git.runner import BlockingCallOnLoop, GitRunner
     from kardinal.git.tree import TreeView
     from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CACHE_SIZE",
     "FIND_DEPTH",
+    "NO_COMMIT",
     "AuthenticationFailed",
     "BlockingCallOnLoop",
     "BranchNotFound",
@@ -84,7 +85,7 @@ _MODULES = {
     "history": "FIND_DEPTH",
     "references": "HeldRecord References",
     "repositories": "Repositories",
-    "repository": "Repository",
+    "repository": "NO_COMMIT Repository",
     "runner": "BlockingCallOnLoop GitRunner",
     "tree": "TreeView",
     "values": "Change Commit Head Landed Observer Plan Subscription",

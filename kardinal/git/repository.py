@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 from kardinal.git import conflicts, merging, proposing
@@ -31,9 +32,12 @@ from kardinal.git.writer import BranchWriter
 from kardinal.runtime.clock import Clock
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.config_history import FileChange, Move
-from kardinal.steps.edit import Edit, split_path
+from kardinal.steps.edit import Edit, Tree, split_path
 
-__all__ = ["Repository"]
+__all__ = ["NO_COMMIT", "Repository"]
+
+NO_COMMIT = "0" * 40
+"""The id that Git has for the commit of a branch that is not there."""
 
 T = TypeVar("T")
 
@@ -93,8 +97,44 @@ class Repository:
             changes = [change for change in found if change.before != change.after]
             return Plan(tree=after, changes=changes, diff=unified(changes))
 
+        def compute_on_nothing() -> Plan:
+            staging = self._staging()
+            return compute(staging, staging.add_tree({}))
+
         async with self._observed("plan"):
+            if commit == NO_COMMIT:
+                await self._backend.prepare()
+                return await mended(self._backend, compute_on_nothing)
             return await self._at(commit, compute)
+
+    async def source(self, branch: str, commit: str) -> Callable[[Tree], Tree]:
+        """Return what gives the tree of a commit of `branch` to an edit of another branch of this repository."""
+        self._use(branch)
+
+        def look() -> str:
+            if not contains(self._backend.open(), require_tip(self._backend, branch), commit):
+                raise CommitNotFound(f"{self.url} has no commit {commit[:12]} on branch {branch} any more")
+            return self._history.commit(self._staging(), commit).tree
+
+        async with self._observed("source"):
+            tree = await self._now(look)
+        return partial(_beside, tree)
+
+    async def ensure_branch(self, branch: str, message: CommitMessage) -> None:
+        """Make a branch without files, and without a history of others, where there is none."""
+        self._use(branch)
+
+        def make() -> None:
+            if self._backend.tip(branch_ref(branch)) is not None:
+                return
+            staging = self._staging()
+            new = staging.add_commit(
+                tree=staging.add_tree({}), parent=None, message=str(message), time=self._clock.now()
+            )
+            self._backend.publish(branch_ref(branch), old=None, new=new, staging=staging)
+
+        async with self._observed("ensure-branch"):
+            await converge(self._backend, make)
 
     async def find(self, branch: str, trailers: Mapping[str, str], *, since: str | None = None) -> str | None:
         """Return the nearest commit of `branch` that carries all `trailers`, at most `FIND_DEPTH` commits back."""
@@ -298,3 +338,9 @@ class Repository:
             raise
         finally:
             self._observer(operation, self._clock.monotonic() - started, outcome)
+
+
+def _beside(wanted: str, tree: Tree) -> Tree:
+    if not isinstance(tree, TreeView):
+        raise TypeError("only a tree of this repository has others beside it")
+    return tree.beside(wanted)

@@ -75,6 +75,10 @@ class TreeView:
         """Return the view of a tree that an edit gets: without links, and with a budget of its own."""
         return cls(staging, tree, budget=_Budget())
 
+    def beside(self, tree: str) -> TreeView:
+        """Return the view of another tree object of the repository, with the same budget."""
+        return TreeView(self._staging, tree, budget=self._budget)
+
     def read(self, path: str) -> bytes | None:
         entry = self._find(path)
         if entry is None or not entry.is_file:

@@ -13,12 +13,11 @@ __all__ = [
     "FIELD_VALUES",
     "UNAVAILABLE_ATTRIBUTES",
     "UNAVAILABLE_NODE_KEYS",
-    "UNAVAILABLE_STEPS",
 ]
 
 FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("PipelineSpec", "promotion_policy"): ("supersede",),
-    ("Git", "layout"): ("directory",),
+    ("Git", "layout"): ("directory", "branch"),
     ("Git", "merge_method"): (None, "merge", "squash", "rebase"),
     ("Git", "status_on_others"): (False,),
     ("Update", "strategy"): ("kustomize", "helm", "replace"),
@@ -28,15 +27,11 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Health", "cluster"): (None,),
     ("Delivery", "delegate"): ("none",),
     ("Environment", "approval"): ("auto", "pr-review"),
-    ("Environment", "branch"): (None,),
     ("Environment", "on_health_failure"): ("none",),
     ("BundleSpec", "type"): ("image", "config", "mixed"),
     ("ConfigUpdate", "strategy"): ("cherry-pick", "overlay"),
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""
-
-UNAVAILABLE_STEPS: frozenset[str] = frozenset()
-"""Steps that are documented and not built."""
 
 UNAVAILABLE_NODE_KEYS = frozenset(
     ["patch", "def", "forEach", "finalizes", "lifecycle", "dependsOn", "recheckAfter", "timeout", "onTimeout", "metric"]

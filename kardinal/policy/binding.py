@@ -52,6 +52,8 @@ class Place:
     branch: str
     path: str
     any_port: bool = False
+    whole: bool = False
+    """Whether all of the branch is written, and not a directory."""
     """Whether the repository is reached by ssh or http, whose ports say nothing about that of https."""
 
     @property
@@ -133,13 +135,15 @@ class Binding:
 
 
 def _place(pipeline: Pipeline, environment: Environment, repository: str) -> Place:
+    whole = pipeline.spec.git.layout == "branch"
     return Place(
         namespace=pipeline.metadata.namespace,
         pipeline=pipeline.metadata.name,
         environment=environment.name,
         repository=repository,
-        branch=clean_branch(pipeline.spec.git.branch),
-        path=clean_path(environment.directory),
+        branch=clean_branch(environment.target_branch(pipeline.spec.git)),
+        path="." if whole else clean_path(environment.directory),
+        whole=whole,
         any_port=ssh_spelling(pipeline.spec.git.url).lower().startswith(_OTHER_PORTS),
     )
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kardinal.steps.copy_files import COPY, DELETE
 from kardinal.steps.config_merge import CONFIG_MERGE
+from kardinal.steps.copy_files import COPY, DELETE
 from kardinal.steps.declaration import Role, StepDeclaration
 from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
@@ -34,7 +34,7 @@ GIT_CLONE = StepDeclaration(
     name="git-clone",
     about="Opens the branch of the Pipeline's repository, for the edits that follow.",
     role=Role.OPEN,
-    outputs={"commit": "base_commit"},
+    outputs={"commit": "base_commit", "source": "source_commit"},
 )
 
 GIT_COMMIT = StepDeclaration(

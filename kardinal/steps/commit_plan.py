@@ -11,15 +11,17 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.image import bundle_title
 from kardinal.api.pipeline import Identity, MessageTemplate
+from kardinal.steps.branch_layout import BranchState, branch_changes, files_of, read_state, with_artifacts
 from kardinal.steps.commit_message import KARDINAL, CommitMessage
 from kardinal.steps.config_history import config_trailers
-from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, StepConfig, Surroundings
+from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, Source, Surroundings
 from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
+from kardinal.steps.effect import Notes
 from kardinal.steps.images import ImageChange, images_of
 from kardinal.steps.message_template import rendered_message
 from kardinal.steps.overlay import Overlay
@@ -78,12 +80,12 @@ def edit_of(
     sequence, around = tuple(steps), surroundings or Surroundings()
 
     def edit(tree: Tree) -> Changes:
-        overlay = Overlay(tree)
         around.notes.clear()
+        if step.spec.branch is not None:
+            return _rendered(tree, step, bundle, sequence, around)
+        overlay = Overlay(tree)
         for applied in _applied(overlay, step, bundle, sequence, around):
-            if applied.edit.verify is not None:
-                effect = applied.edit.verify(applied.context, applied.config)
-                around.notes.take(effect, step.spec.update.verify_effect)
+            _judge(applied, bundle, around.notes)
         return overlay.changes
 
     return edit
@@ -97,8 +99,15 @@ def image_changes_of(
     surroundings: Surroundings | None = None,
 ) -> dict[str, Sequence[ImageChange]]:
     """Return which images the edits of `steps` change in which file: only the step that writes a file can read it."""
-    overlay, found = Overlay(tree), dict[str, Sequence[ImageChange]]()
-    for applied in _applied(overlay, step, bundle, tuple(steps), surroundings or Surroundings()):
+    around, found = surroundings or Surroundings(), dict[str, Sequence[ImageChange]]()
+    sequence = tuple(steps)
+    if step.spec.branch is not None:
+        # What the environment has is the source with the artifacts that were promoted to it before.
+        now = Overlay(_source(step, around).beside(tree))
+        for _ in _applied(now, step, with_artifacts(bundle, read_state(tree), own=False), sequence, around):
+            pass
+        tree = now
+    for applied in _applied(Overlay(tree), step, bundle, sequence, around):
         compare = applied.edit.image_changes
         found |= {path: compare(tree.read(path), content) for path, content in applied.changes.items()}
     return {path: changes for path, changes in found.items() if changes}
@@ -108,10 +117,44 @@ def image_changes_of(
 class _Applied:
     """An edit that was made: the tree of `context` has its changes."""
 
+    planned: PlannedStep
     edit: FileEdit
-    config: StepConfig
     context: EditContext
     changes: Changes
+
+
+def _judge(applied: _Applied, bundle: Bundle, notes: Notes) -> None:
+    """Refuse an edit without an effect for what `bundle` itself brings, as `update.verifyEffect` says."""
+    if applied.edit.verify is not None:
+        effect = applied.edit.verify(replace(applied.context, bundle=bundle), applied.planned.config)
+        notes.take(effect, applied.context.step.spec.update.verify_effect)
+
+
+def _rendered(
+    tree: Tree, step: PromotionStep, bundle: Bundle, steps: Sequence[PlannedStep], around: Surroundings
+) -> Changes:
+    """Return what makes `tree`, of an environment's own branch, what the edits make of the source."""
+    source, path = _source(step, around), step.spec.path
+    whole = with_artifacts(bundle, read_state(tree))
+    overlay = Overlay(source.beside(tree))
+    rendered: set[str] = set()
+    for applied in _applied(overlay, step, whole, steps, around):
+        _judge(applied, bundle, around.notes)
+        if applied.planned.declaration.renders:
+            rendered |= {name for name, content in applied.changes.items() if content is not None}
+    output = overlay.within(path)
+    below = len(split_path(path))
+    renders = any(planned.declaration.renders for planned in steps)
+    files = ["/".join(split_path(name)[below:]) for name in sorted(rendered)] if renders else files_of(output)
+    artifacts = whole.spec.artifacts
+    state = BranchState(images=artifacts.images, charts=artifacts.charts, source=source.commit)
+    return branch_changes(tree, output, files, state)
+
+
+def _source(step: PromotionStep, around: Surroundings) -> Source:
+    if around.source is None:
+        raise EditError(step.spec.path, f"branch {step.spec.branch} is not rendered here")
+    return around.source
 
 
 def _applied(
@@ -133,7 +176,7 @@ def _applied(
         changes = edit.plan(context, planned.config)
         _check_inside(changes, step.spec.path, planned.name)
         overlay.apply(changes)
-        yield _Applied(edit, planned.config, context, changes)
+        yield _Applied(planned, edit, context, changes)
 
 
 def _check_inside(changes: Changes, directory: str, name: str) -> None:

@@ -199,6 +199,7 @@ def _image_changes(before: bytes | None, after: bytes | None) -> Sequence[ImageC
 
 CONFIG_MERGE = StepDeclaration(
     name="config-merge",
+    about="Brings the commit of a Bundle into the environment's directory: its changes, or its files.",
     role=Role.EDIT,
     config=ConfigMergeConfig,
     edit=FileEdit(plan=_plan, image_changes=_image_changes),

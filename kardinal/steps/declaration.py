@@ -34,13 +34,14 @@ __all__ = [
     "NoConfig",
     "PlannedStep",
     "Role",
+    "Source",
     "StepConfig",
     "StepDeclaration",
     "Surroundings",
 ]
 
 
-Fact = Literal["base_commit", "changed", "merged_commit", "merged_by", "mirrors"]
+Fact = Literal["base_commit", "source_commit", "changed", "merged_commit", "merged_by", "mirrors"]
 """A fact that later steps may read: a field of `kardinal.steps.facts.Facts`."""
 
 
@@ -72,6 +73,17 @@ class NoConfig(StepConfig):
     """The input of a step that has nothing to choose."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A commit that an environment's own branch is rendered from.
+
+    `beside` returns its tree for an edit of another tree of the same repository, whose limits it shares.
+    """
+
+    commit: str
+    beside: Callable[[Tree], Tree]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """The parts that edits may use besides the tree: trees of other repositories by name, and a renderer.
@@ -84,6 +96,8 @@ class Surroundings:
     renderer: Renderer = NO_RENDERER
     notes: Notes = field(default_factory=Notes)
     differences: Mapping[Any, Sequence[Sequence[FileChange]]] = field(default_factory=dict)
+    source: Source | None = None
+    """With layout `branch`: what is rendered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +149,8 @@ class StepDeclaration:
     """Whether a freeze or a gate keeps the step from starting; a step without it may ask at a point of its own."""
     edit: FileEdit | None = None
     """For the role EDIT."""
+    renders: bool = False
+    """For the role EDIT: whether what it writes is the whole output of an environment with a branch of its own."""
     takes: frozenset[ArtifactKind] | None = None
     """For the role EDIT: the artifacts of a Bundle that it brings; None for one that may bring any."""
     outputs: Mapping[str, Fact] = field(default_factory=dict)

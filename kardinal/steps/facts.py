@@ -22,6 +22,8 @@ class Facts:
 
     base_commit: str | None = None
     """The commit of the target branch that the edits are planned on."""
+    source_commit: str | None = None
+    """The commit that an environment's own branch is rendered from."""
     changed: bool | None = None
     """Whether the edits change anything on their branch."""
     merged_commit: str | None = None

@@ -65,6 +65,8 @@ HELM_TEMPLATE = StepDeclaration(
     name="helm-template",
     about="Renders a chart of the repository with `helm`, and writes the manifests. Its dependencies must be in it.",
     role=Role.EDIT,
+    renders=True,
+    takes=frozenset(),
     config=HelmTemplateConfig,
     edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),
 )

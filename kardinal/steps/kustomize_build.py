@@ -44,6 +44,8 @@ KUSTOMIZE_BUILD = StepDeclaration(
     name="kustomize-build",
     about="Renders a kustomization with `kustomize`, else `kubectl kustomize`, and writes the manifests.",
     role=Role.EDIT,
+    renders=True,
+    takes=frozenset(),
     config=KustomizeBuildConfig,
     edit=FileEdit(plan=_plan, image_changes=image_changes, check=_check),
 )

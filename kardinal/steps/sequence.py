@@ -22,7 +22,6 @@ from typing import Final
 from kardinal.api.bundle import ArtifactKind, BundleType
 from kardinal.api.pipeline import Approval, StepSpec
 from kardinal.objects.suggestions import nearest
-from kardinal.objects.supported import UNAVAILABLE_STEPS
 from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK, MERGE_PR, OPEN_PR, WAIT_FOR_MERGE
 from kardinal.steps.capabilities import Capabilities
 from kardinal.steps.config import planned_step
@@ -79,7 +78,7 @@ _EDITS: Final[Mapping[str, str]] = {
 
 
 def default_sequence(
-    *, approval: Approval, pr: bool, strategy: str, bundle: BundleType = "image"
+    *, approval: Approval, pr: bool, strategy: str, bundle: BundleType = "image", layout: str = "directory"
 ) -> tuple[StepSpec, ...]:
     """Return the steps of an environment that lists none.
 
@@ -88,7 +87,9 @@ def default_sequence(
     merge = WAIT_FOR_MERGE if approval == "pr-review" else MERGE_PR
     proposal = (OPEN_PR.name, merge.name) if _wants_pull_request(approval=approval, pr=pr) else ()
     config = (CONFIG_MERGE.name,) if bundle != "image" else ()
-    edits = (*config, *((_EDITS.get(strategy, strategy),) if bundle != "config" else ()))
+    # A kustomization is rendered for a branch of its own: what it is made of is elsewhere on the source branch.
+    render = ("kustomize-build",) if layout == "branch" and strategy == "kustomize" else ()
+    edits = (*config, *((_EDITS.get(strategy, strategy),) if bundle != "config" else ()), *render)
     names = (GIT_CLONE.name, *edits, GIT_COMMIT.name, GIT_PUSH.name, *proposal, HEALTH_CHECK.name)
     return tuple(StepSpec(uses=name) for name in names)
 
@@ -139,8 +140,6 @@ def _step_problems(index: int, step: StepSpec, table: StepTable) -> Iterable[Seq
 
 
 def _unknown_step(name: str, table: StepTable) -> str:
-    if name in UNAVAILABLE_STEPS:
-        return f"step {name!r} is not available in this version"
     if near := nearest(name, table):
         return f"unknown step {name!r}; did you mean {near!r}?"
     return f"unknown step {name!r}; a step of your own needs config.url, built in are {', '.join(table)}"

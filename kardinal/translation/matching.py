@@ -19,6 +19,10 @@ def match_problems(bundle: Bundle, git: Git, environments: Iterable[Environment]
     """Return why environments would leave out what a Bundle brings, or may not take it; their steps have no problem."""
     subject, artifacts = f"Bundle/{bundle.metadata.name}", bundle.spec.artifacts
     problems = []
+    if artifacts.git_commit is not None and git.layout == "branch":
+        message = "a commit cannot be merged with git.layout: branch in this version"
+        remedy = "commit to the source branch, or use layout: directory"
+        return [Problem(subject, "spec.artifacts.gitCommit", "NotAvailable", message, remedy)]
     for environment in environments:
         for kind in without_taker(environment.steps, table, artifacts.kinds) if environment.steps else ():
             message = f"no step of environment {environment.name} brings it"

@@ -158,12 +158,14 @@ def step_spec(promotion: Promotion, environment: Environment, pipeline: Pipeline
         pr=environment.pr,
         strategy=environment.update.strategy,
         bundle=promotion.type,
+        layout=pipeline.git.layout,
     )
     return PromotionStepSpec(
         pipeline=promotion.pipeline,
         environment=environment.name,
         bundle_ref=promotion.bundle,
         path=environment.directory,
+        branch=environment.target_branch(pipeline.git) if pipeline.git.layout == "branch" else None,
         git=pipeline.git,
         update=environment.update,
         approval=environment.approval,

@@ -20,6 +20,7 @@ from kardinal.steps.expressions import EXPRESSIONS_LIMIT
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.steps.update_fields import chart_problem, update_problems
+from kardinal.translation.branches import own_branch_problems
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import Features, config_problems, repository_problems, unknown_name
 
@@ -35,7 +36,9 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     subject = f"Pipeline/{pipeline.metadata.name}"
     problems = [*_unsupported(pipeline.spec, subject=subject)]
     problems += repository_problems(pipeline.spec.git, subject=subject, features=features)
-    problems += _shared_directories(pipeline.spec.environments, subject=subject)
+    problems += own_branch_problems(pipeline.spec.git, pipeline.spec.environments, subject=subject)
+    if pipeline.spec.git.layout == "directory":
+        problems += _shared_directories(pipeline.spec.environments, subject=subject)
     steps = [step for environment in pipeline.spec.environments for step in environment.steps or ()]
     if expression_characters(steps) > EXPRESSIONS_LIMIT:
         message = f"the expressions in steps have more than {EXPRESSIONS_LIMIT:,} characters together"
@@ -112,7 +115,12 @@ def _environment(
     if steps is None:
         if environment.update.strategy not in FIELD_VALUES["Update", "strategy"]:
             return
-        steps = default_sequence(approval=environment.approval, pr=environment.pr, strategy=environment.update.strategy)
+        steps = default_sequence(
+            approval=environment.approval,
+            pr=environment.pr,
+            strategy=environment.update.strategy,
+            layout=git.layout,
+        )
     if capabilities is None:
         return
     for problem in sequence_problems(

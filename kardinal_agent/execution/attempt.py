@@ -198,7 +198,8 @@ class Attempt:
     async def _execute(self, index: int) -> StepResult:
         """Run a step with the values of the expressions in its config, and in those of the edits before it."""
         sequence = self._values.resolved(index, self._draft.status)
-        await self._sources.open(sequence, self._open)
+        facts = facts_of(self._draft.status, self._sequence)
+        await self._sources.open(sequence, self._open, source=facts.source_commit)
         effect = self._tools.steps.get(sequence[index].name, self._tools.custom)
         result = await effect.run(self._context(index, sequence))
         if isinstance(result, Done):

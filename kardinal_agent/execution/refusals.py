@@ -46,6 +46,10 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
         spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
     ):
         yield f"{wrong.field}: {wrong.message}"
+    if bundle.spec.artifacts.git_commit is not None and spec.branch is not None:
+        yield f"{bundle_name}: spec.artifacts.gitCommit: cannot be merged with git.layout: branch in this version"
+    if (spec.branch is not None) != (spec.git.layout == "branch"):
+        yield "branch: is that of an environment with git.layout: branch, which needs one, and of no other"
     for kind in without_taker(spec.steps, registry.steps, bundle.spec.artifacts.kinds):
         yield f"steps: none of them brings the {kind} of bundle {bundle.metadata.name}"
 

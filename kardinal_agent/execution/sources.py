@@ -12,7 +12,7 @@ from kardinal.api import Bundle, PromotionStep
 from kardinal.git import FIND_DEPTH
 from kardinal.steps.config_history import FileChange, landed_commits, moves
 from kardinal.steps.config_merge import ConfigSource, sources_of
-from kardinal.steps.declaration import PlannedStep, Surroundings
+from kardinal.steps.declaration import PlannedStep, Source, Surroundings
 from kardinal.steps.rendering import Renderer
 from kardinal_agent.remotes import Remote, Remotes
 
@@ -27,16 +27,22 @@ class Sources:
         self._bundle = bundle
         self._remotes = remotes
         self._releases: list[Callable[[], None]] = []
+        self._source: Source | None = None
         self._differences: dict[ConfigSource, Sequence[Sequence[FileChange]]] = {}
 
-    async def open(self, steps: Sequence[PlannedStep], remote: Callable[[], Awaitable[Remote]]) -> None:
-        """Read what the edits of `steps` need and was not read yet."""
-        for source in sources_of(self._step, self._bundle, steps):
-            if source not in self._differences:
-                self._differences[source] = await self._read(source, await remote())
+    async def open(
+        self, steps: Sequence[PlannedStep], remote: Callable[[], Awaitable[Remote]], *, source: str | None
+    ) -> None:
+        """Read what the edits of `steps` need and was not read yet; `source` is the commit that is rendered."""
+        if source is not None and self._source is None:
+            beside = await (await remote()).repository.source(self._step.spec.git.branch, source)
+            self._source = Source(source, beside)
+        for wanted in sources_of(self._step, self._bundle, steps):
+            if wanted not in self._differences:
+                self._differences[wanted] = await self._read(wanted, await remote())
 
     def surroundings(self, *, renderer: Renderer) -> Surroundings:
-        return Surroundings(renderer=renderer, differences=self._differences)
+        return Surroundings(renderer=renderer, differences=self._differences, source=self._source)
 
     def release(self) -> None:
         for release in self._releases:

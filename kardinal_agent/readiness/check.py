@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from kardinal.api import PromotionStep
-from kardinal.git import Repository
+from kardinal.git import BranchNotFound, Repository
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.edit import EditError, Tree
@@ -34,7 +34,17 @@ async def check_repository(repository: Repository, promotions: Promotions) -> No
         if problems:
             more = f"; and {len(problems) - _SHOWN} more environments" if len(problems) > _SHOWN else ""
             raise PathsMissing("; ".join(problems[:_SHOWN]) + f"{more}, on branch {branch}")
-        await repository.check_push(branch)
+        await _check_push(repository, [step for step, _ in here])
+
+
+async def _check_push(repository: Repository, steps: Sequence[PromotionStep]) -> None:
+    for target in dict.fromkeys(step.spec.target_branch for step in steps):
+        try:
+            await repository.check_push(target)
+        except BranchNotFound:
+            # An environment's own branch is made by its first promotion.
+            if all(step.spec.branch != target for step in steps):
+                raise
 
 
 def _problems(tree: Tree, promotions: Promotions) -> list[str]:

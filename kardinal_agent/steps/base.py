@@ -149,7 +149,7 @@ class StepContext:
     @property
     def target(self) -> str:
         """Return the branch that the environment is deployed from."""
-        return self.step.spec.git.branch
+        return self.step.spec.target_branch
 
     @property
     def branch(self) -> str:

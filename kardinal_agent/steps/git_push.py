@@ -21,10 +21,18 @@ __all__ = ["GitPush"]
 class GitPush:
     async def run(self, context: StepContext) -> StepResult:
         remote = await context.remote()
+        if context.step.spec.branch is not None:
+            await remote.repository.ensure_branch(context.target, _begin(context))
         if context.proposes:
             return await _propose(context, remote)
         landed = await remote.repository.land(context.target, context.edit, context.message, signer=remote.signer)
         return _landed(landed, context, context.target)
+
+
+def _begin(context: StepContext) -> CommitMessage:
+    """Return the message of the commit without files that an environment's own branch begins with."""
+    spec = context.step.spec
+    return CommitMessage(subject=f"Begin the branch of {spec.environment} of {spec.pipeline}")
 
 
 async def _propose(context: StepContext, remote: Remote) -> StepResult:

@@ -1,4 +1,4 @@
-"""Find Pipelines of one namespace that write to the same directory of the same branch.
+"""Find Pipelines of one namespace that write to the same directory of the same branch, or to all of it.
 
 Each would overwrite the image that the other has promoted and proven. Nothing is said across namespaces, where it would
 tell one team what another one does; the gates hold either Pipeline by what it writes to.
@@ -19,6 +19,8 @@ from kardinal.runtime import Informer
 __all__ = ["SharedPaths"]
 
 _INDEX = "target"
+_WHOLE, _ANY = "<all>", "<any>"
+"""Among the indexed paths: that of a writer to all of a branch, and one that every writer has."""
 _NAMED = 3
 """Paths, and Pipelines of each, that a message names."""
 _FEW = 5
@@ -30,7 +32,7 @@ class SharedPaths:
 
     def __init__(self, pipelines: Informer) -> None:
         self._pipelines = pipelines
-        pipelines.index(_INDEX, lambda obj: [_index_value(place) for place in _places(obj)])
+        pipelines.index(_INDEX, lambda obj: [value for place in _places(obj) for value in _index_values(place)])
 
     def message(self, pipeline: JsonObject) -> str:
         """Say which paths of a Pipeline other Pipelines write to, too; empty when none does."""
@@ -46,8 +48,13 @@ class SharedPaths:
             yield from others if len(others) < _FEW else ()
 
     def _others(self, place: Place, own: Key) -> list[Key]:
-        sharing = self._pipelines.by_index(_INDEX, _index_value(place), limit=_FEW + 1)
-        return sorted(key for key in map(key_of, sharing) if key != own)[:_FEW]
+        wanted = [_ANY] if place.whole else [place.path, _WHOLE]
+        found = {
+            key_of(obj)
+            for path in wanted
+            for obj in self._pipelines.by_index(_INDEX, _index_value(place, path), limit=_FEW + 1)
+        }
+        return sorted(found - {own})[:_FEW]
 
 
 def _places(pipeline: JsonObject) -> Iterator[Place]:
@@ -57,8 +64,12 @@ def _places(pipeline: JsonObject) -> Iterator[Place]:
         return
 
 
-def _index_value(place: Place) -> str:
-    return repr((place.namespace, *place.target))
+def _index_values(place: Place) -> tuple[str, str]:
+    return _index_value(place, _WHOLE if place.whole else place.path), _index_value(place, _ANY)
+
+
+def _index_value(place: Place, path: str) -> str:
+    return repr((place.namespace, place.repository, place.branch, path))
 
 
 def _sentence(place: Place, others: list[Key]) -> str:

@@ -47,3 +47,19 @@ async def test_many_pipelines_on_one_path_write_their_condition_once_each(world:
     await world.settle()
     written = world.audit.count(verbs=["patch"], resource="pipelines.kardinal.io", user=world.user("controller"))
     assert written <= 6 * len(names)
+
+
+async def test_a_branch_that_is_replaced_is_shared_with_all_who_write_there(
+    world: World, controller: Controller
+) -> None:
+    git = {"url": REPOSITORY, "provider": "local", "layout": "branch"}
+    steps = [{"uses": name} for name in ("git-clone", "kustomize-set-image", "git-commit", "git-push", "health-check")]
+    whole = pipeline(REPOSITORY, git=git, environments=[environment("prod", branch="deployed", steps=steps)])
+    below = {"url": REPOSITORY, "provider": "local", "branch": "deployed"}
+    other = pipeline(REPOSITORY, name="other", git=below, environments=[writing("prd", "apps/other")])
+    apart = pipeline(REPOSITORY, name="apart", git=below | {"branch": "main"}, environments=[writing("p", "apps/a")])
+    await world.apply(whole, other, apart)
+    for name in ("my-app", "other"):
+        await world.wait_for(PIPELINE, name, lambda obj: condition(obj, "SharedPath") is not None)
+    await world.settle()
+    assert condition(await world.get(PIPELINE, "apart"), "SharedPath") is None

@@ -68,7 +68,6 @@ def test_a_strategy_that_is_not_executed_has_no_sequence_that_is_accepted() -> N
     [
         (("git-clon", *AUTO[1:]), "steps[0].uses", "did you mean 'git-clone'?"),
         (("git-clone", "run-tests", "health-check"), "steps[1].uses", "a step of your own needs config.url"),
-        (("git-clone", "config-merge"), "steps[1].uses", "'config-merge' is not available in this version"),
         (("git-clone", "git-push", "git-commit", "health-check"), "steps[1].uses", "git-push before git-commit"),
         (("kustomize-set-image", *AUTO), "steps[0].uses", "put git-clone before it"),
         (("git-clone", "git-commit", "git-push", "health-check"), "steps[1].uses", "no step before git-commit edits"),

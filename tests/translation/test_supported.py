@@ -197,11 +197,6 @@ def test_images_that_name_nothing_to_promote_are_refused(
             "a step of your own needs config.url",
         ),
         (
-            pipeline(environment("dev", steps=[{"uses": "config-merge"}])),
-            "spec.environments[0].steps[0].uses",
-            "not available in this version",
-        ),
-        (
             pipeline("dev", url="https://example.com/repo"),
             "spec.git.provider",
             "provider local keeps pull requests inside a bare repository on this machine",
