@@ -132,7 +132,7 @@ def sequence_problems(
 
 def _step_problems(index: int, step: StepSpec, table: StepTable) -> Iterable[SequenceProblem]:
     field = f"steps[{index}]"
-    if step.uses in UNAVAILABLE_STEPS or (step.uses not in table and not is_custom(step)):
+    if step.uses not in table and not is_custom(step):
         yield SequenceProblem(index, f"{field}.uses", _unknown_step(step.uses, table))
         return
     for place, message in config_errors(declaration_of(step, table), step):

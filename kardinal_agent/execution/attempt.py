@@ -19,7 +19,7 @@ from kardinal.api import format_duration
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result, StatusWriter
-from kardinal.steps.declaration import PlannedStep, Surroundings
+from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.expressions import check_outputs
 from kardinal.steps.facts import facts_of
 from kardinal.steps.registry import Registry

@@ -12,11 +12,7 @@ NAMED = re.compile(r"`((?:\w+/)?test_\w+\.py)::(test_\w+)`")
 def test_each_attack_of_the_page_is_a_test() -> None:
     named = NAMED.findall((ROOT / "docs/security.md").read_text())
     assert len(named) >= 32
-    missing = [
-        f"{file}::{test}"
-        for file, test in named
-        if not re.search(rf"def {test}\(", _path(file).read_text())
-    ]
+    missing = [f"{file}::{test}" for file, test in named if not re.search(rf"def {test}\(", _path(file).read_text())]
     assert missing == []
     assert len(set(named)) == len(named)
 
