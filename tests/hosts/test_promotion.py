@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def secret(project: GiteaProject) -> JsonObject:
     }
 
 
-def hosted(project: GiteaProject, **spec: object) -> JsonObject:
+def hosted(project: GiteaProject, **spec: Any) -> JsonObject:
     made = promotion_step(project.url, provider="gitea", **spec)
     made["spec"]["git"]["secretRef"] = {"name": "gitea"}
     return made
