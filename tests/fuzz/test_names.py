@@ -45,9 +45,13 @@ def test_any_url_is_normalised_or_refused_without_its_credentials(url: str, allo
     if isinstance(parsed, Exception):
         assert "user:hunter2@" not in url or "hunter2" not in str(parsed)
         return
-    assert "@" not in parsed.text.partition("://")[2].partition("/")[0]
+    scheme, _, rest = parsed.text.partition("://")
+    user, _, host = rest.partition("/")[0].rpartition("@")
     assert ".." not in parsed.text.split("/")
-    assert (parsed.path is None) is parsed.text.startswith("https://")
+    assert (parsed.path is not None) is (scheme == "file")
+    assert scheme in ("https", "ssh", "file") or (scheme == "http" and host.startswith(("localhost", "127.", "[::1]")))
+    # The user of ssh is no secret; a password is, wherever it stands.
+    assert (bool(user), ":" in user) == (scheme == "ssh", False)
     assert RepositoryURL.parse(parsed.text, allow_local=allow_local).text == parsed.text
 
 
