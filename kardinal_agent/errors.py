@@ -47,12 +47,16 @@ class ConfigurationError(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt. `known` is False for an error that is none of kardinal's: the log has all of it."""
+    """A failed attempt. `known` is False for an error that is none of kardinal's: the log has all of it.
+
+    `attempts` is how often such a failure is met before it ends the promotion; None for always.
+    """
 
     reason: str
     message: str
     transient: bool
     retry_after: float | None = None
+    attempts: int | None = None
     known: bool = True
 
 
@@ -60,7 +64,9 @@ def classified(error: Exception) -> Failure:
     """Return what `error` means for the promotion it happened to."""
     if isinstance(error, KardinalError):
         message = f"{error.field}: {error}" if error.field else str(error)
-        return Failure(error.name, message, transient=error.transient, retry_after=error.retry_after)
+        return Failure(
+            error.name, message, transient=error.transient, retry_after=error.retry_after, attempts=error.attempts
+        )
     if isinstance(error, TimeoutError):
         return Failure("Timeout", "no answer in time", transient=True)
     name = type(error).__name__

@@ -84,6 +84,8 @@ class Retry(Model):
     """The last failure that is being retried: it always stands where a person looks."""
 
     attempts: int
+    limited: int | None = None
+    """How many of these failures are of a kind that is worth a few attempts only."""
     last_error: Text
     next_at: Time
 

@@ -324,10 +324,15 @@ class Attempt:
             return await self._fail(failure.reason, message)
         status, now = self._draft.status, self._tools.clock.now()
         attempts = status.retry.attempts if status.retry else 0
+        limited = (status.retry.limited or 0) if status.retry else 0
+        if failure.attempts is not None:
+            limited += 1
+            if limited >= failure.attempts:
+                return await self._fail(failure.reason, message)
         delay = timedelta(seconds=max(self._tools.backoff.delay(attempts), failure.retry_after or 0.0))
         if deadline is not None:
             delay = min(delay, max(deadline - now, timedelta()))
-        return await self._pause(transitions.retrying(status, message, now=now, delay=delay), delay)
+        return await self._pause(transitions.retrying(status, message, now=now, delay=delay, limited=limited), delay)
 
     async def _fail(self, reason: str, message: str) -> Result:
         status = transitions.failed(self._draft.status, message, now=self._tools.clock.now())

@@ -158,10 +158,13 @@ def owned(status: Status, *, now: datetime) -> Status:
     return status.model_copy(update={"conditions": conditions})
 
 
-def retrying(status: Status, error: str, *, now: datetime, delay: timedelta) -> Status:
-    """Return the status after an attempt that failed and will be repeated after `delay`."""
+def retrying(status: Status, error: str, *, now: datetime, delay: timedelta, limited: int = 0) -> Status:
+    """Return the status after an attempt that failed and will be repeated after `delay`.
+
+    `limited` counts the failures so far that are worth a few attempts only.
+    """
     attempts = status.retry.attempts + 1 if status.retry else 1
-    retry = Retry(attempts=attempts, last_error=_cut(error), next_at=now + delay)
+    retry = Retry(attempts=attempts, limited=limited or None, last_error=_cut(error), next_at=now + delay)
     return status.model_copy(
         update={"state": status.state or "Pending", "message": _cut(f"will be tried again: {error}"), "retry": retry}
     )

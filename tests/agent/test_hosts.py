@@ -13,7 +13,7 @@ from kardinal.api.names import branch_name
 from kardinal.objects.conditions import format_time
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, reached, start_agent
-from tests.support.fake_gitea import FakeGitea
+from tests.support.fake_gitea import FakeGitea, Request
 from tests.support.names import DEV
 from tests.support.smart_server import PASSWORD
 from tests.support.world import World
@@ -93,3 +93,21 @@ async def test_a_host_that_is_down_is_asked_again_with_the_last_error_in_sight(w
     down[0] = False
     await reached(world, "WaitingForMerge")
     assert len(gitea.pulls) == 1
+
+
+async def test_an_answer_that_no_table_knows_is_tried_three_times_whatever_was_before_it(
+    world: World, gitea: FakeGitea
+) -> None:
+    answers = [502, 502, 502, 502, 418, 502, 418, 418]
+
+    def outage(request: Request) -> tuple[int, dict[str, str]] | None:
+        return (answers.pop(0), {"message": "teapot"}) if answers and request.method == "POST" else None
+
+    gitea.outage = outage
+    await start_agent(world)
+    await world.apply(git_secret(gitea))
+    await create(world, hosted_step(gitea))
+    status = await reached(world, "Failed")
+    assert "418" in status["message"]
+    assert answers == []
+    assert gitea.pulls == {}
