@@ -53,6 +53,8 @@ _NOT_GIT = re.compile(
     r"|invalid (pkt|packet|content-type)|unexpected (content|pkt)",
     re.I,
 )
+_CUT_SHORT = re.compile(r"transfer closed|Recv failure|bytes? of body are still expected", re.I)
+"""What is said of an answer that ended in the middle, before what then is no answer of Git's any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
         return DamagedRepository(f"the mirror of {url} is locked")
     if "too slow" in text:
         return TransientGitError(f"{url} sends too little, or did not answer in time")
-    if _NOT_GIT.search(text):
+    if _NOT_GIT.search(text) and not _CUT_SHORT.search(text):
         return RepositoryUnreachable(
             f"{url} does not answer as a Git repository does", remedy="Check that git.url names one"
         )
