@@ -58,7 +58,7 @@ class FakeGitea:
     """One repository at a host; what people do is done by methods of this class."""
 
     def __init__(self, server: SmartServer, repository: GitRepository, now: Callable[[], datetime]) -> None:
-        self._server = server
+        self.server = server
         self.repository = repository
         self._now = now
         self._lock = threading.RLock()
@@ -72,11 +72,11 @@ class FakeGitea:
 
     @property
     def url(self) -> str:
-        return f"{self._server.url}/{_OWNER}/{self.repository.path.name}"
+        return f"{self.server.url}/{_OWNER}/{self.repository.path.name}"
 
     @property
     def host(self) -> str:
-        return self._server.url.removeprefix("https://")
+        return self.server.url.removeprefix("https://")
 
     def asked(self, pattern: str) -> list[Request]:
         """Return the requests so far whose `METHOD path` matches a pattern."""

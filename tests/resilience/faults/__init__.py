@@ -1,0 +1,1 @@
+"""What a promotion does outside, times what can happen to it there."""
