@@ -80,6 +80,7 @@ def test_each_host_has_a_signature_of_its_own_name(name: str, parse: Parse) -> N
         "\uff10" * 64,
         signature(b"another body"),
         signature(b"{}") + "0",
+        signature(b"{}")[:-1],
     ],
 )
 def test_a_signature_that_is_not_right_is_refused_whatever_its_letters(name: str, parse: Parse, sent: str) -> None:
