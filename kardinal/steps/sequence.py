@@ -105,9 +105,17 @@ def planned(steps: Iterable[StepSpec], table: StepTable) -> tuple[PlannedStep, .
 
 
 def without_taker(steps: Iterable[StepSpec], table: StepTable, artifacts: Iterable[ArtifactKind]) -> list[ArtifactKind]:
-    """Return the kinds of artifacts that no edit of a sequence brings: they would be Verified and not there."""
+    """Return the kinds of artifacts that no edit of a sequence brings: they would be Verified and not there.
+
+    A sequence without edits leaves the images to others, a custom step among them; health proves that they are there.
+    """
     edits = [found for step in steps if (found := table.get(step.uses)) is not None and found.role is Role.EDIT]
-    return [kind for kind in artifacts if not any(edit.takes is None or kind in edit.takes for edit in edits)]
+    proven = () if edits else ("images",)
+    return [
+        kind
+        for kind in artifacts
+        if kind not in proven and not any(edit.takes is None or kind in edit.takes for edit in edits)
+    ]
 
 
 def sequence_problems(

@@ -67,6 +67,7 @@ async def test_an_hour_after_the_walk_nothing_is_written_or_fetched(
         await deployed(DEV)
         await phase("b", "Verified")
         await world.settle()
+        await _rest(world)
     assert any("bundles.kardinal.io/status b" in line for line in written)
     assert _git_operations(controller_alone) > operations
     operations = _git_operations(controller_alone)

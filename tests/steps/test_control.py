@@ -140,7 +140,6 @@ def test_an_expression_that_can_never_be_evaluated_is_refused(condition: str, sa
         (custom(config={"url": 3}), "config.url", "valid string"),
         ({"uses": "tests", "config": {}}, "uses", "needs config.url"),
         ({"uses": "git-pusch", "config": {}}, "uses", "did you mean 'git-push'?"),
-        ({"uses": "config-merge", "config": {"url": URL}}, "uses", "not available in this version"),
         ({"uses": "git-commit", "config": {"url": URL}}, "config.url", "takes no config"),
     ],
 )
