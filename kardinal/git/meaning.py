@@ -54,7 +54,7 @@ _NOT_GIT = re.compile(
     re.I,
 )
 _CUT_SHORT = re.compile(r"transfer closed|Recv failure|bytes? of body are still expected", re.I)
-"""What is said of an answer that ended in the middle, before what then is no answer of Git's any more."""
+"""The words about an answer that ended in the middle, looked for before those about an answer that is not Git's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ OUT = "The file that is written, or without `.yaml` at its end the directory, wh
 """The description of `out` of the steps that render."""
 
 _SEPARATOR = re.compile(rb"^---[ \t]*\r?\n", re.MULTILINE)
+_OBJECT = re.compile(rb"^kind:[ \t]*\S", re.MULTILINE)
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9.-]+")
 _LONGEST_NAME = 200
 _SOURCES = frozenset((*FILE_NAMES, "Chart.yaml"))
@@ -33,7 +34,12 @@ def is_directory(out: str) -> bool:
 
 
 def as_files(output: bytes, out: str, tree: Tree) -> Changes:
-    """Return the changes that put what was rendered at `out`, a path of the repository."""
+    """Return the changes that put what was rendered at `out`, a path of the repository.
+
+    An output without an object is refused: whatever deploys the environment would delete everything in it.
+    """
+    if not _OBJECT.search(output):
+        raise EditError(out, "nothing to write: the renderer returned no object", remedy="Look at what it renders")
     if not is_directory(out):
         return {out: output}
     changes: dict[str, bytes | None] = {}

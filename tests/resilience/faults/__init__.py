@@ -1,1 +1,1 @@
-"""What a promotion does outside, times what can happen to it there."""
+"""The effects of a promotion outside its process, times the faults that can meet them."""

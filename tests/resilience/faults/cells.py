@@ -17,7 +17,7 @@ FLOWS: dict[str, dict[str, Any]] = {
     "record": {"approval": "auto", "pr": True},
     "review": {"approval": "pr-review"},
 }
-"""What the spec of a promotion says: it lands by a push, by its own merge, or by that of a person."""
+"""The spec of a promotion: it lands by a push, by its own merge, or by that of a person."""
 
 FETCH_REFS, FETCH = r"^GET .*info/refs\?service=git-upload-pack", r"^POST .*git-upload-pack"
 PUSH_REFS, PUSH = r"^GET .*info/refs\?service=git-receive-pack", r"^POST .*git-receive-pack"
@@ -130,7 +130,7 @@ GIT = [
     Cell(name="proposal: killed after", effect=PUSH, strike=strikes.die_after),
     refused("proposal: refused by a hook", PUSH, strikes.meanwhile(_hook), reason="PushRejected", calls=3),
 ]
-"""What Git servers do. A request on a connection that is used again and ends is repeated by git's curl itself."""
+"""Faults of Git servers. A request on a connection that is used again and ends is repeated by git's curl itself."""
 
 OPENING = [
     Cell(name="open: 502", effect=OPEN, strike=answer(502)),
@@ -162,7 +162,7 @@ OPENING = [
     Cell(name="labels: 502", effect=LABELS, strike=answer(502), calls=8),
     refused("labels: 403", LABELS, answer(403), reason="AccessDenied"),
 ]
-"""What hosts do to a new pull request."""
+"""Faults of hosts at a new pull request."""
 
 MERGING = [
     Cell(name="status: 502", effect=STATUS, strike=answer(502), calls=3),
@@ -189,6 +189,6 @@ MERGING = [
     refused("wait: 401", GET, answer(401), flow="review", reason="AccessDenied", pulls=1),
     refused("wait: 404 for good", GET, answer(404), flow="review", reason="PullRequestNotFound", pulls=1, calls=20),
 ]
-"""What hosts do to a pull request that is there."""
+"""Faults of hosts at a pull request that is there."""
 
 CELLS = [*GIT, *OPENING, *MERGING]

@@ -1,4 +1,4 @@
-"""What a host does instead of answering: each strike takes one exchange with the API or with Git."""
+"""Faults in the place of an answer: each strike takes one exchange with the API or with Git."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 class Day:
     """A day at a host on which a strike hits `times` requests that match a pattern, after some that it spares.
 
-    `seen`: every request as `METHOD path?query`. While `dead`, nobody is answered: the program that asks is not there.
+    `seen`: every request as `METHOD path?query`. While `dead`, no request is answered: the program that asks is gone.
     """
 
     def __init__(self, host: FakeGitea) -> None:

@@ -1,4 +1,4 @@
-"""What happens around a promotion: its credential, its own writes, webhooks, the clock and the programs that render."""
+"""Faults around a promotion: its credential, its own writes, webhooks, the clock and the programs that render."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ RENDERERS: dict[str, tuple[str | None, str]] = {
     "failing": ("echo no such base >&2; exit 1", "EditError"),
     "killed": ("kill -9 $$", "EditError"),
 }
-"""What a renderer does -> its program and the reason of the end."""
+"""Behaviour of a renderer -> its program and the reason of the end."""
 
 
 @pytest.mark.parametrize("name", list(RENDERERS))
