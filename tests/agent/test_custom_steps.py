@@ -88,6 +88,7 @@ async def test_an_endpoint_that_says_no_ends_the_promotion_with_its_words(
     assert len(endpoint.heard) == 1
 
 
+@pytest.mark.virtual_time("minutes between requests")
 async def test_failures_that_may_pass_are_tried_again_with_one_key(world: World, repository: GitRepository) -> None:
     flaky = (answering(503), answering(429, Retry_After="120"), answering())
     async with serving_endpoint(*flaky) as endpoint:
@@ -102,6 +103,7 @@ async def test_failures_that_may_pass_are_tried_again_with_one_key(world: World,
     assert [heard.json["context"]["attempt"] for heard in endpoint.heard] == [1, 2, 3]
 
 
+@pytest.mark.virtual_time("minutes between requests")
 async def test_attempts_are_counted(world: World, repository: GitRepository) -> None:
     async with serving_endpoint(answering(502, {"message": "bad gateway"})) as endpoint:
         await start(world, endpoint)
@@ -136,6 +138,7 @@ async def test_an_answer_that_cannot_be_used_ends_the_promotion(
     assert repository.promotions(DEV) == []
 
 
+@pytest.mark.virtual_time("minutes between requests")
 async def test_work_that_takes_long_is_asked_for_where_it_is_done_after_a_restart_too(
     world: World, repository: GitRepository
 ) -> None:
@@ -159,6 +162,7 @@ async def test_work_that_takes_long_is_asked_for_where_it_is_done_after_a_restar
     ]
 
 
+@pytest.mark.virtual_time("minutes between requests")
 async def test_work_that_never_ends_has_a_time_limit_that_a_restart_does_not_renew(
     world: World, repository: GitRepository
 ) -> None:

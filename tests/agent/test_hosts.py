@@ -20,6 +20,7 @@ from tests.support.world import World
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+@pytest.mark.virtual_time("an hour without an agent")
 async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, gitea: FakeGitea, method: str) -> None:
     agent = await start_agent(world, allow_local_repositories=False)
     await deploy(world)
@@ -76,6 +77,7 @@ async def test_a_host_without_a_credential_says_what_to_name(world: World, gitea
     assert "git.secretRef" in status["message"]
 
 
+@pytest.mark.virtual_time("lives through the back-off")
 async def test_a_host_that_is_down_is_asked_again_with_the_last_error_in_sight(world: World, gitea: FakeGitea) -> None:
     down = [True]
     gitea.outage = lambda request: (502, {"message": "bad gateway"}) if down[0] and request.method == "POST" else None
@@ -95,6 +97,7 @@ async def test_a_host_that_is_down_is_asked_again_with_the_last_error_in_sight(w
     assert len(gitea.pulls) == 1
 
 
+@pytest.mark.virtual_time("lives through the back-off")
 async def test_an_answer_that_no_table_knows_is_tried_three_times_whatever_was_before_it(
     world: World, gitea: FakeGitea
 ) -> None:

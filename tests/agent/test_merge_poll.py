@@ -12,6 +12,8 @@ from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV, STAGING
 from tests.support.world import World
 
+pytestmark = pytest.mark.virtual_time("minutes between polls")
+
 FIVE_MINUTES = timedelta(minutes=5, seconds=1)
 
 

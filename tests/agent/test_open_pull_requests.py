@@ -27,6 +27,8 @@ from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV
 from tests.support.world import World
 
+pytestmark = pytest.mark.virtual_time("minutes between texts")
+
 GATE = f"my-app-1-{DEV}-soak"
 BRANCH = branch_name(BUNDLE_NAME, DEV)
 OVERLAY = f"environments/{DEV}/kustomization.yaml"

@@ -84,6 +84,7 @@ async def test_a_wrong_path_is_told_with_its_environment(
     assert DEV not in message.replace(f"environment {PROD}", "")
 
 
+@pytest.mark.virtual_time("lives through the back-off")
 async def test_a_branch_that_is_not_there_and_one_that_comes_later(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     made = pipeline(repository, environments=[DEV])
@@ -94,6 +95,7 @@ async def test_a_branch_that_is_not_there_and_one_that_comes_later(world: World,
     assert await judged(world, "True")
 
 
+@pytest.mark.virtual_time("lives through the back-off")
 async def test_a_repository_that_may_not_be_written_to_is_not_ready_until_it_may(
     world: World, repository: GitRepository, server: SmartServer
 ) -> None:

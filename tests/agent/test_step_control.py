@@ -126,6 +126,7 @@ async def test_an_output_that_leads_out_of_the_environment_is_refused(world: Wor
     ],
     ids=["says no", "attempts are used up", "time is over"],
 )
+@pytest.mark.virtual_time("time limits and back-off")
 async def test_a_step_that_may_fail_is_shown_as_failed_and_the_promotion_goes_on(
     world: World, repository: GitRepository, answer: Any, step: JsonObject
 ) -> None:
@@ -142,6 +143,7 @@ async def test_a_step_that_may_fail_is_shown_as_failed_and_the_promotion_goes_on
     assert len(repository.promotions(DEV)) == 1
 
 
+@pytest.mark.virtual_time("time limits and back-off")
 async def test_a_review_has_a_time_limit_that_a_restart_does_not_renew(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
@@ -162,6 +164,7 @@ async def test_a_review_has_a_time_limit_that_a_restart_does_not_renew(
     assert status["message"].startswith("wait-for-merge: not done within 2h: waits for ")
 
 
+@pytest.mark.virtual_time("time limits and back-off")
 async def test_a_review_in_time_is_not_late(world: World, repository: GitRepository, reviewer: PullRequests) -> None:
     await start_agent(world)
     await deploy(world)
@@ -174,6 +177,7 @@ async def test_a_review_in_time_is_not_late(world: World, repository: GitReposit
     assert status["evidence"]["approvedBy"] == ["alice"]
 
 
+@pytest.mark.virtual_time("time limits and back-off")
 async def test_the_attempts_of_a_built_in_step_are_counted(world: World, tmp_path: Any) -> None:
     await start_agent(world)
     made = promotion_step(f"file://{tmp_path}/missing.git")
@@ -184,6 +188,7 @@ async def test_the_attempts_of_a_built_in_step_are_counted(world: World, tmp_pat
     assert status["message"].startswith("git-clone: git.url: there is no repository")
 
 
+@pytest.mark.virtual_time("time limits and back-off")
 async def test_without_a_review_a_person_may_be_waited_for(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:

@@ -5,6 +5,9 @@ plane as a program (its directory, its processes, its own commands) says so with
 that is about the logic of time (hours, and what happens at which instant) says so with `virtual_time`: beside a real
 server, where programs otherwise live in real time, it keeps a clock that it can move. Of both there must stay few, so
 they are counted, and `tests/house` holds each to a tenth.
+
+The faults of hosts and Git servers (`tests/resilience/faults`) are not among either: the API server has no part in
+them, and what they wait for would take a real one a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from tests.support.target import Target
 __all__ = ["Shares", "shares_of"]
 
 _CONTRACT = "tests/local/contract/"
+_FAULTS_OF_HOSTS = "tests/resilience/faults/"
 _LOCAL_ONLY = "local_only"
 _VIRTUAL_TIME = "virtual_time"
 
@@ -40,7 +44,7 @@ class Shares:
 
 
 def shares_of(items: Iterable[pytest.Item]) -> Shares:
-    chosen = [item for item in items if not _is_contract(item)]
+    chosen = [item for item in items if not _is_contract(item) and not _is_of_hosts(item)]
     local = sum(_is_local(item) for item in chosen)
     anywhere = [item for item in chosen if _runs_anywhere(item)]
     return Shares(len(anywhere) + local, local, sum(_is_marked(item, _VIRTUAL_TIME) for item in anywhere))
@@ -66,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _runs_on(target: Target, item: pytest.Item) -> bool:
-    return _is_contract(item) or (target is Target.ASSETS and _runs_anywhere(item))
+    return _is_contract(item) or (target is Target.ASSETS and _runs_anywhere(item) and not _is_of_hosts(item))
 
 
 def _runs_anywhere(item: pytest.Item) -> bool:
@@ -86,6 +90,10 @@ def _is_marked(item: pytest.Item, name: str) -> bool:
 
 def _is_contract(item: pytest.Item) -> bool:
     return item.nodeid.startswith(_CONTRACT)
+
+
+def _is_of_hosts(item: pytest.Item) -> bool:
+    return item.nodeid.startswith(_FAULTS_OF_HOSTS)
 
 
 # What a worker has collected, the process that starts the workers has not: it is told at their end.
