@@ -33,8 +33,8 @@ from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthNamespaces, ResourceHealth, health_table
+from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.poll import MergePoll
-from kardinal_agent.hosts.told import Told
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
@@ -188,7 +188,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,
-        told=Told(clock),
+        host_memory=HostMemory(clock),
         progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock),
         clock=clock,
         backoff=RETRY,

@@ -2,7 +2,7 @@
 
 Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
 not show itself; nothing here keeps, logs or quotes them. The host is known before a Secret is read, and the Secret must
-name it (`kardinal.git.secrets`). The repositories behind are shared by the promotions of a namespace.
+name it (`kardinal.git.secret_hosts`). The repositories behind are shared by the promotions of a namespace.
 
 The API of a host gets the values of the Secret as its provider reads them, and only at the host that the provider names
 for the URL; that host is held against the same rules as the one of the repository.
@@ -21,7 +21,7 @@ from kardinal.api import PromotionStep
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import Credentials, Repositories, Repository, Subscription
 from kardinal.git.secret_credentials import UnusableSecret, credentials_of, signer_of
-from kardinal.git.secrets import host_allowed, refused_host, refused_signing
+from kardinal.git.secret_hosts import host_allowed, refused_host, refused_signing
 from kardinal.git.shares import Lane, Shares
 from kardinal.git.signing import SshSigner
 from kardinal.kube import Client, Forbidden, NotFound

@@ -25,7 +25,7 @@ from kardinal.extensions import Extensions, load_extensions
 from kardinal.git import Credentials, Repository
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.secret_credentials import credentials_of
-from kardinal.git.secrets import refused_host
+from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import NotFound
 from kardinal.objects import SECRET
 from kardinal.objects.errors import KardinalError
@@ -33,7 +33,7 @@ from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
 from kardinal.steps.declaration import PlannedStep, Role, Surroundings
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal.steps.sequence import planned
-from kardinal.steps.values import foreseen
+from kardinal.steps.sequence_values import foreseen
 from kardinal.translation import Features
 from kardinal.translation.preview import preview
 

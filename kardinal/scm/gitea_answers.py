@@ -12,7 +12,7 @@ from kardinal.scm.errors import (
     PullRequestNotFound,
     RequestRefused,
 )
-from kardinal.scm.http import NEW_SECONDS, Outcome, Rule
+from kardinal.scm.http import Outcome, Rule, unknown_at_first
 
 __all__ = ["ANSWERS", "PERMISSIONS"]
 
@@ -93,13 +93,9 @@ _MERGE_RULES: Sequence[Rule] = (
 _OPEN_RULES: Sequence[Rule] = (
     Rule(status=409, outcome=Outcome.ADOPT, operations=_OPEN),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=_OPEN, body="no changes between"),
-    # A branch may be pushed a moment before the host knows it.
-    Rule(status=404, outcome=Outcome.TRANSIENT, operations=_OPEN, within=NEW_SECONDS, retry_after=1.0),
-    Rule(
-        status=404,
-        outcome=Outcome.TERMINAL,
-        operations=_OPEN,
-        error=RequestRefused,
+    *unknown_at_first(
+        _OPEN,
+        RequestRefused,
         remedy="Check git.branch, and that the token's user can read the repository and has pull requests there",
     ),
 )
@@ -109,15 +105,7 @@ ANSWERS: Sequence[Rule] = (
     *_OPEN_RULES,
     Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"find"})),
     Rule(status=412, outcome=Outcome.REREAD, operations=_CLOSE),
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_ONE,
-        within=NEW_SECONDS,
-        error=PullRequestNotFound,
-        retry_after=1.0,
-    ),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_ONE, error=PullRequestNotFound),
+    *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound),
     Rule(
         status=404,
         outcome=Outcome.TERMINAL,
@@ -125,9 +113,7 @@ ANSWERS: Sequence[Rule] = (
         operations=frozenset({"access", "list"}),
         remedy="Check git.url, and that the token's user can read the repository",
     ),
-    # The commit may be pushed a moment before.
-    Rule(status=404, outcome=Outcome.TRANSIENT, operations=_OF_COMMIT, within=NEW_SECONDS, retry_after=1.0),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_COMMIT, error=RequestRefused),
+    *unknown_at_first(_OF_COMMIT, RequestRefused),
     Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(

@@ -13,7 +13,7 @@ from kardinal.scm.errors import (
     RateLimited,
     RequestRefused,
 )
-from kardinal.scm.http import NEW_SECONDS, Outcome, Rule
+from kardinal.scm.http import Outcome, Rule, unknown_at_first
 
 __all__ = ["ANSWERS", "PERMISSIONS"]
 
@@ -131,16 +131,7 @@ _MERGE_RULES: Sequence[Rule] = (
 _OPEN_RULES: Sequence[Rule] = (
     Rule(status=422, outcome=Outcome.ADOPT, operations=_OPEN, body="already exists"),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=_OPEN, body="no commits between"),
-    # A branch may be pushed a moment before this part of GitHub knows it.
-    Rule(
-        status=422,
-        outcome=Outcome.TRANSIENT,
-        operations=_OPEN,
-        body=r'"field":\s*"head"',
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        retry_after=1.0,
-    ),
+    *unknown_at_first(_OPEN, RequestRefused, status=422, body=r'"field":\s*"head"'),
     Rule(
         status=422,
         outcome=Outcome.TERMINAL,
@@ -159,44 +150,10 @@ ANSWERS: Sequence[Rule] = (
     # Gone already: a person, or a setting of the repository, was faster.
     Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer"})),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_ONE,
-        within=NEW_SECONDS,
-        error=PullRequestNotFound,
-        retry_after=1.0,
-    ),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_ONE, error=PullRequestNotFound, remedy=_HIDDEN),
-    # A token that was just minted may be unknown to a part of GitHub for a moment.
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_REPOSITORY,
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        remedy=_HIDDEN,
-        retry_after=1.0,
-    ),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_REPOSITORY, error=AccessDenied, remedy=_HIDDEN),
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_COMMIT,
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        retry_after=1.0,
-    ),
-    Rule(
-        status=422,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_COMMIT,
-        body="no commit found",
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        retry_after=1.0,
-    ),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_COMMIT, error=RequestRefused, remedy=_HIDDEN),
+    *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound, remedy=_HIDDEN),
+    *unknown_at_first(_OF_REPOSITORY, AccessDenied, remedy=_HIDDEN),
+    *unknown_at_first(_OF_COMMIT, RequestRefused, remedy=_HIDDEN),
+    *unknown_at_first(_OF_COMMIT, RequestRefused, status=422, body="no commit found"),
     Rule(status=410, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=422, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),

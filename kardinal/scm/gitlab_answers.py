@@ -15,7 +15,7 @@ from kardinal.scm.errors import (
     PullRequestNotFound,
     RequestRefused,
 )
-from kardinal.scm.http import NEW_SECONDS, Outcome, Rule
+from kardinal.scm.http import Outcome, Rule, unknown_at_first
 
 __all__ = ["ANSWERS", "PERMISSIONS"]
 
@@ -79,31 +79,8 @@ _MERGE_RULES: Sequence[Rule] = (
 
 _OPEN_RULES: Sequence[Rule] = (
     Rule(status=409, outcome=Outcome.ADOPT, operations=_OPEN),
-    # A branch may be pushed a moment before the API knows it.
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_BRANCHES,
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        retry_after=1.0,
-    ),
-    Rule(
-        status=400,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_BRANCHES,
-        body="branch",
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        retry_after=1.0,
-    ),
-    Rule(
-        status=404,
-        outcome=Outcome.TERMINAL,
-        operations=_OF_BRANCHES,
-        error=RequestRefused,
-        remedy=f"Check git.branch. {_CHECK_URL}",
-    ),
+    *unknown_at_first(_OF_BRANCHES, RequestRefused, remedy=f"Check git.branch. {_CHECK_URL}"),
+    *unknown_at_first(_OF_BRANCHES, RequestRefused, status=400, body="branch"),
 )
 
 ANSWERS: Sequence[Rule] = (
@@ -116,26 +93,10 @@ ANSWERS: Sequence[Rule] = (
         error=AccessDenied,
         remedy="Make the token with the scope api",
     ),
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_ONE,
-        within=NEW_SECONDS,
-        error=PullRequestNotFound,
-        retry_after=1.0,
-    ),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_ONE, error=PullRequestNotFound, remedy=_CHECK_URL),
+    *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound, remedy=_CHECK_URL),
     # The same status again; GitLab has no answer of its own for it.
     Rule(status=400, outcome=Outcome.ADOPT, operations=frozenset({"set-status"}), body="cannot transition status"),
-    Rule(
-        status=404,
-        outcome=Outcome.TRANSIENT,
-        operations=_OF_COMMIT,
-        within=NEW_SECONDS,
-        error=HostUnavailable,
-        retry_after=1.0,
-    ),
-    Rule(status=404, outcome=Outcome.TERMINAL, operations=_OF_COMMIT, error=RequestRefused, remedy=_CHECK_URL),
+    *unknown_at_first(_OF_COMMIT, RequestRefused, remedy=_CHECK_URL),
     Rule(status=404, outcome=Outcome.TERMINAL, error=AccessDenied, remedy=_CHECK_URL),
     Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=409, outcome=Outcome.TRANSIENT, error=HostUnavailable, retry_after=1.0),

@@ -21,8 +21,8 @@ from kardinal.objects import GRAPH, JsonObject
 from kardinal.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.policy.binding import Place, places_of
 from kardinal.policy.matching import GateTemplate, instance_names
+from kardinal.translation.bundle_fit import fit_problems
 from kardinal.translation.errors import InvalidSpec, Problem
-from kardinal.translation.matching import match_problems
 from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node
 from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems
@@ -169,7 +169,7 @@ def _checked(pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], 
     problems += chart_problems(bundle, _environments(pipeline, route.upstreams))
     if not problems:
         there = _environments(pipeline, route.upstreams)
-        problems += match_problems(bundle, pipeline.spec.git, there, features.registry.steps)
+        problems += fit_problems(bundle, pipeline.spec.git, there, features.registry.steps)
     if problems:
         raise InvalidSpec(problems)
     return route

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from kardinal.git.secrets import host_allowed
+from kardinal.git.secret_hosts import host_allowed
 from kardinal_agent.endpoints.errors import HostRefused
 
 __all__ = ["CheckedResolver", "StepHosts", "host_of"]

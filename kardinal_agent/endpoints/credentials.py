@@ -1,7 +1,7 @@
 """Read the credentials that are sent to an endpoint, and decide to which.
 
 A Secret says itself that it is for custom steps (label `kardinal.io/credentials: step`) and for which hosts, as those
-for Git do (`kardinal.git.secrets`).
+for Git do (`kardinal.git.secret_hosts`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kardinal.api import names
-from kardinal.git.secrets import refused_host
+from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
 from kardinal.objects.secrets import SecretValueError, secret_text

@@ -25,7 +25,7 @@ from kardinal.steps.facts import facts_of
 from kardinal.steps.registry import Registry
 from kardinal.steps.rendering import Renderer
 from kardinal.steps.sequence import planned
-from kardinal.steps.values import Values
+from kardinal.steps.sequence_values import SequenceValues
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
 from kardinal_agent.execution.draft import StatusDraft
@@ -52,7 +52,7 @@ from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
 from kardinal_agent.health import HealthAdapter
-from kardinal_agent.hosts.told import Told
+from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps import Done, Step, StepContext, StepResult, Waiting
 
@@ -89,7 +89,7 @@ class Tools:
     status: StatusWriter
     observer: PromotionObserver
     merges: MergeWatches
-    told: Told
+    host_memory: HostMemory
     progress: ProgressWrites
     clock: Clock
     backoff: Backoff
@@ -107,7 +107,7 @@ class Attempt:
         self._superseded = self._bundle.status.phase == "Superseded"
         self._refusal = refusal(self._step, self._bundle, tools.registry, tools.health)
         self._sequence = planned(self._step.spec.steps, tools.registry.steps) if self._refusal is None else ()
-        self._values = Values(self._step, self._bundle, self._sequence)
+        self._values = SequenceValues(self._step, self._bundle, self._sequence)
         self._draft = StatusDraft(
             raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock
         )
@@ -284,7 +284,7 @@ class Attempt:
             health=self._tools.health,
             now=self._tools.clock.now(),
             remote=self._open,
-            told=self._tools.told,
+            host_memory=self._tools.host_memory,
             surroundings=self._sources.surroundings(renderer=self._tools.renderer),
         )
 
@@ -352,7 +352,7 @@ class Attempt:
     def _rest(self) -> Result:
         self._tools.merges.release(self._key)
         self._tools.progress.forget(self._key)
-        self._tools.told.forget(self._key)
+        self._tools.host_memory.forget(self._key)
         return Result()
 
     async def _pause(self, status: PromotionStepStatus, wait: timedelta | None = None) -> Result:

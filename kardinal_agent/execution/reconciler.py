@@ -57,7 +57,7 @@ class PromotionReconciler:
     def _rest(self, key: Key) -> None:
         self._tools.merges.release(key)
         self._tools.progress.forget(key)
-        self._tools.told.forget(key)
+        self._tools.host_memory.forget(key)
         self._refusals.forget(key)
 
 

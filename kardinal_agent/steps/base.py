@@ -23,7 +23,7 @@ from kardinal.steps.edit import Edit, Tree
 from kardinal.steps.facts import Facts, facts_of
 from kardinal.steps.images import ImageChange
 from kardinal_agent.health.verdict import HealthAdapter
-from kardinal_agent.hosts.told import Told
+from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Remote
 
 __all__ = ["Announcement", "Done", "Flag", "StatusFields", "Step", "StepContext", "StepResult", "Subscribe", "Waiting"]
@@ -107,7 +107,7 @@ class StepContext:
     health: HealthAdapter
     now: datetime
     remote: Callable[[], Awaitable[Remote]]
-    told: Told
+    host_memory: HostMemory
     surroundings: Surroundings
 
     @property

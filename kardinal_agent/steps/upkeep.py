@@ -43,7 +43,7 @@ async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept
     if remote.capabilities.statuses and kept.head is not None:
         holds = list(context.holds())
         for status in statuses_of(context.step.spec.pipeline, {context.step.spec.environment: holds}):
-            await context.told.status(remote.repository.url, remote.proposals, kept.head, status)
+            await context.host_memory.status(remote.repository.url, remote.proposals, kept.head, status)
     again = await _text(context, remote, kept.found)
     return Kept(kept.found, kept.head, kept.update, kept.blocked, again)
 
@@ -111,8 +111,8 @@ async def _text(context: StepContext, remote: Remote, found: PullRequest) -> tim
     if text.is_told(found):
         return None
     key = Key(context.step.metadata.namespace, context.step.metadata.name)
-    if delay := context.told.text_delay(key):
+    if delay := context.host_memory.text_delay(key):
         return delay
-    context.told.note_text(key)
+    context.host_memory.note_text(key)
     await remote.proposals.update(found.number, title=text.title, body=text.body)
     return None

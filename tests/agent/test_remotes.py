@@ -10,7 +10,7 @@ from aiohttp import web
 
 from kardinal.api import PromotionStep
 from kardinal.git import GitRunner, Repositories
-from kardinal.git.secrets import host_allowed, refused_host
+from kardinal.git.secret_hosts import host_allowed, refused_host
 from kardinal.git.shares import Shares
 from kardinal.kube import Access, Client, Connection
 from kardinal.scm.http import HostSessions

@@ -77,7 +77,7 @@ def test_a_key_in_the_older_format_is_accepted() -> None:
         (secret(username="robot"), "https", "has neither username and password nor token"),
         (secret(**{"ssh-privatekey": KEY}), "https", "has neither username and password nor token"),
         (secret(token="t"), "ssh", "has no known_hosts"),
-        (ssh_secret(hosts="# nobody\n"), "ssh", "has no known_hosts"),
+        (ssh_secret(hosts="# no host\n"), "ssh", "has no known_hosts"),
         (ssh_secret(key=""), "ssh", "has no ssh-privatekey"),
         (ssh_secret(key="hunter2"), "ssh", "that is no private key"),
         (ssh_secret(key=new_key().public), "ssh", "that is no private key"),

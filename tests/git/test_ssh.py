@@ -97,7 +97,7 @@ async def test_a_key_that_the_host_does_not_know_is_refused(
 async def test_a_host_that_is_not_known_is_not_talked_to(
     repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials, known: str
 ) -> None:
-    hosts = f"[127.0.0.1]:{sshd.port} {new_key().public}\n" if known else "# nobody\n"
+    hosts = f"[127.0.0.1]:{sshd.port} {new_key().public}\n" if known else "# no host\n"
     before = sshd.log.read_text().count("Accepted publickey")
     with pytest.raises(RepositoryUnreachable, match="known_hosts") as caught:
         await repositories.open(sshd.url(bare.directory), dataclasses.replace(credentials, known_hosts=hosts)).head(

@@ -21,6 +21,7 @@ from hack.gitea.server import RunningGitea
 from kardinal.objects.errors import KardinalError
 from kardinal.scm.errors import (
     AccessDenied,
+    HostUnavailable,
     MergeBlocked,
     PullRequestNotFound,
     RequestRefused,
@@ -169,7 +170,7 @@ SITUATIONS = {
     "opened again": Situation("open", opened_again, Outcome.ADOPT),
     "opened onto itself": Situation("open", opened_onto_itself, Outcome.SUCCESS),
     "opened from nowhere": Situation("open", opened_from_nowhere, Outcome.TERMINAL, RequestRefused),
-    "opened from a new branch": Situation("open", opened_from_nowhere, Outcome.TRANSIENT, age=1.0),
+    "opened from a new branch": Situation("open", opened_from_nowhere, Outcome.TRANSIENT, HostUnavailable, age=1.0),
     "opened in an archive": Situation("open", opened_in_an_archive, Outcome.TERMINAL, RequestRefused),
     "unknown number": Situation("get", unknown_number, Outcome.TERMINAL, PullRequestNotFound),
     "new number": Situation("get", unknown_number, Outcome.TRANSIENT, PullRequestNotFound, age=1.0),

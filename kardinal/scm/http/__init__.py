@@ -1,10 +1,10 @@
 """The HTTP side of providers: sessions, budgets, conditional requests, and what an answer means."""
 
-from kardinal.scm.http.answers import Answer, Outcome, Rule, decide
+from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, unknown_at_first
 from kardinal.scm.http.authentication import Authenticator, StaticToken, static_authenticator
 from kardinal.scm.http.budget import Budget, Priority, Rate
 from kardinal.scm.http.client import Host, HostClient
-from kardinal.scm.http.heard import NEW_SECONDS, FirstHeard
+from kardinal.scm.http.first_seen import NEW_SECONDS, FirstSeen
 from kardinal.scm.http.minted import MintedToken, MintedTokens
 from kardinal.scm.http.sessions import HostSessions
 
@@ -13,7 +13,7 @@ __all__ = [
     "Answer",
     "Authenticator",
     "Budget",
-    "FirstHeard",
+    "FirstSeen",
     "Host",
     "HostClient",
     "HostSessions",
@@ -26,4 +26,5 @@ __all__ = [
     "StaticToken",
     "decide",
     "static_authenticator",
+    "unknown_at_first",
 ]

@@ -18,8 +18,9 @@ from typing import Any
 
 from kardinal.objects.errors import KardinalError
 from kardinal.scm.errors import AccessDenied, HostUnavailable, RateLimited, RequestRefused, UnknownAnswer
+from kardinal.scm.http.first_seen import NEW_SECONDS
 
-__all__ = ["COMMON", "Answer", "Outcome", "Quota", "Rule", "decide", "quota_of", "retry_after_of"]
+__all__ = ["COMMON", "Answer", "Outcome", "Quota", "Rule", "decide", "quota_of", "retry_after_of", "unknown_at_first"]
 
 MAX_WAIT = 3600.0
 """Seconds that a host may ask to wait at once; it is asked again after them."""
@@ -79,7 +80,7 @@ class Rule:
     """One row of a table.
 
     `operations` empty: every operation. `header`: a name and a pattern that its value contains. `body`: a pattern that
-    the body contains. `within`: seconds since the pull request was first heard of. `error` is what is raised for a
+    the body contains. `within`: seconds since the pull request was first seen. `error` is what is raised for a
     transient or terminal outcome; `remedy` is what its reader can do.
     """
 
@@ -102,6 +103,33 @@ class Rule:
             and (self.header is None or _contains(self.header[1], answer.headers.get(self.header[0], "")))
             and (not self.body or _contains(self.body, answer.text))
         )
+
+
+def unknown_at_first(
+    operations: frozenset[str],
+    error: type[KardinalError],
+    *,
+    status: int = 404,
+    body: str = "",
+    at_first: type[KardinalError] = HostUnavailable,
+    remedy: str = "",
+) -> tuple[Rule, Rule]:
+    """Return the rules for what a host may not know yet: for a minute it is tried again, then `error` is raised.
+
+    What was just made, pushed or minted (a token) is not known to all parts of a host at once.
+    """
+    new = Rule(
+        status=status,
+        outcome=Outcome.TRANSIENT,
+        operations=operations,
+        body=body,
+        within=NEW_SECONDS,
+        error=at_first,
+        remedy=remedy,
+        retry_after=1.0,
+    )
+    old = Rule(status=status, outcome=Outcome.TERMINAL, operations=operations, body=body, error=error, remedy=remedy)
+    return new, old
 
 
 COMMON: Sequence[Rule] = (

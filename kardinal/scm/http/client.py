@@ -125,7 +125,7 @@ class HostClient:
 
     def age(self, name: str) -> float:
         """Return the seconds since this program first heard of `name` at this host."""
-        return self._sessions.heard.age(f"{self.host.base} {name}")
+        return self._sessions.first_seen.age(f"{self.host.base} {name}")
 
     async def _attempt(self, operation: str, method: str, url: str, body: object, priority: Priority) -> Answer:
         budget = self._sessions.budget(self.host.name, self._authenticator.identity, self.host.rate)

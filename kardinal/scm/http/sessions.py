@@ -19,7 +19,7 @@ from kardinal.runtime.clock import Clock
 from kardinal.scm.errors import RequestRefused
 from kardinal.scm.http.budget import Budget, Rate
 from kardinal.scm.http.cache import AnswerCache
-from kardinal.scm.http.heard import FirstHeard
+from kardinal.scm.http.first_seen import FirstSeen
 from kardinal.scm.http.minted import MintedTokens
 
 __all__ = ["HostSessions", "QuotaObserver"]
@@ -41,7 +41,7 @@ class HostSessions:
     def __init__(self, *, clock: Clock, user_agent: str = "kardinal", on_quota: QuotaObserver | None = None) -> None:
         self.clock = clock
         self.answers = AnswerCache()
-        self.heard = FirstHeard(clock)
+        self.first_seen = FirstSeen(clock)
         self.tokens = MintedTokens(clock)
         self.on_quota = on_quota
         self._user_agent = user_agent

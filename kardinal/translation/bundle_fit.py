@@ -12,10 +12,10 @@ from kardinal.steps.config_merge import ConfigMergeConfig, SourceRefused, source
 from kardinal.steps.sequence import StepTable, planned, without_taker
 from kardinal.translation.errors import Problem
 
-__all__ = ["match_problems"]
+__all__ = ["fit_problems"]
 
 
-def match_problems(bundle: Bundle, git: Git, environments: Iterable[Environment], table: StepTable) -> list[Problem]:
+def fit_problems(bundle: Bundle, git: Git, environments: Iterable[Environment], table: StepTable) -> list[Problem]:
     """Return why environments would leave out what a Bundle brings, or may not take it; their steps have no problem."""
     subject, artifacts = f"Bundle/{bundle.metadata.name}", bundle.spec.artifacts
     problems = []

@@ -12,15 +12,15 @@ from kardinal.objects import Key
 from kardinal.runtime import Clock
 from kardinal.scm import CommitStatus, PullRequests
 
-__all__ = ["Told"]
+__all__ = ["HostMemory"]
 
 MAX_STATUSES = 10_000
 TEXT_INTERVAL = 60.0
 """Seconds between two writes of the text of one pull request."""
 
 
-class Told:
-    """The memory of one agent."""
+class HostMemory:
+    """The memory of one agent about its hosts."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -14,10 +14,10 @@ from kardinal.steps.config import resolved
 from kardinal.steps.declaration import PlannedStep, Role
 from kardinal.steps.expressions import ExpressionError, holds, scope_of
 
-__all__ = ["Values", "foreseen"]
+__all__ = ["SequenceValues", "foreseen"]
 
 
-class Values:
+class SequenceValues:
     """The expressions of one promotion."""
 
     def __init__(self, step: PromotionStep, bundle: Bundle, sequence: Sequence[PlannedStep]) -> None:

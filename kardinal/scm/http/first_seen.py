@@ -1,4 +1,4 @@
-"""How long ago this program first heard of a pull request.
+"""The age of what this program first saw a moment ago, such as a pull request.
 
 Hosts may answer 404 for some seconds after a pull request was made. Nothing in that answer tells a new number from a
 wrong one, so a number counts as new for a while after it was opened, or first asked for by this program.
@@ -10,14 +10,14 @@ from collections import OrderedDict
 
 from kardinal.runtime.clock import Clock
 
-__all__ = ["NEW_SECONDS", "FirstHeard"]
+__all__ = ["NEW_SECONDS", "FirstSeen"]
 
 NEW_SECONDS = 60.0
 MAX_ENTRIES = 10_000
 
 
-class FirstHeard:
-    """The moments at which things were first heard of; the oldest are forgotten beyond `MAX_ENTRIES`."""
+class FirstSeen:
+    """The moments at which things were first seen; the oldest are forgotten beyond `MAX_ENTRIES`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
