@@ -44,7 +44,6 @@ class LocalBackend:
         self.url = url
         self._path = path
         self._runner = runner
-        self._directory: str | None = None
 
     def use(self, *refs: str) -> None:
         """Nothing to prepare: references are read where they are."""
@@ -78,6 +77,7 @@ class LocalBackend:
                     f"{self._path} belongs to another user",
                     remedy=f"Run as its owner, or: git config --global --add safe.directory {self._path}",
                 ) from None
+            self._git_directory()
             raise RepositoryUnreachable(
                 f"{self._path} can not be opened as a Git repository", remedy="Check it with `git fsck`"
             ) from None
@@ -87,7 +87,10 @@ class LocalBackend:
         return RefStore(self._git_directory())
 
     def tip(self, ref: str) -> str | None:
-        return self.refs.read(ref)
+        found = self.refs.read(ref)
+        if found is None:
+            self._git_directory()
+        return found
 
     def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:
         self._refuse_checked_out(ref)
@@ -121,9 +124,8 @@ class LocalBackend:
 
     @off_loop
     def _git_directory(self) -> str:
-        if self._directory is None:
-            self._directory = _find_git_directory(Path(self._path))
-        return self._directory
+        """Look each time: a repository that was moved away is worth another attempt, what it lacks is not."""
+        return _find_git_directory(Path(self._path))
 
     def _refuse_checked_out(self, ref: str) -> None:
         directory = Path(self._git_directory())

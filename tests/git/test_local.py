@@ -70,6 +70,20 @@ async def test_a_path_without_a_repository_says_how_to_make_one(repositories: Re
         await repositories.open(str(tmp_path / "something")).head("main")
 
 
+async def test_a_repository_that_is_moved_away_is_waited_for(repositories: Repositories, bare: Git) -> None:
+    repository = repositories.open(str(bare.directory))
+    head = await repository.head("main")
+    away = bare.directory.rename(bare.directory.with_name("away.git"))
+    with pytest.raises(RepositoryUnreachable, match="no repository at") as of_head:
+        await repository.head("main")
+    with pytest.raises(RepositoryUnreachable, match="no repository at") as of_edit:
+        await repository.land("main", setting("dev", b"v2\n"), message("dev"))
+    assert of_head.value.transient
+    assert of_edit.value.transient
+    away.rename(bare.directory)
+    assert await repository.head("main") == head
+
+
 async def test_a_shallow_repository_ends_where_its_history_does(
     repositories: Repositories, bare: Git, tmp_path: Path
 ) -> None:
