@@ -68,11 +68,11 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
             ours=context.status.commit,
         )
     except PushRejected as error:
-        return Kept(found, found.head_commit, StatusFields(), blocked=str(error))
+        return await _unless_merged(remote, found, blocked=str(error))
     if landed.shared:
         return Kept(found, landed.commit, StatusFields(), blocked=await _of_others(context, remote))
     if not landed.changed:
-        return as_it_is
+        return await _unless_merged(remote, found)
     update: StatusFields = {"commit": landed.commit, "tree": landed.tree}
     if not landed.adopted:
         # Merged at this moment, its branch was taken away and is here again.
@@ -81,6 +81,12 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
             await _retract(context, remote, landed.commit)
             update = StatusFields()
     return Kept(found, landed.commit, update)
+
+
+async def _unless_merged(remote: Remote, found: PullRequest, *, blocked: str = "") -> Kept:
+    """Look again: merged at this moment, its commits are the base's, and nothing is left to propose."""
+    found = await remote.proposals.get(found.number)
+    return Kept(found, found.head_commit, StatusFields(), blocked=blocked if found.state == "open" else "")
 
 
 async def _of_others(context: StepContext, remote: Remote) -> str:

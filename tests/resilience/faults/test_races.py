@@ -77,6 +77,26 @@ async def test_the_commit_of_a_person_is_kept(world: World, day: Day, race: Race
     assert len(repository.promotions(DEV)) == 1
 
 
+@pytest.mark.virtual_time("lives through the back-off")
+@pytest.mark.parametrize("kept", [False, True], ids=["deleted", "kept"])
+async def test_a_merge_in_the_middle_of_a_look_is_seen_by_it(world: World, day: Day, kept: bool) -> None:
+    def merge(repository: GitRepository) -> None:
+        head = repository.head(PROPOSAL)
+        day.host.merge(1)
+        if kept:
+            repository.git("update-ref", f"refs/heads/{PROPOSAL}", head)
+
+    await start(world, day)
+    await prepare(world, day)
+    await create(world, hosted_step(day.host, **FLOWS["review"]))
+    await reached(world, "WaitingForMerge")
+    day.strikes(FETCH_REFS, meanwhile(merge))
+    await wake(world)
+    status = await state(world)
+    assert status["state"] in ("HealthChecking", "Verified"), status["message"]
+    assert len(day.host.pulls) == 1
+
+
 @pytest.mark.parametrize("moment", [STATUS, MERGE], ids=["before the statuses", "at the merge"])
 async def test_a_commit_to_the_proposal_is_not_merged_by_the_agent(world: World, day: Day, moment: str) -> None:
     made: list[str] = []
