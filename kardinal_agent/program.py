@@ -32,7 +32,7 @@ from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
-from kardinal_agent.health import HealthNamespaces, ResourceHealth, health_table
+from kardinal_agent.health import HealthChecks, HealthNamespaces, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.poll import MergePoll
 from kardinal_agent.metrics import AgentMetrics
@@ -171,7 +171,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         policies=options.policy_namespaces,
         quoted=options.quote_namespaces,
     )
-    resource = ResourceHealth(deployments, allowed)
+    health = HealthChecks(adapters(extensions.adapters), allowed, deployments)
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,
@@ -183,7 +183,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         ),
         renderer=renderer,
         gates=Gates(gates),
-        health=health_table(extensions.adapters, {"resource": resource}),
+        health=health,
         remotes=connect(shares=shares),
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
@@ -206,6 +206,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             graphs=graphs,
             bundles=bundles,
             gates=gates,
+            health=health,
             deployments=deployments,
             namespaces=namespaces,
             merges=channel,

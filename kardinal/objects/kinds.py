@@ -13,19 +13,24 @@ from kardinal.objects.resource_type import ResourceType
 __all__ = [
     "BUNDLE",
     "CONFIG_MAP",
+    "CRON_JOB",
     "CUSTOM_RESOURCE_DEFINITION",
+    "DAEMON_SET",
     "DEPLOYMENT",
     "EVENT",
     "GRAPH",
     "GRAPH_REVISION",
+    "JOB",
     "LEASE",
     "METRIC_CHECK",
     "NAMESPACE",
     "PIPELINE",
+    "POD",
     "POLICY_GATE",
     "PROMOTION_STEP",
     "SECRET",
     "SERVICE_ACCOUNT",
+    "STATEFUL_SET",
     "SUBSCRIPTION",
     "NodeKind",
     "NodeState",
@@ -37,7 +42,12 @@ CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps")
 SERVICE_ACCOUNT = ResourceType("", "v1", "ServiceAccount", "serviceaccounts")
 EVENT = ResourceType("events.k8s.io", "v1", "Event", "events")
 LEASE = ResourceType("coordination.k8s.io", "v1", "Lease", "leases")
+POD = ResourceType("", "v1", "Pod", "pods")
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments")
+STATEFUL_SET = ResourceType("apps", "v1", "StatefulSet", "statefulsets")
+DAEMON_SET = ResourceType("apps", "v1", "DaemonSet", "daemonsets")
+JOB = ResourceType("batch", "v1", "Job", "jobs")
+CRON_JOB = ResourceType("batch", "v1", "CronJob", "cronjobs")
 CUSTOM_RESOURCE_DEFINITION = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

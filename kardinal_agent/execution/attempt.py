@@ -51,7 +51,7 @@ from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
-from kardinal_agent.health import HealthAdapter
+from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps import Done, Step, StepContext, StepResult, Waiting
@@ -84,7 +84,7 @@ class Tools:
     """The effect of a step that the registry does not have."""
     renderer: Renderer
     gates: Gates
-    health: HealthAdapter
+    health: HealthChecks
     remotes: Remotes
     status: StatusWriter
     observer: PromotionObserver

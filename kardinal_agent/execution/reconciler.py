@@ -13,14 +13,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from kardinal.api import names
-from kardinal.api.promotion_step import ENDED_STATES, PromotionStepSpec
+from kardinal.api.promotion_step import ENDED_STATES, PromotionStep
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import changed, either, labels_changed, metadata_changed, status_changed
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt, Tools
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
-from kardinal_agent.health import deployment_key, pipelines_from
+from kardinal_agent.health import HealthChecks, pipelines_from
 
 __all__ = ["PromotionReconciler", "sources"]
 
@@ -67,6 +67,7 @@ def sources(
     graphs: Informer,
     bundles: Informer,
     gates: Informer,
+    health: HealthChecks,
     deployments: Informer,
     namespaces: Informer,
     merges: Channel,
@@ -75,8 +76,8 @@ def sources(
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
-    steps.index(_BY_DEPLOYMENT, lambda step: map(str, _deployment_of(step)))
-    steps.index(_BY_HEALTH_NAMESPACE, lambda step: (key.namespace for key in _deployment_of(step)))
+    steps.index(_BY_DEPLOYMENT, lambda step: map(str, _watched_by(step, health)))
+    steps.index(_BY_HEALTH_NAMESPACE, lambda step: (key.namespace for key in _watched_by(step, health)))
     gates.index(_BY_TEMPLATE, _template_of)
 
     def steps_behind(template: JsonObject) -> Iterable[Key]:
@@ -151,15 +152,14 @@ def _is_proven_now(step: JsonObject) -> bool:
     return bool(_state(step) == "HealthChecking")
 
 
-def _deployment_of(step: JsonObject) -> Iterable[Key]:
+def _watched_by(step: JsonObject, health: HealthChecks) -> Iterable[Key]:
     if not _is_proven_now(step):
-        return
+        return []
     try:
-        key = deployment_key(PromotionStepSpec.model_validate(step["spec"]))
+        watched = health.watched(PromotionStep.model_validate(step))
     except ValidationError:
-        return
-    if key is not None:
-        yield key
+        return []
+    return [Key(each.namespace, each.name) for each in watched if each.name is not None]
 
 
 def _state(step: JsonObject) -> Any:

@@ -16,12 +16,12 @@ from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import sequence_problems, without_taker
-from kardinal_agent.health import HealthAdapter
+from kardinal_agent.health import HealthChecks
 
 __all__ = ["refusal"]
 
 
-def refusal(step: PromotionStep, bundle: Bundle, registry: Registry, health: HealthAdapter) -> str | None:
+def refusal(step: PromotionStep, bundle: Bundle, registry: Registry, health: HealthChecks) -> str | None:
     """Return the first thing that is wrong, with its field; None when the PromotionStep can be executed."""
     return next(iter(_refusals(step.spec, bundle, registry)), None) or health.refusal(step)
 

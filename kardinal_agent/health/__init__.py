@@ -1,17 +1,32 @@
 """How an environment proves what it runs, one module per adapter."""
 
+from kardinal_agent.health.checks import HealthChecks
 from kardinal_agent.health.namespaces import HealthNamespaces, pipelines_from
-from kardinal_agent.health.resource import ResourceHealth, deployment_key
-from kardinal_agent.health.table import HealthTable, health_table
-from kardinal_agent.health.verdict import HealthAdapter, Verdict
+from kardinal_agent.health.registry import adapters
+from kardinal_agent.health.verdict import (
+    Adapter,
+    Objects,
+    Promotion,
+    State,
+    Verdict,
+    Watched,
+    failed,
+    healthy,
+    progressing,
+)
 
 __all__ = [
-    "HealthAdapter",
+    "Adapter",
+    "HealthChecks",
     "HealthNamespaces",
-    "HealthTable",
-    "ResourceHealth",
+    "Objects",
+    "Promotion",
+    "State",
     "Verdict",
-    "deployment_key",
-    "health_table",
+    "Watched",
+    "adapters",
+    "failed",
+    "healthy",
     "pipelines_from",
+    "progressing",
 ]

@@ -22,7 +22,7 @@ from kardinal.steps.declaration import PlannedStep, Role, Surroundings
 from kardinal.steps.edit import Edit, Tree
 from kardinal.steps.facts import Facts, facts_of
 from kardinal.steps.images import ImageChange
-from kardinal_agent.health.verdict import HealthAdapter
+from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Remote
 
@@ -104,7 +104,7 @@ class StepContext:
     index: int
     gates: Callable[[], Sequence[GateResult]]
     holds: Callable[[], Sequence[str]]
-    health: HealthAdapter
+    health: HealthChecks
     now: datetime
     remote: Callable[[], Awaitable[Remote]]
     host_memory: HostMemory

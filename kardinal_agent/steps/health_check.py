@@ -6,12 +6,14 @@ beats late: what is proven at the moment the time is over is proven.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kardinal.api import format_duration
 from kardinal.api.image import ImageReference
 from kardinal.steps.images import selected_images
 from kardinal_agent.errors import StepFailed
+from kardinal_agent.health import Promotion
 from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
 
 __all__ = ["HealthCheck"]
@@ -20,8 +22,8 @@ __all__ = ["HealthCheck"]
 class HealthCheck:
     async def run(self, context: StepContext) -> StepResult:
         step = context.step.model_copy(update={"status": context.status})
-        verdict = context.health.check(step, _promoted(context))
-        if verdict.healthy:
+        verdict = context.health.check(step, _promotion(context))
+        if verdict.state == "healthy":
             return Done(verdict.message)
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
         if deadline is not None and timeout is not None and context.now >= deadline:
@@ -29,7 +31,20 @@ class HealthCheck:
         return Waiting(verdict.message, until=deadline)
 
 
-def _promoted(context: StepContext) -> list[ImageReference]:
+def _promotion(context: StepContext) -> Promotion:
+    spec, commit = context.step.spec, context.status.commit
+    return Promotion(
+        images=_images(context),
+        charts=context.bundle.spec.artifacts.charts,
+        commit=commit,
+        repository=spec.git.url,
+        branch=context.target,
+        path=spec.path,
+        contains=lambda revision: True if revision == commit else None,
+    )
+
+
+def _images(context: StepContext) -> Sequence[ImageReference]:
     """Return the images that the environment has to run, from their mirrors where the edits found that it does."""
     images = selected_images(context.bundle, context.step.spec.update.images)
     mirrors = context.facts.mirrors or {}

@@ -16,7 +16,7 @@ from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.extensions import Extensions, load_extensions
 from kardinal.steps.registry import AdapterDeclaration
 from kardinal_agent.errors import ConfigurationError
-from kardinal_agent.health import health_table
+from kardinal_agent.health import adapters
 from tests.support.names import DEV
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
@@ -95,4 +95,4 @@ async def test_a_name_close_to_one_of_the_package_is_refused_with_that(
 
 def test_a_health_adapter_without_code_keeps_the_agent_from_starting() -> None:
     with pytest.raises(ConfigurationError, match="health adapter empty declares no adapter"):
-        health_table({"empty": AdapterDeclaration(name="empty")}, {})
+        adapters({"empty": AdapterDeclaration(name="empty")})

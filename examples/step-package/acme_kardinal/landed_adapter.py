@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kardinal.api import PromotionStep
-from kardinal.api.image import ImageReference
-from kardinal_agent.health import Verdict
+from kardinal_agent.health import Adapter, Objects, Promotion, Verdict, Watched, healthy, progressing
 
 __all__ = ["Landed"]
 
 
-class Landed:
-    """Answers at once, from the PromotionStep alone."""
+class Landed(Adapter):
+    """Answers at once, from the promotion alone."""
 
-    def refusal(self, step: PromotionStep) -> str | None:
-        return None
+    name = "acme-landed"
 
-    def check(self, step: PromotionStep, images: Sequence[ImageReference]) -> Verdict:
-        commit = step.status.commit
-        return Verdict(commit is not None, f"{commit[:12]} has landed" if commit else "waits for a commit to land")
+    def watches(self, step: PromotionStep) -> Sequence[Watched]:
+        return ()
+
+    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+        commit = promotion.commit
+        return healthy(f"{commit[:12]} has landed") if commit else progressing("waits for a commit to land")

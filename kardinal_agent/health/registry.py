@@ -1,0 +1,27 @@
+"""The health adapters of an agent by `health.type`: those built in, and those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kardinal.steps.registry import AdapterDeclaration
+from kardinal_agent.errors import ConfigurationError
+from kardinal_agent.health.resource import ResourceAdapter
+from kardinal_agent.health.verdict import Adapter
+
+__all__ = ["adapters"]
+
+_BUILTIN: Sequence[Adapter] = (ResourceAdapter(),)
+
+
+def adapters(declarations: Mapping[str, AdapterDeclaration]) -> Mapping[str, Adapter]:
+    """Return the adapter of every declaration. Raises `ConfigurationError` for one without code."""
+    builtin = {adapter.name: adapter for adapter in _BUILTIN}
+    return {name: builtin.get(name) or _made(declaration) for name, declaration in declarations.items()}
+
+
+def _made(declaration: AdapterDeclaration) -> Adapter:
+    if declaration.adapter is None:
+        raise ConfigurationError(f"health adapter {declaration.name} declares no adapter")
+    made: Adapter = declaration.adapter()
+    return made

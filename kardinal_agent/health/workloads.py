@@ -1,0 +1,266 @@
+"""Judge a workload by its status: whether all of it runs the promoted images now (pure).
+
+Every number in a status is about the generation that the controller of the kind has seen, so a status that looks
+complete right after a change is the old rollout's. The order of the questions is the guarantee: first the pod template
+(is it ours?), then the observed generation (is the status about it?), then the rollout.
+
+Each answer comes in two forms: fixed words, which anybody may read, and what the object says, for those who may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kardinal.api.image import ImageReference, ImageReferenceError
+from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, STATEFUL_SET, JsonObject, ResourceType, key_of
+from kardinal.objects.conditions import find_condition
+from kardinal.objects.text import cut, printable
+from kardinal_agent.health.verdict import Verdict, failed, healthy, progressing
+
+__all__ = ["WORKLOADS", "judge_workload", "missing_workload", "pod_spec", "quoted", "runs_repository_of", "title_of"]
+
+WORKLOADS: Mapping[str, ResourceType] = {
+    kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB)
+}
+"""The kinds that run pods of a template, by name."""
+
+_SHOWN = 5
+_QUOTED = 256
+"""Characters of one text that are quoted from an object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shortfall:
+    """The reason why a workload is not healthy: in fixed words, and with what this one says.
+
+    `failure` is the reason of one that will not become healthy by itself.
+    """
+
+    words: str
+    details: str = ""
+    failure: str = ""
+    since: datetime | None = None
+    negative: bool = False
+
+
+def judge_workload(workload: JsonObject, images: Sequence[ImageReference]) -> Verdict:
+    """Return the verdict on a workload that has to run all of `images`."""
+    title = title_of(workload)
+    short = (
+        _wrong_image(workload, images) or _unobserved(workload) or _ROLLOUTS[workload["kind"]](workload)
+    )
+    if short is None:
+        running = ", ".join(map(str, images))
+        return healthy(f"{title} runs {running}" if running else f"{title} is available")
+    if short.failure:
+        details = f"{title}: {short.details}" if short.details else ""
+        return failed(short.failure, f"{title}: {short.words}", details=details, since=short.since)
+    details = f"waits for {title}: {short.details}" if short.details else ""
+    return progressing(
+        f"waits for {title}: {short.words}", details=details, since=short.since, negative=short.negative
+    )
+
+
+def missing_workload(kind: ResourceType, namespace: str, name: str) -> Verdict:
+    """Return the verdict on a workload that does not exist."""
+    return progressing(f"waits for {kind.kind} {namespace}/{name} to exist")
+
+
+def title_of(workload: JsonObject) -> str:
+    """Return what messages call a workload."""
+    return f"{workload['kind']} {key_of(workload)}"
+
+
+def pod_spec(workload: JsonObject) -> Mapping[str, Any]:
+    """Return the spec of the pods that a workload makes; empty where it has none."""
+    spec = workload.get("spec") or {}
+    if workload["kind"] == CRON_JOB.kind:
+        spec = (spec.get("jobTemplate") or {}).get("spec") or {}
+    found: Mapping[str, Any] = (spec.get("template") or {}).get("spec") or {}
+    return found
+
+
+def runs_repository_of(workload: JsonObject, image: ImageReference) -> bool:
+    """Return whether the template of a workload runs any version of an image."""
+    return any(
+        reference is not None and image.same_repository(reference)
+        for _, reference in container_images(pod_spec(workload))
+    )
+
+
+def container_images(pod: Mapping[str, Any]) -> Iterable[tuple[str, ImageReference | None]]:
+    """Yield the text of every container's image, with the reference that it is, if it is one."""
+    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
+        text = str(container.get("image", ""))
+        try:
+            yield text, ImageReference.parse(text)
+        except ImageReferenceError:
+            yield text, None
+
+
+def quoted(text: str | None) -> str:
+    """Return what an object says, short and without characters that change how the rest is shown."""
+    return cut(printable(text or ""), _QUOTED)
+
+
+def _wrong_image(workload: JsonObject, images: Sequence[ImageReference]) -> _Shortfall | None:
+    running = list(container_images(pod_spec(workload)))
+    for image in images:
+        rivals = [(text, found) for text, found in running if found is not None and image.same_repository(found)]
+        stale = [text for text, found in rivals if not image.runs(found)]
+        if not rivals:
+            shown = ", ".join(quoted(text) for text, _ in running[:_SHOWN]) or "no image"
+        elif stale:
+            shown = quoted(stale[0])
+        else:
+            continue
+        return _Shortfall(
+            words="it does not run the promoted image yet", details=f"its pod template must run {image} and has {shown}"
+        )
+    return None
+
+
+def _unobserved(workload: JsonObject) -> _Shortfall | None:
+    if workload["kind"] in (JOB.kind, CRON_JOB.kind):
+        return None  # Neither has an observed generation, nor a template whose change would be rolled out.
+    generation = workload["metadata"].get("generation", 0)
+    observed = (workload.get("status") or {}).get("observedGeneration", 0)
+    if observed < generation:
+        return _Shortfall(
+            words="its latest generation is not observed yet",
+            details=f"generation {generation} is not observed yet (observed is {observed})",
+        )
+    return None
+
+
+def _deployment(workload: JsonObject) -> _Shortfall | None:
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    available = find_condition(status, "Available") or {}
+    negative = available.get("status") == "False"
+    progress = find_condition(status, "Progressing") or {}
+    if progress.get("reason") == "ProgressDeadlineExceeded":
+        words = "its rollout exceeded its progress deadline"
+        said = (find_condition(status, "ReplicaFailure") or {}).get("message") or progress.get("message")
+        return _Shortfall(
+            words=words,
+            details=f"{words}: {quoted(said) or 'no reason given'}",
+            failure="ProgressDeadlineExceeded",
+            since=_moment(progress.get("lastUpdateTime") or progress.get("lastTransitionTime")),
+        )
+    paused = ", and it is paused" if spec.get("paused") else ""
+    counts = _Counts(
+        wanted=spec.get("replicas", 1),
+        total=status.get("replicas", 0),
+        updated=status.get("updatedReplicas", 0),
+        available=status.get("availableReplicas", 0),
+    )
+    since = _moment(progress.get("lastUpdateTime"))
+    if (short := counts.shortfall("replicas", note=paused, since=since, negative=negative)) is not None:
+        return short
+    if available.get("status") != "True":
+        words = "it is not Available"
+        return _Shortfall(
+            words=words,
+            details=f"{words}: {quoted(available.get('message')) or 'it does not say so'}",
+            since=_moment(available.get("lastTransitionTime")),
+            negative=negative,
+        )
+    return None
+
+
+def _stateful_set(workload: JsonObject) -> _Shortfall | None:
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    strategy = spec.get("updateStrategy") or {}
+    partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
+    wanted, available = spec.get("replicas", 1), status.get("availableReplicas", 0)
+    counts = _Counts(
+        wanted=wanted,
+        total=status.get("replicas", 0),
+        updated=status.get("updatedReplicas", 0),
+        available=available,
+    )
+    note = ""
+    if strategy.get("type") == "OnDelete":
+        note = ", and the others are when their pods are deleted (updateStrategy OnDelete)"
+    elif partition:
+        note = f", and its partition keeps those below {partition} at the version before"
+    return counts.shortfall("replicas", note=note, negative=not available and wanted > 0)
+
+
+def _daemon_set(workload: JsonObject) -> _Shortfall | None:
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+    updated = status.get("updatedNumberScheduled", 0)
+    # It counts nodes: one with a pod of each version has been updated.
+    counts = _Counts(wanted=wanted, total=updated, updated=updated, available=available)
+    by_hand = (spec.get("updateStrategy") or {}).get("type") == "OnDelete"
+    note = ", and the others are when their pods are deleted (updateStrategy OnDelete)" if by_hand else ""
+    return counts.shortfall("pods", note=note, negative=not available and wanted > 0)
+
+
+def _job(workload: JsonObject) -> _Shortfall | None:
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    ended = find_condition(status, "Failed") or {}
+    if ended.get("status") == "True":
+        words = "it has failed"
+        said = f"{words}: {quoted(ended.get('message')) or 'no reason given'}"
+        since = _moment(ended.get("lastTransitionTime"))
+        return _Shortfall(words=words, details=said, failure="JobFailed", since=since)
+    if (find_condition(status, "Complete") or {}).get("status") == "True":
+        return None
+    if spec.get("suspend"):
+        return _Shortfall(words="it is suspended: a person must resume it")
+    return _Shortfall(words="it is not complete", since=_moment(status.get("startTime")))
+
+
+def _cron_job(_: JsonObject) -> _Shortfall | None:
+    """Ask for no more than the template: when it runs is its own business."""
+    return None
+
+
+_ROLLOUTS: Mapping[str, Callable[[JsonObject], _Shortfall | None]] = {
+    DEPLOYMENT.kind: _deployment,
+    STATEFUL_SET.kind: _stateful_set,
+    DAEMON_SET.kind: _daemon_set,
+    JOB.kind: _job,
+    CRON_JOB.kind: _cron_job,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """The replicas of a workload, as its status counts them."""
+
+    wanted: int
+    total: int
+    updated: int
+    available: int
+
+    def shortfall(
+        self, unit: str, *, note: str = "", since: datetime | None = None, negative: bool = False
+    ) -> _Shortfall | None:
+        """Return what is missing; `note` says why not all are updated, where the workload itself holds that up."""
+        if self.updated < self.wanted:
+            words = f"not all of its {unit} are updated"
+            details = f"{self.updated} of {self.wanted} {unit} are updated{note}"
+        elif self.total > self.updated:
+            words = f"{unit} of the version before still run"
+            details = f"{self.total - self.updated} of its {unit} still run the version before"
+        elif self.available < self.wanted:
+            words = f"not all of its {unit} are available"
+            details = f"{self.available} of {self.wanted} {unit} are available"
+        else:
+            return None
+        return _Shortfall(words=words, details=details, since=since, negative=negative)
+
+
+def _moment(text: object) -> datetime | None:
+    """Return a moment of a status; None where it has none, or one that is none."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
