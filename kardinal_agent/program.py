@@ -1,7 +1,7 @@
 """The agent as a whole: its caches, its controller and what they stand on.
 
 It runs in two places with the same parts. As a program of its own it serves one shard: PromotionSteps and gates come
-from the control plane, Secrets and Deployments from the cluster it runs in. Inside the controller (`install` on its
+from the control plane, Secrets and workloads from the cluster it runs in. Inside the controller (`install` on its
 manager) it serves the PromotionSteps without a shard, and both clusters are one. The selector is the server's, so that
 an agent never even sees the PromotionSteps of others.
 
@@ -23,7 +23,7 @@ from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
-from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE
+from kardinal.objects import GRAPH, NAMESPACE
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal.scm.http import HostSessions
 from kardinal_agent.endpoints import EndpointClient, EndpointSecrets, StepHosts
@@ -32,7 +32,7 @@ from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
-from kardinal_agent.health import HealthChecks, HealthNamespaces, adapters
+from kardinal_agent.health import HealthChecks, HealthNamespaces, HealthWatches, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.poll import MergePoll
 from kardinal_agent.metrics import AgentMetrics
@@ -152,7 +152,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     graphs = manager.informer(GRAPH, namespace=options.namespace)
     # Of every namespace: the templates of gates live in those of the policies.
     gates = manager.informer(POLICY_GATE)
-    deployments, namespaces = own.informer(DEPLOYMENT), own.informer(NAMESPACE)
+    namespaces = own.informer(NAMESPACE)
     channel, shares = Channel(), Shares(CONCURRENCY)
     merges = MergeWatches(channel)
     connect = partial(
@@ -171,7 +171,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         policies=options.policy_namespaces,
         quoted=options.quote_namespaces,
     )
-    health = HealthChecks(adapters(extensions.adapters), allowed, deployments)
+    health = HealthChecks(adapters(extensions.adapters), allowed, HealthWatches(own.dynamic, channel))
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,
@@ -207,9 +207,8 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             bundles=bundles,
             gates=gates,
             health=health,
-            deployments=deployments,
             namespaces=namespaces,
-            merges=channel,
+            pushed=channel,
         ),
         concurrency=CONCURRENCY,
     )

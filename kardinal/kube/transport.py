@@ -54,22 +54,29 @@ class Transport:
             "User-Agent": user_agent,
         }
         self._session: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS),
+        self._session = self._new_session(MAX_CONNECTIONS)
+        # Each watch keeps a connection of its own: with those of requests, many watches would leave none for these.
+        self._streams = self._new_session(0)
+        return self
+
+    def _new_session(self, limit: int) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=limit),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
         )
-        return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for session in (self._session, self._streams):
+            if session is not None:
+                await session.close()
+        self._session = self._streams = None
 
     async def request(
         self,
@@ -144,7 +151,7 @@ class Transport:
         if data is not None:
             headers["Content-Type"] = content_type
         try:
-            async with self._open().request(
+            async with _opened(self._session).request(
                 method,
                 url,
                 data=data,
@@ -166,7 +173,7 @@ class Transport:
 
     async def _open_stream(self, url: URL, access: Access) -> aiohttp.ClientResponse:
         try:
-            response = await self._open().get(
+            response = await _opened(self._streams).get(
                 url,
                 headers=_authorization(access),
                 ssl=access.tls or True,
@@ -191,11 +198,6 @@ class Transport:
             response.close()
         raise error_from_response(response.status, body, retry_after=response.headers.get("Retry-After"))
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it inside `async with`")
-        return self._session
-
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         suffix = f"?{urlencode(query)}" if query else ""
         return URL(f"{self.connection.server}{path}{suffix}", encoded=True)
@@ -203,6 +205,12 @@ class Transport:
     def _observe(self, method: str, status: int) -> None:
         for observer in self.observers:
             observer(method, status)
+
+
+def _opened(session: aiohttp.ClientSession | None) -> aiohttp.ClientSession:
+    if session is None:
+        raise RuntimeError("the client is not open: use it inside `async with`")
+    return session
 
 
 def _asks_to_retry(error: ApiError) -> bool:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kardinal.runtime.clock import Clock, SystemClock, Timer
     from kardinal.runtime.controller import Controller, Reconciler, Result
+    from kardinal.runtime.dynamic import DynamicInformers, Handle
     from kardinal.runtime.errors import GraceExceeded, RuntimeFailure, SyncTimeout, TerminalError, UndeclaredInformer
-    from kardinal.runtime.informer import Change, Event, Informer
+    from kardinal.runtime.informer import Change, Event, Informer, Outage
     from kardinal.runtime.labels import BoundedLabels
     from kardinal.runtime.manager import Manager, Runnable
     from kardinal.runtime.recorder import EventRecorder, ResourceRef
@@ -28,12 +29,15 @@ __all__ = [
     "Channel",
     "Clock",
     "Controller",
+    "DynamicInformers",
     "Event",
     "EventRecorder",
     "GraceExceeded",
+    "Handle",
     "Informer",
     "Manager",
     "Mapper",
+    "Outage",
     "Reconciler",
     "ResourceRef",
     "Result",
@@ -54,8 +58,9 @@ __all__ = [
 _MODULES = {
     "clock": "Clock SystemClock Timer",
     "controller": "Controller Reconciler Result",
+    "dynamic": "DynamicInformers Handle",
     "errors": "GraceExceeded RuntimeFailure SyncTimeout TerminalError UndeclaredInformer",
-    "informer": "Change Event Informer",
+    "informer": "Change Event Informer Outage",
     "labels": "BoundedLabels",
     "manager": "Manager Runnable",
     "recorder": "EventRecorder ResourceRef",

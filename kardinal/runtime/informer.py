@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
 import structlog
 
-from kardinal.kube import Client
+from kardinal.kube import Client, KubeError
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import describe
@@ -25,7 +26,7 @@ from kardinal.runtime.metrics import InformerMetrics
 from kardinal.runtime.reflector import Reflector, Scope
 from kardinal.runtime.store import IndexFunction, Store
 
-__all__ = ["Change", "Event", "Handler", "Informer"]
+__all__ = ["Change", "Event", "Handler", "Informer", "Outage", "Projection"]
 
 log = structlog.get_logger(__name__)
 
@@ -49,20 +50,46 @@ class Event(NamedTuple):
     final_state_unknown: bool = False
 
 
+class Outage(NamedTuple):
+    """Why a collection is not followed now, and since when."""
+
+    error: KubeError
+    since: datetime
+
+
 Handler = Callable[[Event], None]
+
+Projection = Callable[[JsonObject], JsonObject]
+"""Returns the part of an object that is kept; its name, namespace, uid and revision must be in it."""
 
 
 class Informer:
-    """The shared copy of one scope. Its objects must be treated as immutable."""
+    """The shared copy of one scope, of each object what `projection` keeps. Objects must be treated as immutable.
 
-    def __init__(self, client: Client, scope: Scope, *, clock: Clock, metrics: InformerMetrics) -> None:
+    `on_state` is called when the copy is complete for the first time, and when an outage begins or ends.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        scope: Scope,
+        *,
+        clock: Clock,
+        metrics: InformerMetrics,
+        projection: Projection | None = None,
+        on_state: Callable[[], None] | None = None,
+    ) -> None:
         self._scope = scope
+        self._clock = clock
         self._metrics = metrics
+        self._projection = projection
+        self._on_state = on_state
         self._store = Store()
         self._handlers: list[Handler] = []
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._synced = asyncio.Event()
         self._resource_version = ""
+        self._outage: Outage | None = None
         self._reflector = Reflector(client, scope, self, clock=clock, interrupted=metrics.interrupted)
         metrics.watch_objects(lambda: len(self._store))
 
@@ -91,6 +118,11 @@ class Informer:
     def backing_off(self) -> bool:
         """Return whether the connection is lost and waits for its next try."""
         return self._reflector.backing_off
+
+    @property
+    def outage(self) -> Outage | None:
+        """Return why the collection is not followed now; None while it is."""
+        return self._outage
 
     @property
     def resource_version(self) -> str:
@@ -158,14 +190,17 @@ class Informer:
             if previous is not None and _revision(previous) == _revision(new):
                 objects[key] = previous
             else:
-                events.extend(_difference(key, previous, _stripped(new), initial=not self.synced))
+                kept = objects[key] = self._kept(new)
+                events.extend(_difference(key, previous, kept, initial=not self.synced))
         self._store.replace(objects)
         self._resource_version = revision
         self._metrics.progressed()
         for event in events:
             self._dispatch(event)
+        first = not self.synced
         self._synced.set()
         self._wake()
+        self._end_outage(news=first)
 
     def apply(self, change: str, obj: JsonObject) -> None:
         """Take over one change; part of the reflector's `Sink`."""
@@ -176,10 +211,11 @@ class Informer:
         old = self._store.get(key)
         if change == "DELETED":
             if self._store.remove(key) is not None:
-                self._dispatch(Event(Change.DELETED, key, _stripped(obj), None))
+                self._dispatch(Event(Change.DELETED, key, self._kept(obj), None))
         elif old is None or _revision(old) != _revision(obj):
-            self._store.put(key, _stripped(obj))
-            for event in _difference(key, old, obj, initial=False):
+            kept = self._kept(obj)
+            self._store.put(key, kept)
+            for event in _difference(key, old, kept, initial=False):
                 self._dispatch(event)
         self._wake()
 
@@ -188,6 +224,22 @@ class Informer:
         self._resource_version = revision
         self._metrics.progressed()
         self._wake()
+
+    def lost(self, error: KubeError) -> None:
+        """Note an outage; part of the reflector's `Sink`."""
+        began = self._outage is None
+        self._outage = Outage(error, self._outage.since if self._outage else self._clock.now())
+        if began and self._on_state is not None:
+            self._on_state()
+
+    def resumed(self) -> None:
+        """Note the end of an outage; part of the reflector's `Sink`."""
+        self._end_outage()
+
+    def _end_outage(self, *, news: bool = False) -> None:
+        ended, self._outage = self._outage is not None, None
+        if (ended or news) and self._on_state is not None:
+            self._on_state()
 
     def _dispatch(self, event: Event) -> None:
         for handler in self._handlers:
@@ -199,6 +251,11 @@ class Informer:
         except Exception as error:
             self._metrics.handler_failed()
             log.error("an event handler failed", kind=self.resource.kind, key=str(event.key), **describe(error))
+
+    def _kept(self, obj: JsonObject) -> JsonObject:
+        """Drop managedFields, which no reconciler reads and which is half of the memory, and what is not asked for."""
+        obj["metadata"].pop("managedFields", None)
+        return obj if self._projection is None else self._projection(obj)
 
     def _wake(self) -> None:
         for condition, woken in self._waiters:
@@ -215,12 +272,6 @@ def _difference(key: Key, old: JsonObject | None, new: JsonObject, *, initial: b
             Event(Change.ADDED, key, None, new),
         ]
     return [Event(Change.UPDATED, key, old, new)]
-
-
-def _stripped(obj: JsonObject) -> JsonObject:
-    """Drop managedFields: no reconciler reads it, and it is half of the memory."""
-    obj["metadata"].pop("managedFields", None)
-    return obj
 
 
 def _revision(obj: JsonObject) -> str:

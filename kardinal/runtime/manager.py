@@ -6,8 +6,8 @@ keys and finish what they have begun, then the helpers stop, then the recorder w
 last caches and probes end. All of it has thirty seconds.
 
 The first failure of any part ends the program and is what `run` raises; what fails because of the stop is noise.
-Everything is declared before the start, so that the permissions a program needs and the memory it takes can be read
-from its composition root.
+Controllers and caches are declared before the start, so that the permissions a program needs and the memory it takes
+can be read from its composition root. What is looked at for a while only is opened at work (`dynamic`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from kardinal.objects import ResourceType
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.consistency import Consistency
 from kardinal.runtime.controller import Controller, Reconciler
+from kardinal.runtime.dynamic import DynamicInformers
 from kardinal.runtime.errors import GraceExceeded, SyncTimeout, UndeclaredInformer
 from kardinal.runtime.http import Check, ProbeServer
 from kardinal.runtime.informer import Informer
@@ -85,6 +86,8 @@ class Manager:
         self._controllers: list[Controller] = []
         self._runnables: list[Runnable] = []
         self._started: list[Runnable] = []
+        self.dynamic = DynamicInformers(client, clock=clock, metrics=self._figures, ended=self._ended)
+        """The informers that come and go with the work."""
         self._checks: dict[str, Check] = {"caches": self._unsynced}
         self._server = ProbeServer(
             probe_address=probe_address,
@@ -108,7 +111,8 @@ class Manager:
 
     @property
     def informers(self) -> Sequence[Informer]:
-        return list(self._informers.values())
+        """Return those that were declared, and those that run at the moment."""
+        return [*self._informers.values(), *self.dynamic.informers]
 
     @property
     def urls(self) -> dict[str, str]:
@@ -163,7 +167,9 @@ class Manager:
             name,
             reconciler,
             queue=queue,
-            consistency=Consistency(lambda: self.informers, waited=lambda outcome: metrics.stale_waits[outcome].inc()),
+            consistency=Consistency(
+                lambda: list(self._informers.values()), waited=lambda outcome: metrics.stale_waits[outcome].inc()
+            ),
             metrics=metrics,
             clock=self.clock,
             concurrency=concurrency,
@@ -217,6 +223,7 @@ class Manager:
                 await self._within(deadline, type(runnable).__name__, runnable.stop(), late)
             await self.recorder.flush()
         finally:
+            await self.dynamic.close()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

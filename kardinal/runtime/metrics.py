@@ -137,7 +137,14 @@ class InformerMetrics:
 
     def watch_objects(self, count: Callable[[], int]) -> None:
         """Ask `count` for the number of objects at every scrape."""
-        self._collector.counts.append((self._kind, count))
+        self._count = (self._kind, count)
+        self._collector.counts.append(self._count)
+
+    def forget(self) -> None:
+        """Ask no more; of a kind that no informer has any more nothing is said."""
+        self._collector.counts.remove(self._count)
+        if all(kind != self._kind for kind, _ in self._collector.counts):
+            self._collector.progress.pop(self._kind, None)
 
     def progressed(self) -> None:
         self._collector.progress[self._kind] = self._clock.monotonic()

@@ -30,10 +30,13 @@ from kardinal.kube import (
     Client,
     ConnectionFailed,
     Expired,
+    Forbidden,
     Invalid,
     KubeError,
+    NotFound,
     ObjectList,
     TooManyRequests,
+    Unauthorized,
     WatchEvent,
 )
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
@@ -79,6 +82,14 @@ class Sink(Protocol):
         """Nothing changed up to `revision`."""
         ...
 
+    def lost(self, error: KubeError) -> None:
+        """Note that the collection is not followed: it was refused, or failed twice in a row."""
+        ...
+
+    def resumed(self) -> None:
+        """Note that the collection is followed again, from where it was left."""
+        ...
+
 
 class ShortWatchError(ConnectionFailed):
     """A watch that ended at once without a single event: the server is not serving it."""
@@ -122,6 +133,8 @@ class Reflector:
                     failures = 0
                 wait = self._judge(error, failures)
                 failures += 1
+                if wait or isinstance(error, (Forbidden, NotFound, Unauthorized)):
+                    self._sink.lost(error)
                 await self._back_off(wait)
             else:
                 self._interrupted("closed")
@@ -170,6 +183,7 @@ class Reflector:
         if self._position is None:
             await self._list_state()
         async with self._watch(self._position) as events:
+            self._sink.resumed()
             await self._follow(events)
         return None
 

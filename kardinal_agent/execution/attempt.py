@@ -351,6 +351,7 @@ class Attempt:
 
     def _rest(self) -> Result:
         self._tools.merges.release(self._key)
+        self._tools.health.release(self._key)
         self._tools.progress.forget(self._key)
         self._tools.host_memory.forget(self._key)
         return Result()

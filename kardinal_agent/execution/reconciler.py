@@ -1,8 +1,8 @@
 """The PromotionStep controller: which events concern which promotions, and one attempt per event.
 
 A promotion is run when its PromotionStep changes, when its Graph or the phase of its Bundle does, at every change of a
-gate that can hold it or of the template of one, of the Deployment that it is judged by, of who may read about that, and
-of its repository. Nothing is polled, and its own status writes cause no run: what a run has written it knows.
+gate that can hold it or of the template of one, of what it is judged by, of who may read about that, and of its
+repository. Nothing is polled, and its own status writes cause no run: what a run has written it knows.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from kardinal.api import names
-from kardinal.api.promotion_step import ENDED_STATES, PromotionStep
+from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import changed, either, labels_changed, metadata_changed, status_changed
@@ -28,8 +26,6 @@ _BY_BUNDLE = "bundle"
 _BY_GATE = "gate"
 _BY_GRAPH = "graph"
 _BY_TEMPLATE = "template"
-_BY_DEPLOYMENT = "deployment"
-_BY_HEALTH_NAMESPACE = "health namespace"
 
 
 class PromotionReconciler:
@@ -50,12 +46,14 @@ class PromotionReconciler:
             owned = self._ownership.trace(raw)
         except Untraceable as error:
             self._tools.merges.release(key)
+            self._tools.health.release(key)
             return await self._refusals.refuse(raw, str(error))
         self._refusals.forget(key)
         return await Attempt(self._tools, raw, owned).run()
 
     def _rest(self, key: Key) -> None:
         self._tools.merges.release(key)
+        self._tools.health.release(key)
         self._tools.progress.forget(key)
         self._tools.host_memory.forget(key)
         self._refusals.forget(key)
@@ -68,16 +66,13 @@ def sources(
     bundles: Informer,
     gates: Informer,
     health: HealthChecks,
-    deployments: Informer,
     namespaces: Informer,
-    merges: Channel,
+    pushed: Channel,
 ) -> Sequence[Source]:
     """Return everything that can move a promotion."""
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
-    steps.index(_BY_DEPLOYMENT, lambda step: map(str, _watched_by(step, health)))
-    steps.index(_BY_HEALTH_NAMESPACE, lambda step: (key.namespace for key in _watched_by(step, health)))
     gates.index(_BY_TEMPLATE, _template_of)
 
     def steps_behind(template: JsonObject) -> Iterable[Key]:
@@ -91,8 +86,6 @@ def sources(
     # The agent's own status writes leave generation and metadata as they were.
     return (
         Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
-        # Once more: a Deployment that was ready before the cache had this state was mapped to no step.
-        Watch(steps, when=status_changed("state") & either(_is_proven_now)),
         # A host has said that another look is worth it.
         Watch(steps, when=changed(_woken) & either(_is_under_way)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
@@ -101,9 +94,8 @@ def sources(
         # Pull requests say why a gate is closed.
         Watch(gates, map=waiting_behind, when=status_changed("reason")),
         Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
-        Watch(deployments, map=_steps_by(steps, _BY_DEPLOYMENT)),
-        Watch(namespaces, map=_steps_proven_in(steps), when=changed(pipelines_from)),
-        merges,
+        Watch(namespaces, map=health.concerned, when=changed(pipelines_from)),
+        pushed,
     )
 
 
@@ -112,11 +104,6 @@ _answer_changed = status_changed("ready", "observedGeneration", "templateUID", "
 
 def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:
     return lambda obj: [key_of(step) for step in steps.by_index(index, str(key_of(obj)))]
-
-
-def _steps_proven_in(steps: Informer) -> Callable[[JsonObject], Iterable[Key]]:
-    """Map a Namespace to the promotions that are judged by a Deployment in it."""
-    return lambda obj: [key_of(step) for step in steps.by_index(_BY_HEALTH_NAMESPACE, obj["metadata"]["name"])]
 
 
 def _is_under_way(step: JsonObject) -> bool:
@@ -145,21 +132,6 @@ def _gates_of(step: JsonObject) -> Iterable[str]:
     spec, namespace = step["spec"], step["metadata"]["namespace"]
     freeze = names.freeze_name(spec["pipeline"])
     return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), freeze)}
-
-
-def _is_proven_now(step: JsonObject) -> bool:
-    """Return whether the workload of a promotion is looked at: in no other state is it."""
-    return bool(_state(step) == "HealthChecking")
-
-
-def _watched_by(step: JsonObject, health: HealthChecks) -> Iterable[Key]:
-    if not _is_proven_now(step):
-        return []
-    try:
-        watched = health.watched(PromotionStep.model_validate(step))
-    except ValidationError:
-        return []
-    return [Key(each.namespace, each.name) for each in watched if each.name is not None]
 
 
 def _state(step: JsonObject) -> Any:

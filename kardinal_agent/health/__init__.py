@@ -14,11 +14,13 @@ from kardinal_agent.health.verdict import (
     healthy,
     progressing,
 )
+from kardinal_agent.health.watching import HealthWatches
 
 __all__ = [
     "Adapter",
     "HealthChecks",
     "HealthNamespaces",
+    "HealthWatches",
     "Objects",
     "Promotion",
     "State",

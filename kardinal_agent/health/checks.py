@@ -1,7 +1,7 @@
 """Ask the adapter of a promotion, and decide what its author is told.
 
-Adapters judge; here is what they have in common: into which namespaces they look at all, and from which of them what
-objects say is repeated.
+Adapters judge; here is what they have in common: what they look at is watched from the first look to the end of the
+promotion, into some namespaces they do not look at all, and what objects say is repeated from some of them only.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kardinal.api import PromotionStep
-from kardinal.objects import DEPLOYMENT
-from kardinal.runtime import Informer
+from kardinal.objects import JsonObject, Key
 from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Adapter, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.watching import HealthWatches, Unreadable
 
 __all__ = ["HealthChecks"]
 
@@ -21,10 +21,10 @@ __all__ = ["HealthChecks"]
 class HealthChecks:
     """The proofs of one agent."""
 
-    def __init__(self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, deployments: Informer) -> None:
+    def __init__(self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, watches: HealthWatches) -> None:
         self._adapters = adapters
         self._namespaces = namespaces
-        self._deployments = deployments
+        self._watches = watches
 
     def refusal(self, step: PromotionStep) -> str | None:
         """Return why the proof that a PromotionStep asks for is not to be had, with its field; None when it is."""
@@ -37,26 +37,38 @@ class HealthChecks:
                 return f"health.{kind}.namespace: {problem}"
         return None
 
-    def watched(self, step: PromotionStep) -> Sequence[Watched]:
-        """Return what the adapter of a PromotionStep looks at."""
-        adapter = self._adapters.get(step.spec.health.type or "")
-        return adapter.watches(step) if adapter is not None else ()
+    def concerned(self, namespace: JsonObject) -> Sequence[Key]:
+        """Return the promotions that look into a Namespace."""
+        return self._watches.watchers_in(namespace["metadata"]["name"])
 
-    def check(self, step: PromotionStep, promotion: Promotion) -> Verdict:
+    def release(self, key: Key) -> None:
+        """Look at nothing for a promotion any more."""
+        self._watches.release(key)
+
+    async def check(self, step: PromotionStep, promotion: Promotion) -> Verdict:
         """Return the verdict of the moment; its message is the one that the author of the Pipeline may read."""
-        adapter = self._adapters.get(step.spec.health.type or "")
-        if adapter is None:
-            return progressing(f"no health adapter is called {step.spec.health.type}")
-        watched = adapter.watches(step)
-        found = [self._deployments.get(each.namespace, each.name) for each in watched if each.name is not None]
-        objects = Objects({DEPLOYMENT: [obj for obj in found if obj is not None]})
-        return self._told(step, adapter.judge(step, promotion, objects), watched)
+        adapter = self._adapters[step.spec.health.type or ""]
+        key = Key(step.metadata.namespace, step.metadata.name)
+        wanted = list(adapter.watches(step))
+        try:
+            objects = await self._watches.read(key, wanted)
+            if related := [each for each in adapter.related(step, promotion, objects) if each not in wanted]:
+                wanted += related
+                for each in related:
+                    if problem := self._namespaces.refusal(each.namespace):
+                        return progressing(problem)
+                objects = await self._watches.read(key, wanted)
+        except Unreadable as error:
+            return progressing(str(error))
+        self._watches.keep(key, wanted)
+        return self._told(step, adapter.judge(step, promotion, objects), wanted)
 
     def _told(self, step: PromotionStep, verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
-        reader = step.metadata.namespace
-        hidden = [each.namespace for each in watched if not self._namespaces.quotes(each.namespace, reader=reader)]
+        """Return the verdict with its details for those who may read them."""
         if not verdict.details:
             return verdict
+        reader = step.metadata.namespace
+        hidden = [each.namespace for each in watched if not self._namespaces.quotes(each.namespace, reader=reader)]
         if not hidden:
             return replace(verdict, message=verdict.details)
         if verdict.state == "healthy":

@@ -62,7 +62,7 @@ def failed(reason: str, message: str, *, details: str = "", since: datetime | No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """What has to be proved."""
+    """A promotion as far as it has to be proved."""
 
     images: Sequence[ImageReference]
     charts: Sequence[Chart]
@@ -83,9 +83,14 @@ class Watched:
     kind: ResourceType
     namespace: str
     name: str | None = None
-    selector: Mapping[str, str] | None = None
+    selector: Mapping[str, str] | None = field(default=None, hash=False)
     optional: bool = False
     """Whether there is a verdict without them, where they cannot be read."""
+
+    @property
+    def labels(self) -> Sequence[tuple[str, str]]:
+        """Return the labels of the selector in an order of their own."""
+        return sorted((self.selector or {}).items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,7 @@ class _Shortfall:
 def judge_workload(workload: JsonObject, images: Sequence[ImageReference]) -> Verdict:
     """Return the verdict on a workload that has to run all of `images`."""
     title = title_of(workload)
-    short = (
-        _wrong_image(workload, images) or _unobserved(workload) or _ROLLOUTS[workload["kind"]](workload)
-    )
+    short = _wrong_image(workload, images) or _unobserved(workload) or _ROLLOUTS[workload["kind"]](workload)
     if short is None:
         running = ", ".join(map(str, images))
         return healthy(f"{title} runs {running}" if running else f"{title} is available")
@@ -59,9 +57,7 @@ def judge_workload(workload: JsonObject, images: Sequence[ImageReference]) -> Ve
         details = f"{title}: {short.details}" if short.details else ""
         return failed(short.failure, f"{title}: {short.words}", details=details, since=short.since)
     details = f"waits for {title}: {short.details}" if short.details else ""
-    return progressing(
-        f"waits for {title}: {short.words}", details=details, since=short.since, negative=short.negative
-    )
+    return progressing(f"waits for {title}: {short.words}", details=details, since=short.since, negative=short.negative)
 
 
 def missing_workload(kind: ResourceType, namespace: str, name: str) -> Verdict:

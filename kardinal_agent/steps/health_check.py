@@ -22,7 +22,7 @@ __all__ = ["HealthCheck"]
 class HealthCheck:
     async def run(self, context: StepContext) -> StepResult:
         step = context.step.model_copy(update={"status": context.status})
-        verdict = context.health.check(step, _promotion(context))
+        verdict = await context.health.check(step, _promotion(context))
         if verdict.state == "healthy":
             return Done(verdict.message)
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout

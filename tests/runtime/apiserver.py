@@ -94,6 +94,11 @@ class WidgetServer:
     def verbs(self) -> list[str]:
         return [request["verb"] for request in self.requests]
 
+    @property
+    def watching(self) -> int:
+        """Return how many watches are open."""
+        return len(self._watches)
+
     async def put(self, name: str, namespace: str = "default", **fields: Any) -> Object:
         """Create or change a widget behind everybody's back."""
         key = (namespace, name)
