@@ -20,6 +20,7 @@ from functools import partial
 from kardinal.api import PromotionStep
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git import Credentials, Repositories, Repository, Subscription
+from kardinal.git.edit_sources import Address
 from kardinal.git.secret_credentials import UnusableSecret, credentials_of, signer_of
 from kardinal.git.secret_hosts import host_allowed, refused_host, refused_signing
 from kardinal.git.shares import Lane, Shares
@@ -114,10 +115,7 @@ class Remotes:
         provider = self._providers[git.provider]
         hosts = _hosts(provider, url)
         for host in hosts:
-            if not host_allowed(host, self._rules.hosts):
-                raise StepFailed(
-                    "HostNotAllowed", f"git.url: {host} is none of the Git hosts that --allow-git-hosts permits"
-                )
+            self._check_allowed(host, "git.url")
         if git.secret_ref is None and url.scheme == "ssh":
             raise StepFailed("SecretMissing", f"git.secretRef: ssh needs a Secret with {_SSH_KEYS}")
         secret: JsonObject = {}
@@ -128,7 +126,8 @@ class Remotes:
                 if refusal := refused_host(secret, host):
                     raise StepFailed("SecretNotForHost", f"git.secretRef: {refusal}")
         target = self._target(provider, url, secret)
-        credentials = await _credentials(secret, url.scheme, target.authenticator) if secret else None
+        field = "git.secretRef"
+        credentials = await _credentials(secret, url.scheme, target.authenticator, field=field) if secret else None
         signer = await self._signer(git.signing_secret_ref.name, namespace) if git.signing_secret_ref else None
         repository = self._repositories.open(git.url, credentials, owner=namespace)
         pull_requests = provider.connect(replace(target, repository=repository)) if provider.connect else None
@@ -147,30 +146,39 @@ class Remotes:
         )
         return replace(target, authenticator=provider.authenticate(values, target))
 
-    async def open_source(
-        self, step: PromotionStep, url: str, secret_name: str | None
-    ) -> tuple[Repository, Callable[[], None]]:
-        """Return another repository that a step only reads, under the same rules, and what gives its share back."""
-        namespace, parsed, git = step.metadata.namespace, self._repositories.parse(url), step.spec.git
-        if parsed.host and not host_allowed(parsed.host, self._rules.hosts):
-            raise StepFailed(
-                "HostNotAllowed", f"{url}: {parsed.host} is none of the Git hosts that --allow-git-hosts permits"
-            )
-        same_host = parsed.host == self._repositories.parse(git.url).host
+    async def open_source(self, step: PromotionStep, address: Address) -> tuple[Repository, str]:
+        """Return a repository that a promotion only reads, under the same rules, and its host, whose share it needs."""
+        namespace, parsed, git = step.metadata.namespace, self._repositories.parse(address.url), step.spec.git
+        self._check_allowed(parsed.host, address.url)
+        if address.secret is None and parsed.scheme == "ssh":
+            raise StepFailed("SecretMissing", f"{address.field}: ssh needs a Secret with {_SSH_KEYS}")
+        same_host = parsed.host == self.host_of(step)
         credentials = None
-        if secret_name is not None and parsed.host:
-            field = "update.config.secretRef"
-            secret = await self._secret(field, secret_name, namespace, needs=_needs(parsed.scheme))
+        if address.secret is not None and parsed.host:
+            needs = _needs(parsed.scheme)
+            secret = await self._secret(address.field, address.secret, namespace, needs=needs)
             if refusal := refused_host(secret, parsed.host):
-                raise StepFailed("SecretNotForHost", f"{field}: {refusal}")
+                raise StepFailed("SecretNotForHost", f"{address.field}: {refusal}")
             # A provider's way to mint tokens is known for its own host alone.
             target = self._target(self._providers[git.provider], parsed, secret) if same_host else None
-            credentials = await _credentials(secret, parsed.scheme, target.authenticator if target else None)
-        repository = self._repositories.open(url, credentials, owner=namespace)
-        if not parsed.host or same_host:
-            # The promotion has its share of that host already.
-            return repository, _nothing
-        return repository, self._take_share(Lane(parsed.host, namespace))
+            authenticator = target.authenticator if target else None
+            credentials = await _credentials(secret, parsed.scheme, authenticator, field=address.field)
+        repository = self._repositories.open(address.url, credentials, owner=namespace)
+        return repository, parsed.host
+
+    def host_of(self, step: PromotionStep) -> str:
+        """Return the host of `git.url`; empty where that is local."""
+        return self._repositories.parse(step.spec.git.url).host
+
+    def share_of(self, host: str, step: PromotionStep) -> Callable[[], None]:
+        """Take the share of a host for a step; return what gives it back. Raises `Queued`."""
+        return self._take_share(Lane(host, step.metadata.namespace))
+
+    def _check_allowed(self, host: str, place: str) -> None:
+        if host and not host_allowed(host, self._rules.hosts):
+            raise StepFailed(
+                "HostNotAllowed", f"{place}: {host} is none of the Git hosts that --allow-git-hosts permits"
+            )
 
     def _take_share(self, lane: Lane) -> Callable[[], None]:
         """Take a share; return what gives it back."""
@@ -216,13 +224,15 @@ def _needs(scheme: str) -> str:
     return _SSH_KEYS if scheme == "ssh" else "username and password, or token"
 
 
-async def _credentials(secret: JsonObject, scheme: str, authenticator: Authenticator | None) -> Credentials:
+async def _credentials(
+    secret: JsonObject, scheme: str, authenticator: Authenticator | None, *, field: str
+) -> Credentials:
     """Return what Git needs: of the Secret itself, or a token that the provider mints with it."""
     try:
         credentials = credentials_of(secret, scheme)
     except (SecretValueError, UnusableSecret) as error:
         if authenticator is None or scheme == "ssh":
-            raise _unusable("git.secretRef", str(error), _needs(scheme)) from None
+            raise _unusable(field, str(error), _needs(scheme)) from None
         credentials = Credentials(authority=text_values(secret).get("ca.crt", ""))
     if authenticator is None or scheme == "ssh" or credentials.password:
         return credentials

@@ -32,6 +32,7 @@ __all__ = [
     "folded",
     "is_local_spelling",
     "repository_key",
+    "same_host",
     "ssh_spelling",
     "without_git_suffix",
 ]
@@ -124,7 +125,7 @@ class RepositoryURL:
             # The text of the URL is left out: it holds the secret.
             raise InvalidRepositoryURL(
                 "a repository URL must not carry a user name or password, but for the user of ssh",
-                remedy="Put them into a Secret and name it in git.secretRef",
+                remedy="Put them into a Secret and name it in secretRef",
             )
         if remote.scheme == "ssh" and not user:
             raise _invalid(url, "ssh needs a user: write ssh://git@host/path")
@@ -151,6 +152,13 @@ def repository_key(url: str) -> str:
     if not key:
         raise _invalid(url, "it names no repository")
     return f"{start}/{key}"
+
+
+def same_host(one: str, other: str) -> bool:
+    """Return whether two URLs name one host and port, which no local repository has. Raises `InvalidRepositoryURL`."""
+    if is_local_spelling(one) or is_local_spelling(other):
+        return False
+    return RepositoryURL(text=one).host == RepositoryURL(text=other).host
 
 
 def ssh_spelling(url: str) -> str:
@@ -304,5 +312,5 @@ def _invalid(url: str, reason: str) -> InvalidRepositoryURL:
     # Without what may be credentials, also where the scheme was forgotten.
     shown = (url.partition("://")[2] or url).rpartition("@")[2]
     return InvalidRepositoryURL(
-        f"{shown[:120]!r} is not a repository URL: {reason}", remedy="Correct git.url in the Pipeline"
+        f"{shown[:120]!r} is not a repository URL: {reason}", remedy="Correct it in the Pipeline"
     )

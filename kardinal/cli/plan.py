@@ -199,7 +199,7 @@ async def _planned(
     place = Planned(environment=spec.environment, approval=spec.approval, branch=spec.git.branch)
     try:
         base = commit or (await repository.head(spec.git.branch)).commit
-        sequence = foreseen(step, bundle, planned(spec.steps, extensions.steps), base=base)
+        sequence = foreseen(step, bundle, planned(spec.steps, extensions.steps), {"git-clone": {"commit": base}})
         found = await repository.plan(base, edit_of(step, bundle, sequence, around))
         proposal = await _proposal(step, bundle, repository, base, sequence, around=around)
     except KardinalError as error:

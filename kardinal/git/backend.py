@@ -18,7 +18,7 @@ from kardinal.git.errors import BranchNotFound, DamagedRepository, ObjectsMissin
 from kardinal.git.names import branch_of, branch_ref
 from kardinal.git.objects import Staging
 
-__all__ = ["Backend", "converge", "mended", "require_tip"]
+__all__ = ["Backend", "Mending", "converge", "mended", "require_tip"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -114,22 +114,36 @@ async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **k
     raise TransientGitError(f"{branch_of(moved.name)} can not be moved: others are writing to it all the time")
 
 
+class Mending:
+    """The attempts to make one repository readable for one operation."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._supplied = frozenset[str]()
+        self._rounds = 0
+        self._repaired = False
+
+    async def after(self, error: DamagedRepository) -> None:
+        """Bring the files that were missed, or repair the repository; raises what neither can help."""
+        missing = error.ids if isinstance(error, ObjectsMissing) else frozenset()
+        self._rounds += 1
+        try:
+            if missing <= self._supplied or self._rounds > _ROUNDS:
+                raise error
+            await self._backend.supply(missing)
+            self._supplied |= missing
+        except DamagedRepository:
+            if self._repaired:
+                raise
+            self._repaired, self._supplied, self._rounds = True, frozenset(), 0
+            await self._backend.repair()
+
+
 async def mended(backend: Backend, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `function`, again with the files that it missed, and once more if the repository could be repaired."""
-    supplied, rounds, repaired = frozenset[str](), 0, False
+    mending = Mending(backend)
     while True:
         try:
             return await backend.run(function, *args, **kwargs)
         except DamagedRepository as error:
-            missing = error.ids if isinstance(error, ObjectsMissing) else frozenset()
-            rounds += 1
-            try:
-                if missing <= supplied or rounds > _ROUNDS:
-                    raise
-                await backend.supply(missing)
-                supplied |= missing
-            except DamagedRepository:
-                if repaired:
-                    raise
-                repaired, supplied, rounds = True, frozenset(), 0
-                await backend.repair()
+            await mending.after(error)

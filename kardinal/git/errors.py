@@ -5,6 +5,7 @@
     ├── RepositoryUnreachable    no answer, or there is no such repository
     ├── AuthenticationFailed     the credentials are missing or refused
     ├── BranchNotFound           the repository has no such branch
+    ├── TagNotFound              the repository has no such tag
     ├── PushRejected             the repository refuses the change, and will refuse it again
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
@@ -35,6 +36,7 @@ __all__ = [
     "PushRejected",
     "RefMoved",
     "RepositoryUnreachable",
+    "TagNotFound",
     "TransferStopped",
     "TransientGitError",
 ]
@@ -66,6 +68,10 @@ class BranchNotFound(GitError):
     """A branch that is not in the repository."""
 
     field = "git.branch"
+
+
+class TagNotFound(GitError):
+    """A tag that is not in the repository, or that is none of a commit."""
 
 
 class CommitNotFound(GitError):

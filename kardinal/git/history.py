@@ -15,15 +15,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import pygit2
+from pygit2.enums import ObjectType
 
-from kardinal.git.errors import DamagedRepository, GitError
+from kardinal.git.errors import DamagedRepository, GitError, TagNotFound
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
 from kardinal.objects.text import cut
 from kardinal.steps.commit_message import parse_trailers
 
-__all__ = ["FIND_DEPTH", "History"]
+__all__ = ["FIND_DEPTH", "History", "contains", "tagged_commit"]
 
 FIND_DEPTH = 1_000
 """Commits looked at before a trailer counts as absent: what a very busy repository takes in some minutes."""
@@ -32,6 +33,9 @@ _KEPT = 4 * FIND_DEPTH
 
 _OWN_SIZE = 256 << 10
 """Bytes of a commit that may be one of kardinal's: of longer ones the message is not looked at, nor kept."""
+
+_TAGS_OF_TAGS = 8
+"""Tag objects that are followed to a commit."""
 
 _READ_SIZE = 16 << 20
 """Bytes of a commit that is read at all."""
@@ -101,6 +105,23 @@ def contains(repository: pygit2.Repository, tip: str, oid: str) -> bool:
     if tip == oid:
         return True
     return oid in repository and repository.descendant_of(tip, oid)
+
+
+@off_loop
+def tagged_commit(repository: pygit2.Repository, oid: str, tag: str) -> str:
+    """Return the commit that a tag stands for whose reference is at `oid`: the commit, or a tag object."""
+    odb = repository.odb
+    try:
+        for _ in range(_TAGS_OF_TAGS):
+            kind, size = odb.read_header(oid)
+            if kind == ObjectType.COMMIT:
+                return oid
+            if kind != ObjectType.TAG or size > _OWN_SIZE:
+                break
+            oid = odb.read(oid)[1].removeprefix(b"object ")[:40].decode("ascii")
+    except (KeyError, ValueError, pygit2.GitError) as error:
+        raise DamagedRepository(f"tag {tag} can not be read") from error
+    raise TagNotFound(f"tag {tag} stands for no commit", remedy="Name a tag of a commit")
 
 
 def _parse_commit(oid: str, data: bytes) -> Commit:

@@ -127,7 +127,7 @@ def for_status(status: int, url: str) -> GitError:
     if status == 404:
         return RepositoryUnreachable(
             f"{url} does not exist, or is not visible with these credentials (404)",
-            remedy="Correct git.url, or name a Secret with access in git.secretRef",
+            remedy="Correct the URL, or name a Secret with access in secretRef",
         )
     if status in (408, 425, 429) or status >= 500:
         return TransientGitError(f"{url} answered {status}")
@@ -137,7 +137,7 @@ def for_status(status: int, url: str) -> GitError:
 def no_credentials(url: str) -> AuthenticationFailed:
     return AuthenticationFailed(
         f"{url} asks for credentials",
-        remedy="Put username and password, or a token, into a Secret and name it in git.secretRef",
+        remedy="Put username and password, or a token, into a Secret and name it in secretRef",
     )
 
 

@@ -11,9 +11,10 @@ import re
 
 from kardinal.git.errors import InvalidBranchName
 
-__all__ = ["HEADS", "branch_of", "branch_ref", "check_ref"]
+__all__ = ["HEADS", "branch_of", "branch_ref", "check_ref", "tag_ref"]
 
 HEADS = "refs/heads/"
+_TAGS = "refs/tags/"
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.$|/$|^/")
 _MAX_LENGTH = 200
@@ -24,6 +25,13 @@ def branch_ref(branch: str) -> str:
     if branch.startswith("-") or branch == "HEAD":
         raise _invalid(branch)
     return check_ref(HEADS + branch)
+
+
+def tag_ref(tag: str) -> str:
+    """Return the full reference name of a tag."""
+    if tag.startswith("-"):
+        raise _invalid(tag)
+    return check_ref(_TAGS + tag)
 
 
 def branch_of(ref: str) -> str:

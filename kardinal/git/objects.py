@@ -15,6 +15,7 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import pygit2
@@ -111,6 +112,12 @@ class Staging:
             except ValueError:
                 raise DamagedRepository(f"tree {oid} can not be read") from None
         return known
+
+    def absent_beside(self, ids: frozenset[str], limit: int) -> list[str]:
+        """Return files that are not here, of directories that were looked at and hold one of `ids`."""
+        trees = [entries.values() for entries in self._trees.values()]
+        near = (entry for entries in trees if any(entry.id in ids for entry in entries) for entry in entries)
+        return list(islice((entry.id for entry in near if entry.is_file and not self.has(entry.id)), limit))
 
     def add_blob(self, content: bytes) -> str:
         return self._add(ObjectType.BLOB, content)

@@ -42,7 +42,7 @@ _NO_REF = re.compile(r"couldn't find remote ref (\S+)")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _BLOCK = 512
 _EMPTY_DIRECTORY = "refs/tags"
-"""A directory of the mirror in which no certificate is: without one, those of the machine are trusted as well."""
+"""A directory of the mirror in which no certificate is, only ids: without one, those of the machine are trusted too."""
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _STATUS = re.compile(r"<= Recv header: HTTP/\S+ (\d{3})")
 _LOCATION = re.compile(r"<= Recv header: location: *(.*)", re.I)

@@ -17,11 +17,12 @@ from kardinal.git import conflicts, merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.diff import unified
 from kardinal.git.differences import differences
-from kardinal.git.errors import CommitNotFound, GitError
-from kardinal.git.history import History, contains
+from kardinal.git.errors import CommitNotFound, GitError, TagNotFound
+from kardinal.git.history import History, contains, tagged_commit
+from kardinal.git.inputs import open_input
 from kardinal.git.landing import PlannedCommit
 from kardinal.git.local import LocalBackend
-from kardinal.git.names import branch_ref
+from kardinal.git.names import branch_ref, tag_ref
 from kardinal.git.objects import Signer, Staging
 from kardinal.git.references import References
 from kardinal.git.runner import GitRunner
@@ -85,6 +86,37 @@ class Repository:
 
         async with self._observed("head"):
             return await self._now(read)
+
+    async def tagged(self, tag: str) -> str:
+        """Return the commit that a tag stands for now."""
+        ref = tag_ref(tag)
+        self._backend.use(ref)
+
+        def read() -> str:
+            found = self._backend.tip(ref)
+            if found is None:
+                raise TagNotFound(f"{self.url} has no tag {tag}", remedy="Push it, or name another tag or a branch")
+            return tagged_commit(self._backend.open(), found, tag)
+
+        async with self._observed("tagged"):
+            return await self._now(read)
+
+    async def require_commit(self, branch: str, commit: str) -> None:
+        """Raise `CommitNotFound` for a commit that is not on `branch`: forks and pull requests bring others."""
+        if not await self.contains(branch, commit):
+            raise CommitNotFound(
+                f"{self.url} has no commit {commit[:12]} on branch {branch}", remedy="Name the branch that it is on"
+            )
+
+    async def input(self, commit: str, *, name: str, branch: str | None, tag: str | None) -> Callable[[Tree], Tree]:
+        """Return what gives the tree of a commit to an edit of another tree; `branch` or `tag` is where it was found.
+
+        A commit that they have left since is read as long as it can be.
+        """
+        self._backend.use(tag_ref(tag) if tag else branch_ref(branch or ""))
+        async with self._observed("input"):
+            tree = await self._at(commit, lambda _, tree: tree)
+        return partial(open_input, self._backend, tree, name)
 
     async def plan(self, commit: str, edit: Edit) -> Plan:
         """Return what `edit` would do to `commit`; nothing is written."""

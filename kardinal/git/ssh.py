@@ -83,7 +83,7 @@ def failure_over_ssh(text: str, url: str) -> Exception | None:
     if _ABSENT.search(text):
         return RepositoryUnreachable(
             f"{url} does not exist, or is not visible with this key",
-            remedy="Correct git.url, or name a Secret with access in git.secretRef",
+            remedy="Correct the URL, or name a Secret with access in secretRef",
         )
     if _LOST.search(text):
         if _DENIED.search(text):

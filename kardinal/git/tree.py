@@ -79,6 +79,10 @@ class TreeView:
         """Return the view of another tree object of the repository, with the same budget."""
         return TreeView(self._staging, tree, budget=self._budget)
 
+    def of_input(self, staging: Staging, tree: str, *, name: str) -> TreeView:
+        """Return the view of a tree object of another repository, with the same budget; errors say `name:/path`."""
+        return TreeView(staging, tree, prefix=f"{name}:/", budget=self._budget)
+
     def read(self, path: str) -> bytes | None:
         entry = self._find(path)
         if entry is None or not entry.is_file:

@@ -11,6 +11,7 @@ from typing import Final
 from kardinal.steps.config_merge import CONFIG_MERGE
 from kardinal.steps.copy_files import COPY, DELETE
 from kardinal.steps.declaration import Role, StepDeclaration
+from kardinal.steps.git_input import GIT_INPUT
 from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.helm_template import HELM_TEMPLATE
@@ -35,6 +36,7 @@ GIT_CLONE = StepDeclaration(
     about="Opens the branch of the Pipeline's repository, for the edits that follow.",
     role=Role.OPEN,
     outputs={"commit": "base_commit", "source": "source_commit"},
+    with_config=GIT_INPUT,
 )
 
 GIT_COMMIT = StepDeclaration(

@@ -10,7 +10,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kardinal.api import Bundle, PromotionStep, names
@@ -84,7 +84,7 @@ def edit_of(
         if step.spec.branch is not None:
             return _rendered(tree, step, bundle, sequence, around)
         overlay = Overlay(tree)
-        for applied in _applied(overlay, step, bundle, sequence, around):
+        for applied in _applied(overlay, step, bundle, sequence, around, inputs=_inputs(tree, around)):
             _judge(applied, bundle, around.notes)
         return overlay.changes
 
@@ -100,14 +100,15 @@ def image_changes_of(
 ) -> dict[str, Sequence[ImageChange]]:
     """Return which images the edits of `steps` change in which file: only the step that writes a file can read it."""
     around, found = surroundings or Surroundings(), dict[str, Sequence[ImageChange]]()
-    sequence = tuple(steps)
+    sequence, inputs = tuple(steps), _inputs(tree, around)
     if step.spec.branch is not None:
         # What the environment has is the source with the artifacts that were promoted to it before.
         now = Overlay(_source(step, around).beside(tree))
-        for _ in _applied(now, step, with_artifacts(bundle, read_state(tree), own=False), sequence, around):
+        before = with_artifacts(bundle, read_state(tree), own=False)
+        for _ in _applied(now, step, before, sequence, around, inputs=inputs):
             pass
         tree = now
-    for applied in _applied(Overlay(tree), step, bundle, sequence, around):
+    for applied in _applied(Overlay(tree), step, bundle, sequence, around, inputs=inputs):
         compare = applied.edit.image_changes
         found |= {path: compare(tree.read(path), content) for path, content in applied.changes.items()}
     return {path: changes for path, changes in found.items() if changes}
@@ -138,7 +139,7 @@ def _rendered(
     whole = with_artifacts(bundle, read_state(tree))
     overlay = Overlay(source.beside(tree))
     rendered: set[str] = set()
-    for applied in _applied(overlay, step, whole, steps, around):
+    for applied in _applied(overlay, step, whole, steps, around, inputs=_inputs(tree, around)):
         _judge(applied, bundle, around.notes)
         if applied.planned.declaration.renders:
             rendered |= {name for name, content in applied.changes.items() if content is not None}
@@ -157,8 +158,18 @@ def _source(step: PromotionStep, around: Surroundings) -> Source:
     return around.source
 
 
+def _inputs(tree: Tree, around: Surroundings) -> dict[str, Tree]:
+    return {name: beside(tree) for name, beside in around.inputs.items()}
+
+
 def _applied(
-    overlay: Overlay, step: PromotionStep, bundle: Bundle, steps: Iterable[PlannedStep], around: Surroundings
+    overlay: Overlay,
+    step: PromotionStep,
+    bundle: Bundle,
+    steps: Iterable[PlannedStep],
+    around: Surroundings,
+    *,
+    inputs: Mapping[str, Tree],
 ) -> Iterator[_Applied]:
     """Put the changes of each edit on top of those before, and yield them."""
     for planned in steps:
@@ -169,7 +180,7 @@ def _applied(
             step=step,
             bundle=bundle,
             tree=overlay,
-            inputs=around.inputs,
+            inputs=inputs,
             renderer=around.renderer,
             differences=around.differences,
         )

@@ -12,11 +12,12 @@ from kardinal.steps.edit import Changes, EditError, Tree
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath
 from kardinal.steps.file_patterns import FILES_LIMIT, files_of, fixed_part, is_pattern
 from kardinal.steps.images import ImageChange
+from kardinal.steps.inputs import InputConfig, input_tree
 
 __all__ = ["COPY", "DELETE", "CopyConfig", "DeleteConfig"]
 
 
-class CopyConfig(StepConfig):
+class CopyConfig(InputConfig):
     """The files and where they go."""
 
     from_: Annotated[
@@ -33,14 +34,6 @@ class CopyConfig(StepConfig):
             "ends with a slash."
         ),
     ]
-    input: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=63,
-            description="The `as` of a `git-clone` step: `from` is then a path in what it opened.",
-        ),
-    ] = None
 
 
 class DeleteConfig(StepConfig):
@@ -75,9 +68,7 @@ def _copied(context: EditContext, config: CopyConfig) -> Changes:
 def _source(context: EditContext, files: EnvironmentFiles, config: CopyConfig) -> tuple[Tree, str]:
     if config.input is None:
         return files.tree, files.full(config.from_)
-    if config.input not in context.inputs:
-        raise EditError(config.from_, f"no step before it has opened {config.input!r}", remedy="Set `as` of git-clone")
-    return context.inputs[config.input], config.from_
+    return input_tree(context, config.input), f"{config.input}:/{config.from_}"
 
 
 def _target(path: str, config: CopyConfig) -> str:

@@ -49,6 +49,7 @@ class Role(Enum):
     """The part of a step in bringing a change to an environment."""
 
     OPEN = "opens the tree to edit"
+    INPUT = "opens what later steps read from"
     EDIT = "changes files"
     COMMIT = "makes the change a commit"
     PUSH = "puts the commit on a branch: the target branch, or one of its own where a pull request follows"
@@ -66,6 +67,11 @@ class StepConfig(Model):
     @classmethod
     def time_limit(cls, config: Mapping[str, Any]) -> timedelta | None:
         """Return how long a step with this config, as written, may take where its entry has no `timeout`."""
+        return None
+
+    @classmethod
+    def reads_from(cls, config: Mapping[str, Any]) -> str | None:
+        """Return the name of the input that a step with this config, as written, reads from."""
         return None
 
 
@@ -86,13 +92,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The parts that edits may use besides the tree: trees of other repositories by name, and a renderer.
+    """The parts that edits may use besides the tree: inputs by name, and a renderer.
 
-    `notes` takes what is found out about their effect.
+    An input returns its tree for an edit of another tree, whose limits it shares.
+    `notes` takes what is found out about the effect of edits.
     `differences` has the files that differ between commits, in the order in which they apply, by what asked for them.
     """
 
-    inputs: Mapping[str, Tree] = field(default_factory=dict)
+    inputs: Mapping[str, Callable[[Tree], Tree]] = field(default_factory=dict)
     renderer: Renderer = NO_RENDERER
     notes: Notes = field(default_factory=Notes)
     differences: Mapping[Any, Sequence[Sequence[FileChange]]] = field(default_factory=dict)
@@ -155,6 +162,8 @@ class StepDeclaration:
     """For the role EDIT: the artifacts of a Bundle that it brings; None for one that may bring any."""
     outputs: Mapping[str, Fact] = field(default_factory=dict)
     """Which keys of the step's outputs later steps read, and the facts that they are."""
+    with_config: StepDeclaration | None = None
+    """The declaration of an entry with a `config`, where that makes another step of it."""
     effect: Callable[[], Any] | None = None
     """Makes the agent's part of a step of another package; that of built-in steps is in `kardinal_agent.steps`."""
 

@@ -11,33 +11,39 @@ from pydantic import AfterValidator, Field
 
 from kardinal.api import PromotionStep
 from kardinal.api.base import RelativePath
-from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
+from kardinal.steps.declaration import EditContext, FileEdit, Role, StepDeclaration
 from kardinal.steps.edit import Changes, Tree
 from kardinal.steps.environment_files import EnvironmentPath
+from kardinal.steps.inputs import InputConfig, input_tree
 from kardinal.steps.rendered import OUT, as_files, image_changes
 from kardinal.steps.step_paths import below, find_kustomization, inside
 
 __all__ = ["KUSTOMIZE_BUILD", "KustomizeBuildConfig"]
 
 
-class KustomizeBuildConfig(StepConfig):
+class KustomizeBuildConfig(InputConfig):
     """The kustomization, and where its manifests are written."""
 
     path: Annotated[
         Annotated[RelativePath, AfterValidator(inside)] | None,
-        Field(description="The directory of the kustomization; by default the environment's own."),
+        Field(description="The directory of the kustomization; by default the environment's own, or the input's root."),
     ] = None
     out: Annotated[EnvironmentPath, Field(description=OUT)] = "manifests.yaml"
 
 
 def _plan(context: EditContext, config: KustomizeBuildConfig) -> Changes:
     environment = context.step.spec.path
-    output = context.renderer.kustomize(context.tree, below(environment, config.path), helm=True, remote=True)
+    if config.input is None:
+        tree, path = context.tree, below(environment, config.path)
+    else:
+        tree, path = input_tree(context, config.input), below("", config.path)
+    output = context.renderer.kustomize(tree, path, helm=True, remote=True)
     return as_files(output, below(environment, config.out), context.tree)
 
 
 def _check(tree: Tree, step: PromotionStep, config: KustomizeBuildConfig) -> None:
-    find_kustomization(tree, step.spec.path, config.path)
+    if config.input is None:
+        find_kustomization(tree, step.spec.path, config.path)
 
 
 KUSTOMIZE_BUILD = StepDeclaration(

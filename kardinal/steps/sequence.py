@@ -8,6 +8,7 @@ What a sequence must obey, besides the names and inputs of its steps, is said in
 role may take another one's place:
 
 - Git is written in one order: OPEN, one or more EDIT, COMMIT, PUSH. All of it or none of it.
+- INPUT may be anywhere before what reads from it, any number of times; nothing is ever written to it.
 - PROPOSE comes after PUSH, exactly where the environment asks for a pull request (`approval: pr-review`, or
   `pr: true`), and is followed by AWAIT or MERGE. Otherwise a review could be skipped, or a push land without one.
 - MERGE is for `approval: auto`: where a review is asked for, a person merges.
@@ -30,6 +31,7 @@ from kardinal.steps.config_merge import CONFIG_MERGE
 from kardinal.steps.control import control_problems
 from kardinal.steps.custom import custom_step, is_custom
 from kardinal.steps.declaration import PlannedStep, Role, StepDeclaration
+from kardinal.steps.git_input import input_problems
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
 from kardinal.steps.problems import SequenceProblem
@@ -66,7 +68,7 @@ _LEADS_TO: Final[Mapping[Role, tuple[Role, ...]]] = {
 }
 """Role -> the roles without one of which a step has no effect."""
 
-_ONCE: Final = frozenset(Role) - {Role.EDIT}
+_ONCE: Final = frozenset(Role) - {Role.EDIT, Role.INPUT}
 """Roles whose steps do their part for all of a sequence; a step without a role may stand in it several times."""
 
 _EDITS: Final[Mapping[str, str]] = {
@@ -96,7 +98,10 @@ def default_sequence(
 
 def declaration_of(step: StepSpec, table: StepTable) -> StepDeclaration:
     """Return the declaration of a step that is known or custom."""
-    return custom_step(step.uses) if step.uses not in table and is_custom(step) else table[step.uses]
+    if step.uses not in table and is_custom(step):
+        return custom_step(step.uses)
+    declaration = table[step.uses]
+    return declaration.with_config if step.config and declaration.with_config else declaration
 
 
 def planned(steps: Iterable[StepSpec], table: StepTable) -> tuple[PlannedStep, ...]:
@@ -132,6 +137,7 @@ def sequence_problems(
         declarations = [declaration_of(step, table) for step in steps]
         problems = [
             *control_problems(steps, declarations),
+            *input_problems(steps, declarations),
             *_order_problems(declarations, table),
             *_proposal_problems(declarations, table, approval=approval, pr=pr, capabilities=capabilities),
         ]
@@ -157,7 +163,8 @@ def _order_problems(steps: Sequence[StepDeclaration], table: StepTable) -> Itera
     for index, step in enumerate(steps):
         field = f"steps[{index}].uses"
         if step.role in _ONCE and step in steps[:index]:
-            yield SequenceProblem(index, field, f"{step.name} stands in the sequence twice; keep one")
+            other = ", or give one `as` and config to make it an input" if step.with_config else ""
+            yield SequenceProblem(index, field, f"{step.name} stands in the sequence twice; keep one{other}")
             continue
         before, after = ({other.role for other in part} for part in (steps[:index], steps[index + 1 :]))
         for message in _neighbour_problems(step, table, before=before, after=after):

@@ -6,15 +6,16 @@ the step, or the edit that it is, is run again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.steps.config import resolved
-from kardinal.steps.declaration import PlannedStep, Role
+from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.expressions import ExpressionError, holds, scope_of
 
-__all__ = ["SequenceValues", "foreseen"]
+__all__ = ["SequenceValues", "foreseen", "foreseen_input"]
 
 
 class SequenceValues:
@@ -51,21 +52,36 @@ class SequenceValues:
         return scope_of(self._step, self._bundle, outputs)
 
 
-def foreseen(step: PromotionStep, bundle: Bundle, sequence: Sequence[PlannedStep], *, base: str) -> list[PlannedStep]:
-    """Return the sequence as it would run on the commit `base`: without edits that are left out, with all values.
+def foreseen(
+    step: PromotionStep, bundle: Bundle, sequence: Sequence[PlannedStep], outputs: Mapping[str, Mapping[str, str]]
+) -> list[PlannedStep]:
+    """Return the sequence as it would run with `outputs` of the steps that open something: without edits left out.
 
-    Raises `ExpressionError` or `InvalidConfig` where that depends on what a step will leave when it runs.
+    Raises `ExpressionError` or `InvalidConfig` where that depends on what another step will leave when it runs.
     """
-    outputs = {each.spec.output_name: {"commit": base} for each in sequence if each.declaration.role is Role.OPEN}
     scope, found = scope_of(step, bundle, outputs), list[PlannedStep]()
     for each in sequence:
         if each.declaration.edit is None:
             found.append(each)
             continue
-        try:
+        with _foreseeable(each):
             if each.spec.if_ is None or holds(each.spec.if_, scope):
                 found.append(resolved(each, scope))
-        except ExpressionError as error:
-            remedy = "What a step leaves is known when it has run, and not before"
-            raise ExpressionError(f"{each.name}: {error.message}", remedy=remedy) from error
     return found
+
+
+def foreseen_input(
+    step: PromotionStep, bundle: Bundle, planned: PlannedStep, outputs: Mapping[str, Mapping[str, str]]
+) -> PlannedStep:
+    """Return a step that opens an input with all values; `outputs` and errors as those of `foreseen`."""
+    with _foreseeable(planned):
+        return resolved(planned, scope_of(step, bundle, outputs))
+
+
+@contextmanager
+def _foreseeable(planned: PlannedStep) -> Iterator[None]:
+    try:
+        yield
+    except ExpressionError as error:
+        remedy = "What a step leaves is known when it has run, and not before"
+        raise ExpressionError(f"{planned.name}: {error.message}", remedy=remedy) from error

@@ -11,15 +11,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kardinal.api.names import PROPOSALS
-from kardinal.api.pipeline import ConfigUpdate, Git, Update
-from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
+from kardinal.api.pipeline import ConfigUpdate, Git, StepSpec, Update
+from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL, same_host
 from kardinal.objects.suggestions import nearest
 from kardinal.policy.binding import clean_branch
+from kardinal.steps.declaration import Role
 from kardinal.steps.message_template import template_problems
 from kardinal.steps.registry import Registry
+from kardinal.steps.sequence import declaration_of
 from kardinal.translation.errors import Problem
 
-__all__ = ["Features", "branch_problems", "config_problems", "repository_problems", "unknown_name"]
+__all__ = [
+    "Features",
+    "branch_problems",
+    "config_problems",
+    "input_problems",
+    "repository_problems",
+    "unknown_name",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +102,29 @@ def config_problems(update: Update, *, subject: str, field: str, features: Featu
         )
     except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
         yield Problem(subject, f"{field}.repository", error.name, error.message, error.remedy)
+
+
+def input_problems(
+    steps: Iterable[StepSpec] | None, git: Git, *, subject: str, field: str, features: Features
+) -> Iterator[Problem]:
+    """Why the inputs of a sequence, which is at `field`, cannot be opened; `steps` is None where there is none."""
+    for index, step in enumerate(steps or ()):
+        url = (step.config or {}).get("url")
+        known = step.uses in features.registry.steps
+        if not known or declaration_of(step, features.registry.steps).role is not Role.INPUT or not isinstance(url, str):
+            continue
+        place = f"{field}[{index}].config"
+        try:
+            parsed = RepositoryURL.parse(
+                url, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git
+            )
+            own = git.secret_ref is not None and same_host(url, git.url)
+        except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
+            yield Problem(subject, f"{place}.url", error.name, error.message, error.remedy)
+            continue
+        if parsed.scheme == "ssh" and not own and not (step.config or {}).get("secretRef"):
+            message, remedy = "a repository by ssh needs a key", "name a Secret with ssh-privatekey and known_hosts"
+            yield Problem(subject, f"{place}.secretRef", "SecretMissing", message, remedy)
 
 
 def branch_problems(branch: str, *, subject: str, field: str) -> Iterator[Problem]:

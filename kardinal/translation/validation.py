@@ -22,7 +22,13 @@ from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.steps.update_fields import chart_problem, update_problems
 from kardinal.translation.branches import own_branch_problems
 from kardinal.translation.errors import Problem
-from kardinal.translation.repository import Features, config_problems, repository_problems, unknown_name
+from kardinal.translation.repository import (
+    Features,
+    config_problems,
+    input_problems,
+    repository_problems,
+    unknown_name,
+)
 
 __all__ = ["bundle_problems", "chart_problems", "gate_problems", "pipeline_problems"]
 
@@ -51,6 +57,9 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
         problems += _environment(environment, pipeline.spec.git, features.registry, subject=subject, field=field)
         where = f"{field}.update.config"
         problems += config_problems(environment.update, subject=subject, field=where, features=features)
+        listed = f"{field}.steps"
+        git = pipeline.spec.git
+        problems += input_problems(environment.steps, git, subject=subject, field=listed, features=features)
     return tuple(problems)
 
 

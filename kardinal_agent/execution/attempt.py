@@ -17,6 +17,7 @@ import structlog
 
 from kardinal.api import format_duration
 from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.git.inputs import with_inputs
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result, StatusWriter
 from kardinal.steps.declaration import PlannedStep
@@ -113,7 +114,7 @@ class Attempt:
         )
         self._proof: Done | None = None
         self._remote: Remote | None = None
-        self._sources = Sources(self._step, self._bundle, tools.remotes)
+        self._sources = Sources(self._step, self._bundle, tools.remotes, remote=self._open)
 
     async def run(self) -> Result:
         """Go as far as it goes now; the result says when to look again even if nothing happens."""
@@ -198,10 +199,9 @@ class Attempt:
     async def _execute(self, index: int) -> StepResult:
         """Run a step with the values of the expressions in its config, and in those of the edits before it."""
         sequence = self._values.resolved(index, self._draft.status)
-        facts = facts_of(self._draft.status, self._sequence)
-        await self._sources.open(sequence, self._open, source=facts.source_commit)
+        await self._sources.open(sequence, index, self._draft.status)
         effect = self._tools.steps.get(sequence[index].name, self._tools.custom)
-        result = await effect.run(self._context(index, sequence))
+        result = await with_inputs(lambda: effect.run(self._context(index, sequence)))
         if isinstance(result, Done):
             check_outputs(result.outputs)
         return result
@@ -285,6 +285,7 @@ class Attempt:
             now=self._tools.clock.now(),
             remote=self._open,
             host_memory=self._tools.host_memory,
+            open_source=self._sources.repository,
             surroundings=self._sources.surroundings(renderer=self._tools.renderer),
         )
 

@@ -1,58 +1,60 @@
-"""Open the sources that the edits of a promotion read besides the environment's own files, once in a run.
-
-Commits of configurations are read here, because an edit does no I/O. What the environment has of them is read from the
-trailers on its branch every time, so nothing of it has to be remembered.
-"""
+"""The sources of a promotion during one run: opened by the rules of the agent, with one place for each host."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from kardinal.api import Bundle, PromotionStep
-from kardinal.git import FIND_DEPTH
-from kardinal.steps.config_history import FileChange, landed_commits, moves
-from kardinal.steps.config_merge import ConfigSource, sources_of
-from kardinal.steps.declaration import PlannedStep, Source, Surroundings
+from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.git import Repository
+from kardinal.git.edit_sources import Address, EditSources
+from kardinal.steps.declaration import PlannedStep, Role, Surroundings
+from kardinal.steps.facts import facts_of
+from kardinal.steps.git_input import noted_commits
 from kardinal.steps.rendering import Renderer
 from kardinal_agent.remotes import Remote, Remotes
 
 __all__ = ["Sources"]
 
+_WITHOUT_EDITS: Final = frozenset([Role.OPEN, Role.INPUT, Role.COMMIT, Role.PROVE])
+"""Roles whose steps run no edit: a source that is out of reach is none of their concern."""
+
 
 class Sources:
     """The sources of one promotion during one run; `release` gives back what they took of the shares of hosts."""
 
-    def __init__(self, step: PromotionStep, bundle: Bundle, remotes: Remotes) -> None:
-        self._step = step
-        self._bundle = bundle
-        self._remotes = remotes
-        self._releases: list[Callable[[], None]] = []
-        self._source: Source | None = None
-        self._differences: dict[ConfigSource, Sequence[Sequence[FileChange]]] = {}
-
-    async def open(
-        self, steps: Sequence[PlannedStep], remote: Callable[[], Awaitable[Remote]], *, source: str | None
+    def __init__(
+        self, step: PromotionStep, bundle: Bundle, remotes: Remotes, *, remote: Callable[[], Awaitable[Remote]]
     ) -> None:
-        """Read what the edits of `steps` need and was not read yet; `source` is the commit that is rendered."""
-        if source is not None and self._source is None:
-            beside = await (await remote()).repository.source(self._step.spec.git.branch, source)
-            self._source = Source(source, beside)
-        for wanted in sources_of(self._step, self._bundle, steps):
-            if wanted not in self._differences:
-                self._differences[wanted] = await self._read(wanted, await remote())
+        self._step = step
+        self._remotes = remotes
+        self._remote = remote
+        self._sources = EditSources(step, bundle, self.repository)
+        self._shares: dict[str, Callable[[], None]] = {}
+
+    async def open(self, steps: Sequence[PlannedStep], index: int, status: PromotionStepStatus) -> None:
+        """Read what the step at `index` needs of the sources and was not read yet."""
+
+        async def own() -> Repository:
+            return (await self._remote()).repository
+
+        if steps[index].declaration.role not in _WITHOUT_EDITS:
+            inputs = noted_commits(steps, status.outputs or {})
+            await self._sources.open(steps, own, source=facts_of(status, steps).source_commit, inputs=inputs)
+
+    async def repository(self, address: Address) -> Repository:
+        """Return a repository that is only read, once there is a share of its host."""
+        repository, host = await self._remotes.open_source(self._step, address)
+        if host and host == self._remotes.host_of(self._step):
+            await self._remote()
+        elif host and host not in self._shares:
+            self._shares[host] = self._remotes.share_of(host, self._step)
+        return repository
 
     def surroundings(self, *, renderer: Renderer) -> Surroundings:
-        return Surroundings(renderer=renderer, differences=self._differences, source=self._source)
+        return self._sources.surroundings(renderer=renderer)
 
     def release(self) -> None:
-        for release in self._releases:
+        for release in self._shares.values():
             release()
-
-    async def _read(self, source: ConfigSource, remote: Remote) -> Sequence[Sequence[FileChange]]:
-        spec = self._step.spec
-        commits = await remote.repository.log(spec.git.branch, FIND_DEPTH)
-        landed = landed_commits((commit.trailers for commit in commits), repository=source.repository, path=spec.path)
-        repository, release = await self._remotes.open_source(self._step, source.repository, source.secret)
-        self._releases.append(release)
-        wanted = moves(source.commit, landed, source.strategy)
-        return await repository.differences(source.branch, wanted, source.directory)

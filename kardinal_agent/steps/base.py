@@ -15,7 +15,8 @@ from typing import Any, Protocol, TypedDict
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.evidence import GateResult
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, StepProgress
-from kardinal.git import Subscription
+from kardinal.git import Repository, Subscription
+from kardinal.git.edit_sources import Address
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
 from kardinal.steps.declaration import PlannedStep, Role, Surroundings
@@ -108,6 +109,7 @@ class StepContext:
     now: datetime
     remote: Callable[[], Awaitable[Remote]]
     host_memory: HostMemory
+    open_source: Callable[[Address], Awaitable[Repository]]
     surroundings: Surroundings
 
     @property

@@ -1,8 +1,13 @@
-"""`git-clone`: open the tree of the target branch from the mirror, and remember which commit the edits start from."""
+"""`git-clone`: remember which commit the edits start from, or which commit of an input they read from.
+
+The trees are read from the mirrors when they are needed.
+"""
 
 from __future__ import annotations
 
 from kardinal.git import NO_COMMIT, BranchNotFound
+from kardinal.git.edit_sources import find_commit
+from kardinal.steps.declaration import Role
 from kardinal_agent.steps.base import Done, StepContext, StepResult
 
 __all__ = ["GitClone"]
@@ -10,6 +15,8 @@ __all__ = ["GitClone"]
 
 class GitClone:
     async def run(self, context: StepContext) -> StepResult:
+        if context.planned.declaration.role is Role.INPUT:
+            return await _open_input(context)
         repository, spec = (await context.remote()).repository, context.step.spec
         if spec.branch is None:
             head = await repository.head(context.target)
@@ -21,3 +28,8 @@ class GitClone:
             base = NO_COMMIT
         outputs = {"commit": base, "source": source.commit}
         return Done(f"{context.target} is rendered from {spec.git.branch} at {source.commit[:12]}", outputs=outputs)
+
+
+async def _open_input(context: StepContext) -> StepResult:
+    source, commit = await find_commit(context.step, context.planned, context.open_source)
+    return Done(f"{source.place} is read at {commit[:12]}", outputs={"commit": commit})

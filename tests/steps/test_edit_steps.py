@@ -211,7 +211,7 @@ def test_copy_takes_files_of_another_repository(tmp_path: Path) -> None:
     config = {"from": "charts/app", "to": "chart", "input": "charts"}
     changes = files.changes(("copy", config), of=BUNDLE, inputs={"charts": other.view()})
     assert changes == {"chart/Chart.yaml": b"c", "chart/values.yaml": b"v"}
-    assert "no step before it has opened 'charts'" in refusal(files, ("copy", config))
+    assert "charts: is not the `as` of a git-clone before this step" in refusal(files, ("copy", config))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ class Files:
             }
         )
         sequence = planned([StepSpec(uses=uses, config=dict(config)) for uses, config in steps], BUILTIN_STEPS)
-        edit = edit_of(step, of, sequence, Surroundings(inputs=inputs or {}))
+        given = {name: partial(_beside, tree) for name, tree in (inputs or {}).items()}
+        edit = edit_of(step, of, sequence, Surroundings(inputs=given))
         found: Changes = edit(self.view())
         self.tree = apply(self.staging, self.tree, found)
         return {_short(path): content for path, content in found.items()}
@@ -70,6 +72,10 @@ class Files:
     def read(self, path: str) -> str | None:
         content = self.view().read(_full(path))
         return None if content is None else content.decode()
+
+
+def _beside(wanted: Tree, _: Tree) -> Tree:
+    return wanted
 
 
 def _full(path: str) -> str:

@@ -1,0 +1,118 @@
+"""Open what the edits of a promotion read besides the environment's own files, once in a run.
+
+Commits of configurations and of inputs are read here, because an edit does no I/O. What the environment has of a
+configuration is read from the trailers on its branch every time, so nothing of it has to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kardinal.api import Bundle, PromotionStep
+from kardinal.git.history import FIND_DEPTH
+from kardinal.git.repository import Repository
+from kardinal.objects.errors import KardinalError
+from kardinal.steps.config_history import FileChange, landed_commits, moves
+from kardinal.steps.config_merge import ConfigSource, sources_of
+from kardinal.steps.declaration import PlannedStep, Source, Surroundings
+from kardinal.steps.edit import Tree
+from kardinal.steps.git_input import InputSource, input_of
+from kardinal.steps.rendering import Renderer
+
+__all__ = ["Address", "EditSources", "find_commit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A repository that is only read: its URL, a Secret for it, and the field that names this Secret."""
+
+    url: str
+    secret: str | None
+    field: str
+
+
+Opener = Callable[[Address], Awaitable[Repository]]
+
+
+class EditSources:
+    """The sources of one promotion; `opener` returns their repositories."""
+
+    def __init__(self, step: PromotionStep, bundle: Bundle, opener: Opener) -> None:
+        self._step = step
+        self._bundle = bundle
+        self._opener = opener
+        self._source: Source | None = None
+        self._differences: dict[ConfigSource, Sequence[Sequence[FileChange]]] = {}
+        self._inputs: dict[str, Callable[[Tree], Tree]] = {}
+
+    async def open(
+        self,
+        steps: Sequence[PlannedStep],
+        repository: Callable[[], Awaitable[Repository]],
+        *,
+        source: str | None,
+        inputs: Mapping[str, str],
+    ) -> None:
+        """Read what the edits of `steps` need and was not read yet.
+
+        `source` is the commit that is rendered, `inputs` are those of the inputs by name.
+        """
+        spec = self._step.spec
+        if source is not None and self._source is None:
+            self._source = Source(source, await (await repository()).source(spec.git.branch, source))
+        for wanted in sources_of(self._step, self._bundle, steps):
+            if wanted not in self._differences:
+                self._differences[wanted] = await self._read(wanted, await repository())
+        for planned in steps:
+            name = planned.spec.output_name
+            if name in inputs and name not in self._inputs:
+                self._inputs[name] = await self._open_input(planned, inputs[name])
+
+    def surroundings(self, *, renderer: Renderer) -> Surroundings:
+        """Return what was opened so far, for an edit."""
+        return Surroundings(inputs=self._inputs, renderer=renderer, differences=self._differences, source=self._source)
+
+    async def _read(self, source: ConfigSource, own: Repository) -> Sequence[Sequence[FileChange]]:
+        spec = self._step.spec
+        commits = await own.log(spec.git.branch, FIND_DEPTH)
+        landed = landed_commits((commit.trailers for commit in commits), repository=source.repository, path=spec.path)
+        repository = await self._opener(Address(source.repository, source.secret, "update.config.secretRef"))
+        wanted = moves(source.commit, landed, source.strategy)
+        return await repository.differences(source.branch, wanted, source.directory)
+
+    async def _open_input(self, planned: PlannedStep, commit: str) -> Callable[[Tree], Tree]:
+        name = planned.spec.output_name
+        with _about(name):
+            source = input_of(self._step.spec.git, planned.config)
+            repository = await self._opener(_address(source))
+            return await repository.input(commit, name=name, branch=source.branch, tag=source.tag)
+
+
+async def find_commit(step: PromotionStep, planned: PlannedStep, opener: Opener) -> tuple[InputSource, str]:
+    """Return what an input names, and the commit that this is now."""
+    with _about(planned.spec.output_name):
+        source = input_of(step.spec.git, planned.config)
+        repository = await opener(_address(source))
+        if source.tag is not None:
+            return source, await repository.tagged(source.tag)
+        branch = source.branch or ""
+        if source.commit is not None:
+            await repository.require_commit(branch, source.commit)
+            return source, source.commit
+        return source, (await repository.head(branch)).commit
+
+
+def _address(source: InputSource) -> Address:
+    return Address(source.repository, source.secret, "config.secretRef")
+
+
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    """Make errors about a repository those of an input: the fields they name are of another one."""
+    try:
+        yield
+    except KardinalError as error:
+        error.field = f"input {name}"
+        raise
