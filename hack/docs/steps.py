@@ -48,6 +48,8 @@ def _section(step: StepDeclaration) -> str:
     if step.outputs:
         names = ", ".join(f"`{name}`" for name in step.outputs)
         parts.append(f"\nOutputs that later steps read: {names}.\n")
+    if step.with_config is not None:
+        parts += [f"\n{step.with_config.about}\n", *_tables(step.with_config.config)]
     return "".join(parts)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         PushRejected,
         RefMoved,
         RepositoryUnreachable,
+        TagNotFound,
         TransferStopped,
         TransientGitError,
     )
@@ -65,6 +66,7 @@ __all__ = [
     "Repository",
     "RepositoryUnreachable",
     "Subscription",
+    "TagNotFound",
     "TransferLimits",
     "TransferStopped",
     "TransientGitError",
@@ -79,8 +81,8 @@ _MODULES = {
     "credentials": "Credentials",
     "errors": (
         "AuthenticationFailed BranchNotFound CommitNotFound DamagedRepository GitError "
-        "InvalidBranchName MergeConflict ObjectsMissing PushRejected RefMoved RepositoryUnreachable TransferStopped "
-        "TransientGitError"
+        "InvalidBranchName MergeConflict ObjectsMissing PushRejected RefMoved RepositoryUnreachable TagNotFound "
+        "TransferStopped TransientGitError"
     ),
     "history": "FIND_DEPTH",
     "references": "HeldRecord References",

@@ -88,7 +88,7 @@ class Repository:
             return await self._now(read)
 
     async def tagged(self, tag: str) -> str:
-        """Return the commit that a tag stands for now."""
+        """Return the commit that a tag stands for at this moment."""
         ref = tag_ref(tag)
         self._backend.use(ref)
 

@@ -44,7 +44,7 @@ _RefName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_r
 
 
 class GitInputConfig(StepConfig):
-    """What is opened. At least one of `url`, `branch`, `tag` and `commit` has to be given."""
+    """The input. At least one of `url`, `branch`, `tag` and `commit` has to be given."""
 
     url: Annotated[Url | None, Field(description="The repository; by default the Pipeline's own.")] = None
     branch: Annotated[
@@ -139,7 +139,8 @@ def _problems(step: StepSpec, *, count: int) -> Iterator[tuple[str, str]]:
 
 GIT_INPUT = StepDeclaration(
     name="git-clone",
-    about="With a `config`: opens another repository, branch, tag or commit, for steps that name it as their `input`.",
+    about="With `as` and a `config` it opens another repository, branch, tag or commit instead, for steps that name it "
+    "as their `input`. Nothing is written there. It leaves `commit`, the one that is read until the promotion ends.",
     role=Role.INPUT,
     config=GitInputConfig,
 )

@@ -109,9 +109,9 @@ def input_problems(
 ) -> Iterator[Problem]:
     """Why the inputs of a sequence, which is at `field`, cannot be opened; `steps` is None where there is none."""
     for index, step in enumerate(steps or ()):
-        url = (step.config or {}).get("url")
-        known = step.uses in features.registry.steps
-        if not known or declaration_of(step, features.registry.steps).role is not Role.INPUT or not isinstance(url, str):
+        url, table = (step.config or {}).get("url"), features.registry.steps
+        is_input = step.uses in table and declaration_of(step, table).role is Role.INPUT
+        if not is_input or not isinstance(url, str):
             continue
         place = f"{field}[{index}].config"
         try:

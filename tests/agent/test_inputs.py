@@ -157,7 +157,7 @@ async def test_a_kustomization_of_an_input_is_rendered_into_the_environment(
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    program(programs, "kustomize", 'cat "$2/service.yaml"')
+    program(programs, "kustomize", 'while read -r line; do echo "$line"; done < "$2/service.yaml"')
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     build = {"uses": "kustomize-build", "config": {"path": "bases/web", "input": "platform", "out": "web.yaml"}}
     await promoted(world, with_inputs(repository, opening(platform), build, SET))
