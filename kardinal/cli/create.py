@@ -13,7 +13,9 @@ from kardinal.api.image import ImageReferenceError, promoted_image
 from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
-from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.cli.session import Session, cluster_command
+from kardinal.cli.status.following import wait_for_end
+from kardinal.cli.status.view import unattended
 from kardinal.kube import create_first_free
 
 __all__ = ["create", "read_image"]
@@ -44,7 +46,17 @@ def create() -> None:
 @click.option("--commit", help="Commit the artifacts were built from.")
 @click.option("--ci-run", metavar="URL", help="The CI run that built them.")
 @click.option("--author", help="Who made the change.")
-@output_option
+@click.option(
+    "--wait", "waiting", is_flag=True, help="Show the Bundle until it has ended; ends with 1, or 3 if superseded."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "yaml", "name"]),
+    default="table",
+    show_default=True,
+    help="How to print the result.",
+)
 @cluster_command
 async def bundle(
     session: Session,
@@ -57,6 +69,7 @@ async def bundle(
     commit: str | None,
     ci_run: str | None,
     author: str | None,
+    waiting: bool,
     output: str,
 ) -> None:
     """Create a Bundle of images; its promotion starts at once."""
@@ -82,11 +95,17 @@ async def bundle(
     if created is None:
         message = f"{NAME_ATTEMPTS} Bundles of this version of {pipeline} were created in this second"
         raise CommandError(message, remedy="Try again in a second.")
-    if output != "table":
+    name = created["metadata"]["name"]
+    if output in ("json", "yaml"):
         print_value(created, output)
-        return
-    click.echo(f"bundle.kardinal.io/{created['metadata']['name']} created")
-    click.echo(f"Follow it: kardinal get steps {pipeline} -n {session.namespace}", err=True)
+    else:
+        click.echo(f"bundle.kardinal.io/{name}" + (" created" if output == "table" else ""))
+    if warning := unattended([found], now=datetime.now(UTC)):
+        click.echo(f"Note: {warning}", err=True)
+    if waiting:
+        await wait_for_end(session, pipeline, name)
+    elif output == "table":
+        click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 def read_image(text: str) -> Image:

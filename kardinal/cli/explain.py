@@ -7,8 +7,7 @@ where the template is gone, or an instance was changed by hand, its reason says 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,33 +16,31 @@ import click
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, Bundle, Graph, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_title
-from kardinal.api.names import freeze_name, step_name
 from kardinal.api.promotion_step import ENDED_STATES
+from kardinal.cli.changes import changes
+from kardinal.cli.environments import WITHOUT_STEP, EnvironmentState
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import age, print_value, span, state_text
+from kardinal.cli.gates import GateLine
+from kardinal.cli.output import age, one_line, print_value, span, state_text, width
 from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
-from kardinal.cli.session import Session, cluster_command, output_option
-from kardinal.kube import KubeError, NotFound
-from kardinal.objects import EVENT, GRAPH, JsonObject, ResourceType
+from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
+from kardinal.cli.status.reading import read_objects
+from kardinal.cli.status.view import promotion_states
+from kardinal.cli.table import text_width, wrapped
+from kardinal.objects import EVENT, JsonObject
 
 __all__ = ["explain"]
 
 _WATCHED = {BUNDLE: None, POLICY_GATE: None, PROMOTION_STEP: None, EVENT: EVENTS_OF_STEPS}
 """Watched kind -> its field selector."""
-RETRY_SECONDS = 1.0
-"""Pause before a watch that broke is opened again."""
 
-
-@dataclass(frozen=True, slots=True)
-class GateLine:
-    """One gate of the environment. `answer` is PASS, FAIL or PENDING (not evaluated); `detail` is of `seen_at`."""
-
-    name: str
-    scope: str
-    answer: str
-    detail: str
-    seen_at: datetime | None = None
-    changes_at: datetime | None = None
+_TITLES = {
+    "Skipped": "SKIPPED",
+    "NotTargeted": "NOT TARGETED",
+    "NotReached": "NOT REACHED",
+    "Waiting": "WAITING",
+    "Blocked": "BLOCKED",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Explanation:
                     "result": gate.answer,
                     "detail": gate.detail,
                     "evaluatedAt": gate.seen_at.isoformat() if gate.seen_at else None,
-                    "changesAt": gate.changes_at.isoformat() if gate.changes_at else None,
+                    "changesAt": gate.opens_at.isoformat() if gate.opens_at else None,
                 }
                 for gate in self.gates
             ],
@@ -97,8 +94,8 @@ async def explain(
     _print(explanation, output)
     if not watch:
         return
-    async with aclosing(_changes(session)) as changes:
-        async for _ in changes:
+    async with aclosing(changes(session, _WATCHED)) as ticks:
+        async for _ in ticks:
             latest = await _explanation(session, pipeline, environment, name)
             if latest.to_json() != explanation.to_json():
                 explanation = latest
@@ -107,69 +104,28 @@ async def explain(
 
 
 async def _explanation(session: Session, pipeline: str, environment: str, name: str | None) -> Explanation:
-    bundle = await session.bundle(pipeline, name)
-    step = await _step(session, bundle, environment)
-    freeze = await _found(session, POLICY_GATE, freeze_name(pipeline))
-    graph = await _found(session, GRAPH, bundle.metadata.name)
-    failure = render_failure(step, await render_failures(session))
-    known = Graph.model_validate(graph) if graph is not None else None
-    gates = await _gates(session, known, environment) if known is not None else []
-    result = _refused(known, step) or _result(bundle, environment, gates, step, freeze=freeze)
-    return Explanation(pipeline, environment, bundle, gates, failure, result)
+    objects = await read_objects(session, pipeline, name)
+    bundle = objects.bundle
+    if bundle is None:
+        raise no_bundle(pipeline)
+    failures = await render_failures(session)
+    states, gates = promotion_states(objects)
+    found = next(state for state in states if state.name == environment)
+    step = next((each for each in objects.steps if each.spec.environment == environment), None)
+    before = [gate for gate in gates if gate.environment == environment]
+    return Explanation(
+        pipeline,
+        environment,
+        bundle,
+        before,
+        render_failure(step, failures),
+        _refused(objects.graph, step) or _result(bundle, found, before, freeze=objects.freeze),
+    )
 
 
-async def _gates(session: Session, graph: Graph, environment: str) -> list[GateLine]:
-    """Every gate the Graph has for the environment, whether it was created yet or not."""
-    states = {status.id: status for status in graph.status.nodes}
-    lines = []
-    for node in graph.spec.nodes:
-        template = node.get("template", {})
-        origin = template.get("spec", {}).get("origin", {}) if template.get("kind") == POLICY_GATE.kind else {}
-        if origin.get("environment") != environment:
-            continue
-        try:
-            gate = PolicyGate.model_validate(
-                await session.client.get(POLICY_GATE, template["metadata"]["name"], session.namespace)
-            )
-        except NotFound:
-            waiting = states.get(node["id"])
-            detail = (waiting.message or waiting.reason if waiting else None) or "waits for the environment before it"
-            lines.append(GateLine(origin["name"], origin["scope"], "PENDING", detail))
-            continue
-        answer = {True: "PASS", False: "FAIL", None: "PENDING"}[gate.status.ready]
-        lines.append(
-            GateLine(
-                origin["name"],
-                origin["scope"],
-                answer,
-                gate.status.reason or "not evaluated yet",
-                gate.status.last_evaluated_at,
-                gate.status.next_transition_at if answer == "FAIL" else None,
-            )
-        )
-    return lines
-
-
-async def _step(session: Session, bundle: Bundle, environment: str) -> PromotionStep | None:
-    try:
-        stored = await session.client.get(
-            PROMOTION_STEP, step_name(bundle.metadata.name, environment), session.namespace
-        )
-    except NotFound:
-        return None
-    return PromotionStep.model_validate(stored)
-
-
-async def _found(session: Session, resource: ResourceType, name: str) -> JsonObject | None:
-    try:
-        return await session.client.get(resource, name, session.namespace)
-    except NotFound:
-        return None
-
-
-def _refused(graph: Graph | None, step: PromotionStep | None) -> str | None:
+def _refused(graph: JsonObject | None, step: PromotionStep | None) -> str | None:
     """Return why the engine does not walk the Graph, or the agent does not execute the step; None where they do."""
-    accepted = graph.status.condition("Accepted") if graph is not None else None
+    accepted = Graph.model_validate(graph).status.condition("Accepted") if graph is not None else None
     if accepted is not None and accepted.status == "False":
         return f"REFUSED: {accepted.message}"
     not_owned = step.status.condition("NotOwned") if step is not None else None
@@ -178,83 +134,70 @@ def _refused(graph: Graph | None, step: PromotionStep | None) -> str | None:
     return None
 
 
-def _result(
-    bundle: Bundle,
-    environment: str,
-    gates: Sequence[GateLine],
-    step: PromotionStep | None,
-    *,
-    freeze: JsonObject | None,
-) -> str:
-    recorded = bundle.status.environments.get(environment)
-    state = (step.status.state or "Pending") if step else (recorded.state if recorded else None)
-    message = (step.status.message if step else recorded.message if recorded else None) or ""
+def _result(bundle: Bundle, found: EnvironmentState, gates: Sequence[GateLine], *, freeze: PolicyGate | None) -> str:
     ready = bundle.status.condition("Ready")
-    if state is not None and state in ENDED_STATES:
-        return f"{state.upper()}: {message}" if message else state.upper()
+    if found.state in ENDED_STATES:
+        return f"{found.state.upper()}: {found.message}" if found.message else found.state.upper()
+    if found.state in ("Skipped", "NotTargeted"):
+        return f"{_TITLES[found.state]}: {found.message}"
     if bundle.status.phase is not None and bundle.status.has_ended and bundle.status.phase != "Verified":
-        return f"{bundle.status.phase.upper()}: {ready.message if ready else message}"
+        return f"{bundle.status.phase.upper()}: {ready.message if ready else found.message}"
     if freeze is not None:
-        why = freeze["spec"].get("message")
+        why = freeze.spec.message
         return "PAUSED: the Pipeline is frozen until kardinal resume" + (f" ({why})" if why else "")
     failing = [gate.name for gate in gates if gate.answer == "FAIL"]
     if failing:
         return f"BLOCKED by {', '.join(failing)}"
-    if step is None:
-        return "WAITING for the environments and gates before it"
-    return f"{state}: {message}" if message else str(state)
+    if found.state in WITHOUT_STEP:
+        return f"{_TITLES[found.state]}: {found.message}"
+    return f"{found.state}: {found.message}" if found.message else found.state
 
 
 def _print(explanation: Explanation, output: str) -> None:
     if output != "table":
         print_value(explanation.to_json(), output)
         return
-    bundle = explanation.bundle
+    bundle, room = explanation.bundle, width()
     click.echo(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
     click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_title(bundle.spec.artifacts)})")
     click.echo("\nPOLICY GATES:")
-    width = max((len(gate.name) for gate in explanation.gates), default=0)
+    columns = max((len(gate.name) for gate in explanation.gates), default=0)
     for gate in explanation.gates:
         answer = state_text(gate.answer) + " " * (7 - len(gate.answer))
-        click.echo(f"  {gate.name.ljust(width)}  {f'[{gate.scope}]'.ljust(6)}  {answer}  {gate.detail}")
+        label = f"  {gate.name.ljust(columns)}  {f'[{gate.scope}]'.ljust(6)}  {answer}  "
+        _echo(label, one_line(gate.detail), room)
         if gate.answer == "FAIL":
-            click.echo(f"  {''.ljust(width)}          {_timing(gate)}")
+            _echo(f"  {''.ljust(columns)}          ", _timing(gate), room)
+        if gate.answer == "FAIL" and gate.message:
+            _echo(f"  {''.ljust(columns)}          ", f"“{one_line(gate.message)}”", room)
     if not explanation.gates:
         click.echo("  none")
     if explanation.failure:
-        click.echo(f"\n{explanation.failure}")
-    click.echo(f"\nRESULT: {explanation.result}")
+        click.echo()
+        _echo("", one_line(explanation.failure), room)
+    click.echo()
+    _echo("RESULT: ", one_line(explanation.result), room)
+
+
+def _echo(label: str, text: str, room: int | None) -> None:
+    """Print a text behind a label; where there is too little room beside it, on indented lines below."""
+    if room is None or text_width(label) + text_width(text) <= room:
+        click.echo(label + text)
+        return
+    beside = room - text_width(label)
+    indent = " " * text_width(label) if beside >= room // 2 else "      "
+    first, *others = wrapped(text, room - len(indent))
+    if label.strip() and len(indent) < text_width(label):
+        click.echo(label.rstrip())
+        label = indent
+    click.echo((label if len(indent) == text_width(label) else indent) + first)
+    for line in others:
+        click.echo(indent + line)
 
 
 def _timing(gate: GateLine) -> str:
     """When a closed gate was asked (its values are of that moment), and when time alone can open it."""
     asked = f"asked {age(gate.seen_at)} ago" if gate.seen_at else "never asked"
-    if gate.changes_at is None:
+    if gate.opens_at is None:
         return asked
-    return f"{asked}; ETA: ~{span(gate.changes_at - datetime.now(UTC))} (at {gate.changes_at:%Y-%m-%d %H:%M:%S} UTC)"
-
-
-async def _changes(session: Session) -> AsyncGenerator[None]:
-    """Yield a tick after anything of interest changed; several changes at once are one tick."""
-    changed = asyncio.Event()
-
-    async def follow(resource: ResourceType, fields: str | None) -> None:
-        while True:
-            try:
-                revision = (await session.client.list(resource, session.namespace, limit=1)).resource_version
-                async with session.client.watch(
-                    resource, session.namespace, fields=fields, resource_version=revision
-                ) as events:
-                    changed.set()
-                    async for _ in events:
-                        changed.set()
-            except KubeError:
-                await asyncio.sleep(RETRY_SECONDS)
-
-    async with asyncio.TaskGroup() as tasks:
-        for resource, fields in _WATCHED.items():
-            tasks.create_task(follow(resource, fields))
-        while True:
-            await changed.wait()
-            changed.clear()
-            yield
+    return f"{asked}; ETA: ~{span(gate.opens_at - datetime.now(UTC))} (at {gate.opens_at:%Y-%m-%d %H:%M:%S} UTC)"

@@ -26,6 +26,12 @@ _OWN = {
     for command in (
         LazyCommand("init", "kardinal.cli.init:init", "Create a Pipeline from a short description."),
         LazyCommand("get", "kardinal.cli.get:get", "Show Pipelines, Bundles or the steps of a promotion."),
+        LazyCommand(
+            "status",
+            "kardinal.cli.status.command:status",
+            "Show where a Pipeline stands, what holds it, and what to type next.",
+        ),
+        LazyCommand("watch", "kardinal.cli.status.command:watch", "Follow a Pipeline: `kardinal status --watch`."),
         LazyCommand("create", "kardinal.cli.create:create", "Create a resource."),
         LazyCommand(
             "promote", "kardinal.cli.promote:promote", "Move the target of a Bundle forward to an environment."

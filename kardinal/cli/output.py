@@ -1,27 +1,40 @@
 """Printing: tables for people, JSON and YAML for programs. Colour only on a terminal, and never with NO_COLOR.
 
-A row is never cut to the width of the terminal: a name that lost its end is of no use.
+On a terminal a table fits its width (`kardinal.cli.table`); elsewhere a row is one line, for programs that read lines.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
-from unicodedata import combining, east_asian_width
 
 import click
 import yaml
 
+from kardinal.cli.table import laid_out
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["age", "console", "print_documents", "print_table", "print_value", "span", "state_text", "styled"]
+__all__ = [
+    "age",
+    "console",
+    "one_line",
+    "print_documents",
+    "print_table",
+    "print_value",
+    "printable",
+    "span",
+    "state_text",
+    "styled",
+    "width",
+]
 
 _STATE_STYLES: dict[str, dict[str, Any]] = {
     "Verified": {"fg": "green"},
@@ -35,8 +48,13 @@ _STATE_STYLES: dict[str, dict[str, Any]] = {
     "Promoting": {"fg": "yellow"},
     "WaitingForMerge": {"fg": "yellow"},
     "HealthChecking": {"fg": "yellow"},
+    "PENDING": {"fg": "yellow"},
+    "Waiting": {"fg": "yellow"},
+    "Blocked": {"fg": "red"},
+    "Skipped": {"dim": True},
+    "NotTargeted": {"dim": True},
+    "NotReached": {"dim": True},
 }
-_GAP = "   "
 
 
 @cache
@@ -47,30 +65,33 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
-    """Aligned columns, or `empty` (what to do when there is nothing) when there are no rows."""
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str, prose: Collection[str] = ()
+) -> None:
+    """Print aligned columns, or `empty` (what to do when there is nothing) when there are no rows.
+
+    `prose` names the columns whose text may be wrapped on a narrow terminal.
+    """
     if not rows:
         click.echo(empty, err=True)
         return
-    lines = [tuple(styled(header, bold=True) for header in headers), *_lines(rows)]
-    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True))
-        click.echo(_GAP.join(padded).rstrip())
+    for line in laid_out([styled(header, bold=True) for header in headers], rows, width=width(), prose=prose):
+        click.echo(line)
 
 
-def _lines(rows: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
-    """Split cells of several lines over as many rows."""
-    for row in rows:
-        yield from zip_longest(*(cell.splitlines() or [""] for cell in row), fillvalue="")
+def width() -> int | None:
+    """Return the columns of the terminal; None where the output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _width(text: str) -> int:
-    """Return the columns that a text takes on a terminal."""
-    plain = click.unstyle(text)
-    if plain.isascii():
-        return len(plain)
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
+def printable(text: str) -> str:
+    """Escape the characters that are not visible: names and messages are other people's text on this terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def one_line(text: str) -> str:
+    """Return a message of other people as one line that writes nothing else to this terminal."""
+    return printable(" ".join(text.split()))
 
 
 def styled(text: str, **style: Any) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,16 +11,13 @@ import click
 from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
 from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
-from kardinal.cli.output import print_table, print_value
+from kardinal.cli.output import print_table, print_value, printable
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import Forbidden
 from kardinal.objects import JsonObject
 from kardinal.policy.coverage import CoveredPath, Writer, coverage
 
 __all__ = ["policy"]
-
-_COLUMN = 24
-"""Characters of a column: three of them and what stands between fill 80."""
 
 _NO_PIPELINES = "no Pipeline writes to anything here; create one: kardinal init -f kardinal.yaml"
 
@@ -56,7 +52,7 @@ async def show_coverage(session: Session, *, policy_namespaces: str, output: str
         return
     _print(found)
     for note in notes:
-        click.echo(f"Note: {_printable(note)}.", err=True)
+        click.echo(f"Note: {printable(note)}.", err=True)
 
 
 async def _pipelines(session: Session, notes: list[str]) -> tuple[list[Pipeline], bool]:
@@ -129,7 +125,7 @@ def _print(paths: Sequence[CoveredPath]) -> None:
         click.echo(_NO_PIPELINES, err=True)
         return
     for (repository, branch), group in groupby(paths, key=lambda path: (path.repository, path.branch)):
-        click.echo(f"{_printable(repository)}, branch {_printable(branch)}\n")
+        click.echo(f"{printable(repository)}, branch {printable(branch)}\n")
         rows = [_row(path.path, writer) for path in group for writer in path.writers]
         print_table(["PATH", "WRITTEN BY", "GATES"], rows, empty="")
         click.echo()
@@ -141,27 +137,5 @@ def _print(paths: Sequence[CoveredPath]) -> None:
 
 def _row(path: str, writer: Writer) -> list[str]:
     gates = [f"{gate.namespace}/{gate.name}" for gate in writer.gates] or ["none"]
-    return [_wrapped([path]), _wrapped([f"{writer.namespace}/{writer.pipeline}", writer.environment]), _wrapped(gates)]
-
-
-def _wrapped(lines: Iterable[str]) -> str:
-    return "\n".join(part for line in lines for part in _folded(_printable(line)))
-
-
-def _printable(text: str) -> str:
-    """Escape what is no visible character: paths and branches are other people's text on this terminal."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _folded(text: str) -> Iterator[str]:
-    """Break a text that is wider than a column, behind a slash where there is one."""
-    line = ""
-    for piece in re.findall("[^/]+/?|/", text):
-        if line and len(line) + len(piece) > _COLUMN:
-            yield line
-            line = ""
-        line += piece
-        while len(line) > _COLUMN:
-            yield line[:_COLUMN]
-            line = line[_COLUMN:]
-    yield line
+    lines = [path], [f"{writer.namespace}/{writer.pipeline}", writer.environment], gates
+    return ["\n".join(map(printable, cell)) for cell in lines]

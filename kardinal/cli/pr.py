@@ -60,8 +60,9 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
 @output_option
 @_repository_command
 async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
-    """List pull requests; the open ones unless --all is given."""
-    found = await pulls.list(None if everything else "open")
+    """List pull requests, newest first; the open ones unless --all is given."""
+    listed = await pulls.list(None if everything else "open")
+    found = sorted(listed, key=lambda pull: pull.number, reverse=True)
     if output != "table":
         print_value([_summary(pull) for pull in found], output)
         return
@@ -69,7 +70,12 @@ async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
         [f"#{pull.number}", pull.environment, pull.bundle, state_text(pull.state), pull.title, age(pull.created_at)]
         for pull in found
     ]
-    print_table(["NUMBER", "ENVIRONMENT", "BUNDLE", "STATE", "TITLE", "AGE"], rows, empty="No open pull requests.")
+    print_table(
+        ["NUMBER", "ENVIRONMENT", "BUNDLE", "STATE", "TITLE", "AGE"],
+        rows,
+        empty="No open pull requests.",
+        prose=("TITLE",),
+    )
 
 
 @pr.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +21,16 @@ from kardinal.objects import BUNDLE, PIPELINE, JsonObject
 if TYPE_CHECKING:
     from kardinal.api import Bundle, Pipeline
 
-__all__ = ["Session", "cluster_command", "connect", "explained", "newest_first", "output_option"]
+__all__ = [
+    "Session",
+    "cluster_command",
+    "connect",
+    "explained",
+    "newest_first",
+    "no_bundle",
+    "output_option",
+    "unknown_bundle",
+]
 
 P = ParamSpec("P")
 
@@ -36,6 +46,11 @@ class Session:
     client: Client
     namespace: str
     chosen: bool = False
+
+    @property
+    def option(self) -> str:
+        """Return the option that chooses this namespace, for a command that is shown; empty where none is needed."""
+        return f" -n {self.namespace}" if self.chosen else ""
 
     async def pipeline(self, name: str) -> Pipeline:
         """Return a Pipeline; one that does not exist is an error that names those that do."""
@@ -66,22 +81,32 @@ class Session:
             for bundle in bundles:
                 if bundle.metadata.name == name:
                     return bundle
-            raise CommandError(
-                f"Pipeline {pipeline} has no Bundle {name}", remedy=f"List them: kardinal get bundles {pipeline}"
-            )
+            raise unknown_bundle(pipeline, name)
         if not bundles:
-            raise CommandError(
-                f"Pipeline {pipeline} has no Bundle yet",
-                remedy=f"Create one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
-            )
+            raise no_bundle(pipeline)
         under_way = [bundle for bundle in bundles if not bundle.status.has_ended]
         return (under_way or bundles)[0]
 
 
+def no_bundle(pipeline: str) -> CommandError:
+    return CommandError(
+        f"Pipeline {pipeline} has no Bundle yet",
+        remedy=f"Create one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
+    )
+
+
+def unknown_bundle(pipeline: str, name: str) -> CommandError:
+    return CommandError(
+        f"Pipeline {pipeline} has no Bundle {name}", remedy=f"List them: kardinal get bundles {pipeline}"
+    )
+
+
 def newest_first(bundles: Any) -> list[Bundle]:
-    def age(bundle: Bundle) -> tuple[float, str]:
-        created = bundle.metadata.creation_timestamp
-        return (created.timestamp() if created else 0.0, bundle.metadata.name)
+    """Return Bundles in one order everywhere; those of one second by their admission, new ones first."""
+
+    def age(bundle: Bundle) -> tuple[float, float, str]:
+        created, sequence = bundle.metadata.creation_timestamp, bundle.status.sequence
+        return created.timestamp() if created else 0.0, sequence or math.inf, bundle.metadata.name
 
     return sorted(bundles, key=age, reverse=True)
 

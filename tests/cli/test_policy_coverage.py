@@ -64,20 +64,20 @@ async def test_a_path_with_a_writer_that_no_gate_holds_counts_as_open(cli: Cli, 
     assert "1 of 1 paths can be written to without a gate." in await cli(*ASKING)
 
 
-async def test_the_table_fits_a_terminal_of_80_columns(cli: Cli, world: World) -> None:
+async def test_each_gate_and_writer_has_a_line_and_no_name_is_broken(cli: Cli, world: World) -> None:
     long = "environments/production/europe-west/frankfurt/blue"
     await world.apply(
         pipeline(REPOSITORY, environments=[environment(PROD, path=long)], provider="git"),
         gate("no-deployments-at-weekends-and-holidays", "false", applies_to=None, namespace=POLICIES),
         gate("second", "false", applies_to=None, namespace=POLICIES),
     )
-    table = await cli(*ASKING)
-    assert max(map(len, table.splitlines())) <= 80
-    assert table.splitlines()[0] == f"{KEY}, branch main"
-    shown = "".join(table.split())
-    assert "PATHWRITTENBYGATES" in shown
-    assert f"{POLICIES}/\n" in table.replace(" ", "")
-    assert "second\n" in table
+    table = (await cli(*ASKING)).splitlines()
+    assert table[0] == f"{KEY}, branch main"
+    assert [line.split() for line in table[2:5]] == [
+        ["PATH", "WRITTEN", "BY", "GATES"],
+        [long, f"{TEAM}/my-app", f"{POLICIES}/no-deployments-at-weekends-and-holidays"],
+        [PROD, f"{POLICIES}/second"],
+    ]
     assert "Gates bind every path." in table
 
 

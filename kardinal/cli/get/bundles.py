@@ -6,6 +6,7 @@ take a third of its time.
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 import click
@@ -35,6 +36,7 @@ async def bundles(session: Session, *, pipeline: str, output: str) -> None:
         ["BUNDLE", "VERSION", "PHASE", "ENVIRONMENTS", "COMMIT", "AUTHOR", "AGE"],
         [_row(bundle) for bundle in sorted(found, key=_age, reverse=True)],
         empty=f"No Bundles. Create one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
+        prose=("ENVIRONMENTS", "AUTHOR"),
     )
 
 
@@ -57,5 +59,7 @@ def _created(bundle: JsonObject) -> datetime:
     return datetime.fromisoformat(bundle["metadata"]["creationTimestamp"])
 
 
-def _age(bundle: JsonObject) -> tuple[datetime, str]:
-    return _created(bundle), bundle["metadata"]["name"]
+def _age(bundle: JsonObject) -> tuple[datetime, float, str]:
+    """Return what sorts Bundles: those of one second by the order in which they were admitted, new ones last."""
+    sequence = (bundle.get("status") or {}).get("sequence", math.inf)
+    return _created(bundle), sequence, bundle["metadata"]["name"]

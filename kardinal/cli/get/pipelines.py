@@ -49,6 +49,7 @@ async def pipelines(session: Session, *, name: str | None, output: str) -> None:
         ["PIPELINE", "READY", "VERIFIED", "AGE"],
         rows,
         empty=f"No Pipelines in namespace {session.namespace}. Create one: kardinal init -f kardinal.yaml",
+        prose=("VERIFIED",),
     )
 
 

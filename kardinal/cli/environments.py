@@ -1,0 +1,158 @@
+"""The state of each environment for one Bundle (pure).
+
+A step that exists says where it is, and the Bundle keeps what its steps reached after they are gone. An environment
+without either is not simply "not started": the Bundle may leave it out, not go as far, have ended before, or wait; and
+what it waits for is told by the environments and gates before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kardinal.api import Bundle, Pipeline, PromotionStep
+from kardinal.api.bundle import EnvironmentStatus
+from kardinal.cli.gates import GateLine
+from kardinal.translation.errors import InvalidSpec
+from kardinal.translation.route import find_route
+from kardinal.translation.topology import Topology
+
+__all__ = ["WITHOUT_STEP", "EnvironmentState", "environment_states"]
+
+WITHOUT_STEP = ("Skipped", "NotTargeted", "NotReached", "Waiting", "Blocked")
+"""States of an environment in which the Bundle has no step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentState:
+    """One environment; `state` is that of its step, or one of `WITHOUT_STEP`."""
+
+    name: str
+    state: str
+    message: str = ""
+    upstreams: Sequence[str] = ()
+    step: PromotionStep | None = None
+    since: datetime | None = None
+
+    @property
+    def progress(self) -> str:
+        """Return the step of the sequence that is under way, as `git-push (4 of 6)`; empty where none is."""
+        status = self.step.status if self.step is not None else None
+        if self.step is None or status is None or status.has_ended or status.current_step is None:
+            return ""
+        uses = [each.uses for each in self.step.spec.steps]
+        index = status.current_step
+        return f"{uses[index]} ({index + 1} of {len(uses)})" if index < len(uses) else ""
+
+
+def environment_states(
+    pipeline: Pipeline,
+    bundle: Bundle,
+    steps: Mapping[str, PromotionStep],
+    *,
+    topology: Topology | None,
+    gates: Iterable[GateLine],
+) -> list[EnvironmentState]:
+    """Return the environments of the Pipeline in its order, then those it had when the Bundle went there."""
+    edges = _edges(pipeline, bundle, topology)
+    listed = [environment.name for environment in pipeline.spec.environments]
+    names = dict.fromkeys((*listed, *edges, *bundle.status.environments))
+    closed = [gate for gate in gates if gate.answer != "PASS"]
+    found: dict[str, EnvironmentState] = {}
+    # Upstream first, so that each finds those before it.
+    for name in sorted(names, key=lambda name: _depth(name, edges)):
+        state = _reached(name, bundle, steps.get(name), edges) or _ahead(
+            name, bundle, edges, found, [gate for gate in closed if gate.environment == name]
+        )
+        found[name] = state
+    return [found[name] for name in names]
+
+
+def _edges(pipeline: Pipeline, bundle: Bundle, topology: Topology | None) -> Mapping[str, tuple[str, ...]]:
+    """Return the upstreams of each environment that the Bundle goes to: those of its Graph where it has one."""
+    if topology is not None:
+        return topology.upstreams
+    try:
+        return find_route(pipeline, bundle).upstreams
+    except InvalidSpec:
+        return {}
+
+
+def _depth(name: str, edges: Mapping[str, tuple[str, ...]], *, below: int = 64) -> int:
+    if not below:
+        return 0
+    return 1 + max((_depth(each, edges, below=below - 1) for each in edges.get(name, ())), default=-1)
+
+
+def _reached(
+    name: str, bundle: Bundle, step: PromotionStep | None, edges: Mapping[str, tuple[str, ...]]
+) -> EnvironmentState | None:
+    """Return the state of an environment that the Bundle has come to; None where it has not."""
+    recorded = bundle.status.environments.get(name)
+    upstreams = edges.get(name, ())
+    if recorded is not None and recorded.state != "Pending" and (step is None or _stands(recorded, step, bundle)):
+        return EnvironmentState(
+            name=name,
+            state=recorded.state,
+            message=recorded.message or "",
+            upstreams=upstreams,
+            since=recorded.verified_at or recorded.promoted_at,
+        )
+    if step is None:
+        return None
+    status = step.status
+    return EnvironmentState(
+        name=name,
+        state=status.state or "Pending",
+        message=status.message or "",
+        upstreams=upstreams,
+        step=step,
+        since=status.verified_at or status.started_at or step.metadata.creation_timestamp,
+    )
+
+
+def _stands(recorded: EnvironmentStatus, step: PromotionStep, bundle: Bundle) -> bool:
+    """Return whether a verification outlives its step: only a failure in a Bundle under way takes it back."""
+    if recorded.state != "Verified" or step.status.state == "Verified":
+        return False
+    return bundle.status.has_ended or step.status.state != "Failed"
+
+
+def _ahead(
+    name: str,
+    bundle: Bundle,
+    edges: Mapping[str, tuple[str, ...]],
+    found: Mapping[str, EnvironmentState],
+    closed: Sequence[GateLine],
+) -> EnvironmentState:
+    """Return the state of an environment that the Bundle has not come to."""
+    upstreams = edges.get(name, ())
+
+    def state(name_of_state: str, message: str) -> EnvironmentState:
+        return EnvironmentState(name=name, state=name_of_state, message=message, upstreams=upstreams)
+
+    intent = bundle.spec.intent
+    if name in intent.skip:
+        return state("Skipped", "the Bundle leaves it out (intent.skip)")
+    if bundle.status.has_ended and bundle.status.phase != "Verified":
+        return state("NotReached", f"the Bundle ended before: {bundle.status.phase}")
+    if name not in edges:
+        if intent.target is not None:
+            return state("NotTargeted", f"the Bundle goes up to {intent.target}")
+        if edges:
+            return state("NotTargeted", "added to the Pipeline after the Bundle had started")
+        return state("Waiting", "the Bundle has not started")
+    missing = [found[each] for each in upstreams if each in found and found[each].state != "Verified"]
+    stuck = [each.name for each in missing if each.state in ("Failed", "NotReached")]
+    if stuck:
+        return state("NotReached", f"{' and '.join(stuck)} failed before it")
+    if missing:
+        return state("Waiting", f"waits for {' and '.join(each.name for each in missing)}")
+    if shut := [gate for gate in closed if gate.answer == "FAIL"]:
+        names = ", ".join(gate.name for gate in shut)
+        by_time = all(gate.opens_at is not None for gate in shut)
+        return state("Waiting" if by_time else "Blocked", f"held by {names}")
+    if closed:
+        return state("Waiting", f"waits for the answer of {', '.join(gate.name for gate in closed)}")
+    return state("Waiting", "is about to start")

@@ -1,0 +1,63 @@
+"""The next command for where a Pipeline stands (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kardinal.cli.states import command_of
+from kardinal.cli.status.view import View
+
+__all__ = ["Next", "document_of", "next_steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Something that a person can do: a command, or a page to open, and what it is for."""
+
+    command: str
+    purpose: str
+
+
+def next_steps(view: View) -> Sequence[Next]:
+    """Return what a person can do now; the first is what lets the Bundle go on. Empty when it goes on by itself."""
+    return list(_steps(view))
+
+
+def document_of(view: View) -> dict[str, Any]:
+    """Return a view for programs."""
+    return {
+        **view.to_json(),
+        "next": [{"command": step.command, "purpose": step.purpose} for step in next_steps(view)],
+    }
+
+
+def _steps(view: View) -> Iterator[Next]:
+    create = command_of("PromotionStep", "Failed", pipeline=view.pipeline)
+    if view.bundle is None:
+        yield Next(create, "promote a first version")
+        return
+    for hold in view.holds:
+        yield Next(hold.command, "let it go on" if not hold.environment else f"see what holds {hold.environment}")
+    for pull in view.pull_requests:
+        if pull.local:
+            command = command_of("PromotionStep", "WaitingForMerge", number=str(pull.number))
+            yield Next(f"kardinal pr show {pull.number}", f"read what {pull.environment} gets")
+            yield Next(command, f"approve {pull.environment}")
+        else:
+            yield Next(pull.url, f"review {pull.environment}")
+    for environment in view.environments:
+        if environment.state == "Blocked":
+            command = command_of("Environment", "Blocked", pipeline=view.pipeline, environment=environment.name)
+            yield Next(command, f"see what holds {environment.name}")
+    match view.phase:
+        case "Failed" | "SkipDenied":
+            yield Next(create, "try again with another Bundle, once the cause is mended")
+        case "Superseded":
+            yield Next(command_of("Bundle", "Superseded", pipeline=view.pipeline), "see the Bundle that took its place")
+        case "Verified":
+            further = [each.name for each in view.environments if each.state == "NotTargeted"]
+            for name in further[:1]:
+                command = command_of("Environment", "NotTargeted", pipeline=view.pipeline, environment=name)
+                yield Next(command, f"let it go on to {name}")

@@ -1,0 +1,176 @@
+"""The lines of a view: a screen for a terminal, and a line for each change where there is none (pure).
+
+Names, states and versions are never cut. Environments stand from left to right as far as there is room, the others
+below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import zip_longest
+
+from kardinal.cli.environments import EnvironmentState
+from kardinal.cli.gates import GateLine
+from kardinal.cli.output import one_line, span, state_text, styled
+from kardinal.cli.status.advice import next_steps
+from kardinal.cli.status.view import View
+from kardinal.cli.table import GAP, INDENT, text_width, wrapped
+
+__all__ = ["change_lines", "screen"]
+
+_WIDEST = 100
+"""Columns of prose where the output has no width."""
+
+
+def screen(view: View, *, now: datetime, width: int | None) -> list[str]:
+    """Return the view for a terminal of that width."""
+    room = width or _WIDEST
+    sections = [
+        list(_heading(view, now, room)),
+        *_strips(view, now, room),
+        list(_waiting(view, now, room)),
+        list(_next(view, room)),
+    ]
+    lines: list[str] = []
+    for section in filter(None, sections):
+        lines += ["", *section] if lines else section
+    return lines
+
+
+def change_lines(before: View | None, after: View) -> list[str]:
+    """Return a line for each thing that is another than `before`, in the order of the environments."""
+    known = _facts(before) if before is not None else {}
+    return [f"{subject}: {text}" for subject, text in _facts(after).items() if known.get(subject) != text]
+
+
+def _facts(view: View) -> dict[str, str]:
+    facts = {f"note {index + 1}": note for index, note in enumerate(view.notes)}
+    if view.bundle is not None:
+        facts[f"Bundle {view.bundle.metadata.name} ({view.version})"] = _sentence(view.phase, view.message)
+    for environment in view.environments:
+        state = " ".join(filter(None, (environment.state, environment.progress)))
+        facts[environment.name] = _sentence(state, environment.message)
+        for gate in view.gates:
+            if gate.environment == environment.name:
+                facts[f"{environment.name}, gate {gate.name}"] = _sentence(gate.answer, gate.detail)
+    for index, hold in enumerate(view.holds):
+        facts[f"hold {index + 1}"] = hold.message
+    for step in next_steps(view):
+        facts[f"next, to {step.purpose}"] = step.command
+    return facts
+
+
+def _sentence(state: str, message: str) -> str:
+    return f"{state}: {one_line(message)}" if message else state
+
+
+def _heading(view: View, now: datetime, room: int) -> Iterator[str]:
+    yield f"{styled('PIPELINE', bold=True)}  {view.pipeline}  (namespace {view.namespace})"
+    if view.bundle is None:
+        yield f"{styled('BUNDLE', bold=True)}    none yet"
+    else:
+        created = view.bundle.metadata.creation_timestamp
+        age = f", {span(now - created)} old" if created else ""
+        yield f"{styled('BUNDLE', bold=True)}    {view.bundle.metadata.name}  ({view.version}{age})"
+        yield from _labelled("          ", f"{state_text(view.phase)}: {one_line(view.message)}", room)
+    for other in view.others:
+        yield f"          also under way: {other}"
+    for note in view.notes:
+        yield from _labelled(f"{styled('NOTE', bold=True)}      ", note, room)
+
+
+def _strips(view: View, now: datetime, room: int) -> Iterator[list[str]]:
+    """Yield the environments, as many beside each other as there is room for."""
+    linear = _is_linear(view.environments)
+    strip: list[Sequence[str]] = []
+    for environment in view.environments:
+        block = list(_environment(environment, view.runs, now, linear=linear))
+        if strip and sum(map(_block_width, (*strip, block))) + len(GAP) * len(strip) + 2 > room:
+            yield _beside(strip)
+            strip = []
+        strip.append(block)
+    if strip:
+        yield _beside(strip)
+
+
+def _environment(
+    environment: EnvironmentState, runs: Mapping[str, str], now: datetime, *, linear: bool
+) -> Iterator[str]:
+    version = runs.get(environment.name, "")
+    yield styled(environment.name, bold=True)
+    yield version or "-"
+    yield state_text(environment.state)
+    if environment.since is not None:
+        yield span(now - environment.since)
+    if environment.progress:
+        yield environment.progress
+    if not linear and environment.upstreams:
+        yield f"after {', '.join(environment.upstreams)}"
+
+
+def _is_linear(environments: Sequence[EnvironmentState]) -> bool:
+    before = [(), *((each.name,) for each in environments)]
+    return all(each.upstreams in ((), upstream) for each, upstream in zip(environments, before, strict=False))
+
+
+def _beside(blocks: Sequence[Sequence[str]]) -> list[str]:
+    wide = [_block_width(block) for block in blocks]
+    return [
+        (
+            "  " + GAP.join(cell + " " * (columns - text_width(cell)) for cell, columns in zip(line, wide, strict=True))
+        ).rstrip()
+        for line in zip_longest(*blocks, fillvalue="")
+    ]
+
+
+def _block_width(block: Iterable[str]) -> int:
+    return max(map(text_width, block))
+
+
+def _waiting(view: View, now: datetime, room: int) -> Iterator[str]:
+    """Yield what each environment waits for: its gates, its pull request and its step."""
+    for hold in view.holds:
+        yield from _labelled(f"{hold.environment or view.pipeline}: ", f"held: {hold.message}", room)
+    pulls = {pull.environment: pull for pull in view.pull_requests}
+    for environment in view.environments:
+        gates = [gate for gate in view.gates if gate.environment == environment.name]
+        if environment.name in pulls:
+            pull = pulls[environment.name]
+            yield from _labelled(
+                f"{environment.name}: ", f"pull request #{pull.number} waits for its merge: {pull.url}", room
+            )
+        elif environment.message and environment.state not in ("Verified", "NotTargeted"):
+            yield from _labelled(f"{environment.name}: ", one_line(environment.message), room)
+        for gate in gates:
+            yield from _gate(gate, now, room)
+
+
+def _gate(gate: GateLine, now: datetime, room: int) -> Iterator[str]:
+    yield f"{INDENT}gate {gate.name} [{gate.scope}]  {state_text(gate.answer)}"
+    lines = [one_line(gate.detail)]
+    if gate.message:
+        lines.append(f"“{one_line(gate.message)}”")
+    if gate.answer == "FAIL" and gate.opens_at is not None:
+        lines.append(f"opens in ~{span(gate.opens_at - now)} (at {gate.opens_at:%Y-%m-%d %H:%M:%S} UTC)")
+    elif gate.answer == "FAIL":
+        lines.append(f"time alone does not open it: {gate.owner} can")
+    for line in lines:
+        yield from _labelled(INDENT * 2, line, room)
+
+
+def _next(view: View, room: int) -> Iterator[str]:
+    """Yield the next commands, each on a line of its own so that it can be copied."""
+    steps = next_steps(view)
+    if steps:
+        yield styled("NEXT", bold=True)
+    for step in steps:
+        yield f"  {step.command}"
+        yield from _labelled(INDENT, f"to {step.purpose}", room)
+
+
+def _labelled(label: str, text: str, room: int) -> Iterator[str]:
+    """Yield a text behind a label, its further lines below its first."""
+    first, *others = wrapped(text, max(room - text_width(label), 20))
+    yield f"{label}{first}"
+    yield from (" " * text_width(label) + line for line in others)

@@ -1,0 +1,141 @@
+"""`kardinal status` and `kardinal watch` beside a promotion that is really under way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from tests.cli.conftest import KARDINAL, Cli
+from tests.cli.terminal import terminal
+from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
+from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.programs import start_controller, start_simulator
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+REPOSITORY = "https://git.example.com/acme/gitops.git"
+
+
+async def _held_before_prod(world: World, repository: GitRepository) -> None:
+    """Return with a Bundle that waits before prod for a gate with a message of its author."""
+    await start_controller(world)
+    await start_simulator(world)
+    await world.apply(
+        pipeline(repository, environments=[STAGING, environment(PROD, approval="pr-review")]),
+        gate("release", 'bundle.labels.go == "yes"', namespace=POLICIES, message="Ask the release team"),
+        bundle("my-app-1", tag="1.29.0", labels={"go": "no"}),
+    )
+    await world.wait_for(
+        POLICY_GATE, f"my-app-1-{PROD}-release", lambda obj: obj.get("status", {}).get("ready") is False
+    )
+    await world.settle()
+
+
+async def test_status_shows_what_holds_who_opens_it_and_what_to_type_next(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await _held_before_prod(world, repository)
+    printed = await cli("status")
+    words = " ".join(printed.split())
+    assert "BUNDLE my-app-1 (1.29.0" in words
+    assert f"{STAGING} {PROD} 1.29.0 - Verified Blocked" in words
+    assert f"{PROD}: held by release" in words
+    assert "gate release [org] FAIL" in words
+    assert "“Ask the release team”" in words
+    assert f"who may change PolicyGate {POLICIES}/release can" in words
+    assert f"NEXT kardinal explain my-app --env {PROD}" in words
+    document = json.loads(await cli("status", "my-app", "-o", "json"))
+    assert [each["state"] for each in document["environments"]] == ["Verified", "Blocked"]
+    assert document["environments"][0]["runs"] == "1.29.0"
+    assert document["next"][0]["command"] == f"kardinal explain my-app --env {PROD}"
+
+
+async def test_a_person_who_follows_a_promotion_on_a_terminal_is_told_how_to_merge(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await _held_before_prod(world, repository)
+    async with terminal(cli, "watch", "my-app", columns=80) as screen:
+        await screen.says("Blocked")
+        await world.apply(gate("release", "true", namespace=POLICIES))
+        await world.wait_for(
+            PROMOTION_STEP, f"my-app-1-{PROD}", lambda obj: obj.get("status", {}).get("state") == "WaitingForMerge"
+        )
+        await screen.says("kardinal pr merge 1")
+        assert await screen.interrupt() == 130
+
+
+async def test_create_bundle_waits_for_the_end_and_says_each_change(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await start_controller(world)
+    await start_simulator(world)
+    await world.apply(pipeline(repository, environments=[DEV]))
+    process = await asyncio.create_subprocess_exec(
+        *(KARDINAL, "create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3", "--wait"),
+        env=cli.environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        name = await _created(process)
+        await world.wait_for(BUNDLE, name, lambda obj: obj.get("status", {}).get("phase") == "Verified")
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0
+    lines = [line.partition("  ")[2] or line for line in out.decode().splitlines()]
+    assert f"Bundle {name} (1.2.3): Verified: Verified in {DEV}" in lines
+
+
+async def _created(process: asyncio.subprocess.Process) -> str:
+    """Return the name in the first line that the command prints."""
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        line = (await process.stdout.readline()).decode()
+    return line.removeprefix("bundle.kardinal.io/").removesuffix(" created\n")
+
+
+async def test_waiting_for_a_bundle_that_was_superseded_ends_with_3(cli: Cli, world: World) -> None:
+    """Where a controller is not running, the status is written as it would."""
+    await world.apply(pipeline(REPOSITORY))
+    process = await asyncio.create_subprocess_exec(
+        *(KARDINAL, "create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3", "--wait"),
+        env=cli.environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        name = await _created(process)
+        status = {"phase": "Superseded", "observedGeneration": 1}
+        await world.client.patch(BUNDLE, name, TEAM, {"status": status}, subresource="status")
+        _, err = await asyncio.wait_for(process.communicate(), 30)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 3
+    assert "No controller has looked at Pipeline my-app yet" in err.decode()
+
+
+async def test_without_a_bundle_or_a_pipeline_status_says_what_to_create(cli: Cli, world: World) -> None:
+    done = await cli.attempt("status")
+    assert done.code == 1
+    assert "kardinal init" in done.err
+    await world.apply(pipeline(REPOSITORY))
+    assert "kardinal create bundle my-app --image REPOSITORY:TAG" in await cli("status")
+    await world.apply(pipeline(REPOSITORY, name="other"))
+    done = await cli.attempt("status")
+    assert done.code == 1
+    assert "Choose one: my-app, other" in done.err
+
+
+async def test_a_pause_is_shown_with_the_command_that_ends_it(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
+    await cli("pause", "my-app", "--message", "audit week")
+    words = " ".join((await cli("status", "my-app")).split())
+    assert "my-app: held: audit week" in words
+    assert "NEXT kardinal resume my-app" in words
