@@ -60,9 +60,10 @@ fmt: $(INSTALLED) ## format the code
 crds: $(INSTALLED) ## regenerate crds/ from the models
 	$(BIN)/python -m kardinal.api.crds crds
 
-docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps and the contract suite
+docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps, the states and the contract suite
 	$(BIN)/python -m hack.docs.cli_reference docs/cli.md
 	$(BIN)/python -m hack.docs.steps docs/steps.md
+	$(BIN)/python -m hack.docs.states docs/states.md
 	$(BIN)/python -m hack.docs.contract docs/contract.md
 	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
 

@@ -99,7 +99,6 @@ async def _created(process: asyncio.subprocess.Process) -> str:
 
 
 async def test_waiting_for_a_bundle_that_was_superseded_ends_with_3(cli: Cli, world: World) -> None:
-    """Where a controller is not running, the status is written as it would."""
     await world.apply(pipeline(REPOSITORY))
     process = await asyncio.create_subprocess_exec(
         *(KARDINAL, "create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3", "--wait"),

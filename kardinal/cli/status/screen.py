@@ -162,8 +162,10 @@ def _gate(gate: GateLine, now: datetime, room: int) -> Iterator[str]:
 def _next(view: View, room: int) -> Iterator[str]:
     """Yield the next commands, each on a line of its own so that it can be copied."""
     steps = next_steps(view)
-    if steps:
+    if steps or view.phase in ("Available", "Promoting"):
         yield styled("NEXT", bold=True)
+    if not steps and view.phase in ("Available", "Promoting"):
+        yield f"  nothing to do, it goes on by itself; to follow it: kardinal watch {view.pipeline}"
     for step in steps:
         yield f"  {step.command}"
         yield from _labelled(INDENT, f"to {step.purpose}", room)

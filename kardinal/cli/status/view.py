@@ -1,4 +1,4 @@
-"""Where a Pipeline stands: one value of what its objects say, for a terminal, a log and a program (pure)."""
+"""The standing of a Pipeline: one value of what its objects say, for a terminal, a log and a program (pure)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNATTENDED = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objects:
-    """What was read of one Pipeline; `bundles` newest first, of which `bundle` is the one that is shown."""
+    """The objects of one Pipeline; `bundles` newest first, of which `bundle` is the one that is shown."""
 
     pipeline: Pipeline
     bundles: Sequence[Bundle]
