@@ -13,8 +13,8 @@ __all__ = ["reference"]
 INTRODUCTION = """\
 # States
 
-Generated from `kardinal/cli/states.py` by `make docs`: every state of a promotion and its parts, what it means, and what
-to type next. `kardinal status` shows them, and `kardinal watch` follows them.
+Generated from `kardinal/cli/states.py` by `make docs`: every state of a promotion and its parts, what it means, and
+what to type next. `kardinal status` shows them, and `kardinal watch` follows them.
 """
 
 TITLES = {
