@@ -209,7 +209,7 @@ async def test_wrong_credentials_are_refused_once_and_never_shown(
 
 
 async def test_missing_credentials_are_asked_for(repositories: Repositories, server: SmartServer) -> None:
-    with pytest.raises(AuthenticationFailed, match=r"git\.secretRef"):
+    with pytest.raises(AuthenticationFailed, match=r"name it in secretRef"):
         await repositories.open(f"{server.url}/gitops.git").head("main")
 
 
