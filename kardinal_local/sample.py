@@ -1,14 +1,28 @@
-"""The sample that `kardinal demo` promotes: a GitOps repository, its Pipeline and one org gate (pure data)."""
+"""The sample of `kardinal demo` and `kardinal sample`: a GitOps repository, its Pipeline and org gates (pure data)."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from kardinal.api import PIPELINE, POLICY_GATE
 from kardinal.api.names import LABEL_SCOPE, LABEL_TYPE, TYPE_GATE, WEBHOOK_SECRET
 from kardinal.objects import SECRET
+from kardinal.policy.attributes import DAYS
 
-__all__ = ["APP", "ENVIRONMENTS", "IMAGE", "NEW_TAG", "SOAK_SECONDS", "files", "org_gate", "pipeline", "webhook_secret"]
+__all__ = [
+    "APP",
+    "ENVIRONMENTS",
+    "IMAGE",
+    "NEW_TAG",
+    "OLD_TAG",
+    "SOAK_SECONDS",
+    "files",
+    "org_gate",
+    "pipeline",
+    "schedule_gate",
+    "webhook_secret",
+]
 
 APP = "podinfo"
 IMAGE = "ghcr.io/acme/podinfo"
@@ -85,18 +99,38 @@ def pipeline(repository: str) -> dict[str, Any]:
 
 def org_gate(namespace: str) -> dict[str, Any]:
     """Return a gate of the platform team: no Pipeline can take it out of its way to prod."""
+    return _gate(
+        "staging-soak",
+        namespace,
+        f"bundle.upstreamSoakMinutes >= {SOAK_SECONDS / 60}",
+        f"A Bundle stays in staging for {SOAK_SECONDS} seconds before prod",
+    )
+
+
+def schedule_gate(namespace: str, *, now: datetime) -> dict[str, Any]:
+    """Return a gate that is closed on one day of each week, in three days from `now` at the earliest."""
+    day = DAYS[(now + timedelta(days=3)).weekday()]
+    return _gate(
+        f"not-on-{day.lower()}s",
+        namespace,
+        f'schedule.dayOfWeek != "{day}"',
+        f"Nothing goes to prod on {day}s (UTC)",
+    )
+
+
+def _gate(name: str, namespace: str, expression: str, message: str) -> dict[str, Any]:
     return {
         "apiVersion": POLICY_GATE.api_version,
         "kind": POLICY_GATE.kind,
         "metadata": {
-            "name": "staging-soak",
+            "name": name,
             "namespace": namespace,
             "labels": {LABEL_SCOPE: "org", LABEL_TYPE: TYPE_GATE},
         },
         "spec": {
             "match": {"paths": ["environments/prod"]},
-            "expression": f"bundle.upstreamSoakMinutes >= {SOAK_SECONDS / 60}",
-            "message": f"A Bundle stays in staging for {SOAK_SECONDS} seconds before prod",
+            "expression": expression,
+            "message": message,
             "recheckInterval": "1m",
         },
     }

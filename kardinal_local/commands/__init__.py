@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from kardinal.cli.lazy import LazyCommand
 
-__all__ = ["DEMO", "LOCAL"]
+__all__ = ["DEMO", "LOCAL", "SAMPLE"]
 
 DEMO = LazyCommand(
     "demo",
     "kardinal_local.commands.demo:demo",
     "Watch a Bundle go dev, staging, prod: commits, a gate, a pull request and health, in under a minute.",
+)
+SAMPLE = LazyCommand(
+    "sample",
+    "kardinal_local.commands.sample:sample",
+    "Make a GitOps repository with a Pipeline and gates for it, to try things with.",
 )
 LOCAL = LazyCommand(
     "local",
