@@ -53,6 +53,8 @@ async def test_a_wrong_call_ends_with_2_and_shows_the_usage(world: World, cli: C
         (["pr", "list"], ["no Pipeline of provider local", "--repo"]),
         (["pr", "list", "--repo", "/nowhere/at/all.git"], ["/nowhere/at/all.git"]),
         (["local", "status", "--dir", "nowhere"], ["nothing runs", "kardinal local up"]),
+        (["sample", "."], ["is not empty", "kardinal sample DIRECTORY"]),
+        (["sample", "/dev/null/x"], ["cannot be written"]),
     ],
 )
 async def test_a_failure_names_its_cause_and_the_remedy(
