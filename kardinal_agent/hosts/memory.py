@@ -1,5 +1,7 @@
 """Remember what hosts were told lately, so that nothing is told twice: commit statuses, and texts of pull requests.
 
+Remembered as well is how often a merge was put off in a row: each time it is asked for later.
+
 It is a memory and no record: a process that starts asks the host what it has, and writes nothing that it has already.
 """
 
@@ -9,7 +11,8 @@ from collections import OrderedDict
 from datetime import timedelta
 
 from kardinal.objects import Key
-from kardinal.runtime import Clock
+from kardinal.runtime import Backoff, Clock
+from kardinal.runtime.retry import Failures
 from kardinal.scm import CommitStatus, PullRequests
 
 __all__ = ["HostMemory"]
@@ -22,8 +25,9 @@ TEXT_INTERVAL = 60.0
 class HostMemory:
     """The memory of one agent about its hosts."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, backoff: Backoff) -> None:
         self._clock = clock
+        self._put_off: Failures[Key] = Failures(backoff)
         self._statuses: OrderedDict[tuple[str, str, str], CommitStatus] = OrderedDict()
         self._texts: dict[Key, float] = {}
 
@@ -47,6 +51,15 @@ class HostMemory:
         """Remember that the text of a promotion is written now."""
         self._texts[key] = self._clock.monotonic()
 
+    def merge_delay(self, key: Key) -> timedelta:
+        """Return how long to wait before a merge that the host has put off once more is asked for again."""
+        return timedelta(seconds=self._put_off.next_delay(key))
+
+    def forget_merge(self, key: Key) -> None:
+        """Begin anew to count how often the merge of a promotion is put off."""
+        self._put_off.forget(key)
+
     def forget(self, key: Key) -> None:
-        """Drop what is known of the text of a promotion that has ended."""
+        """Drop what is known of a promotion that has ended."""
         self._texts.pop(key, None)
+        self._put_off.forget(key)

@@ -17,6 +17,7 @@ from kardinal.api.evidence import GateResult
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, StepProgress
 from kardinal.git import Repository, Subscription
 from kardinal.git.edit_sources import Address
+from kardinal.objects import Key
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
 from kardinal.steps.declaration import PlannedStep, Role, Surroundings
@@ -111,6 +112,11 @@ class StepContext:
     host_memory: HostMemory
     open_source: Callable[[Address], Awaitable[Repository]]
     surroundings: Surroundings
+
+    @property
+    def key(self) -> Key:
+        """Return the PromotionStep's namespace and name."""
+        return Key(self.step.metadata.namespace, self.step.metadata.name)
 
     @property
     def facts(self) -> Facts:

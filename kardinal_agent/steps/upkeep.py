@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kardinal.git import PushRejected
-from kardinal.objects import Key
 from kardinal.scm import PullRequest
 from kardinal_agent.hosts.statuses import statuses_of
 from kardinal_agent.remotes import Remote
@@ -116,9 +115,8 @@ async def _text(context: StepContext, remote: Remote, found: PullRequest) -> tim
     text = await text_of(context, remote.repository)
     if text.is_told(found):
         return None
-    key = Key(context.step.metadata.namespace, context.step.metadata.name)
-    if delay := context.host_memory.text_delay(key):
+    if delay := context.host_memory.text_delay(context.key):
         return delay
-    context.host_memory.note_text(key)
+    context.host_memory.note_text(context.key)
     await remote.proposals.update(found.number, title=text.title, body=text.body)
     return None

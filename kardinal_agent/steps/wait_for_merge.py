@@ -7,8 +7,10 @@ because nothing is reverted, and is flagged.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from kardinal.git import MergeConflict
-from kardinal.scm import PullRequest
+from kardinal.scm import MergeBlocked, PullRequest
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import Announcement, Done, Flag, StepContext, StepResult, Waiting
@@ -31,8 +33,14 @@ class WaitForMerge:
         if found.state == "open":
             kept = await keep(context, remote, found)
             found = kept.found
-            if found.state == "open" and (context.merges_itself and not kept.blocked and not context.holds()):
-                found = await _merge(context, remote, kept)
+            if found.state == "open" and context.merges_itself:
+                if kept.blocked or context.holds():
+                    context.host_memory.forget_merge(context.key)
+                else:
+                    try:
+                        found = await _merge(context, remote, kept)
+                    except MergeBlocked as error:
+                        return _put_off(context, remote, kept, error)
             if found.state == "open":
                 return _waiting(context, remote, kept, noted.url)
         if found.state == "closed":
@@ -55,6 +63,16 @@ def _waiting(context: StepContext, remote: Remote, kept: Kept, url: str) -> Wait
         subscribe=remote.proposals.subscribe,
         update=kept.update,
     )
+
+
+def _put_off(context: StepContext, remote: Remote, kept: Kept, blocked: MergeBlocked) -> Waiting:
+    """Wait for what the host wants before it merges: a status, a review, its queue.
+
+    It is no failure: nothing is to be retried, and a gate that closes meanwhile is told to the host at once.
+    """
+    delay = max(context.host_memory.merge_delay(context.key), timedelta(seconds=blocked.retry_after or 0.0))
+    again = min(delay, kept.again) if kept.again else delay
+    return Waiting(str(blocked), until=context.now + again, subscribe=remote.proposals.subscribe, update=kept.update)
 
 
 async def _merge(context: StepContext, remote: Remote, kept: Kept) -> PullRequest:

@@ -1,4 +1,4 @@
-"""A reviewer: a person who looks at pull requests and decides, from a process of their own."""
+"""The hosts of promotions, and a reviewer: a person who decides about pull requests, from a process of their own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import pytest
 
 from kardinal.git import GitRunner, Repositories
 from kardinal.scm import PullRequests, local_pull_requests
+from tests.agent.sites import Site, serving_site
+from tests.hosts.github_host import descriptions
 from tests.support.clock import WorldClock
 from tests.support.fake_gitea import FakeGitea, fake_gitea
 from tests.support.repository import GitRepository
+
+__all__ = ["descriptions"]
 
 
 @pytest.fixture
@@ -29,3 +33,14 @@ def gitea(repository: GitRepository, certificate: Path, clock: WorldClock) -> It
     """Yield a host with the API of Gitea and one repository."""
     with fake_gitea(repository, certificate, now=clock.now) as host:
         yield host
+
+
+@pytest.fixture
+def site(
+    request: pytest.FixtureRequest, repository: GitRepository, certificate: Path, clock: WorldClock
+) -> Iterator[Site]:
+    """Yield a repository at the kind of host that the test is parametrised with (`EVERYWHERE`), else at a Gitea."""
+    name = getattr(request, "param", "gitea")
+    found = request.getfixturevalue("descriptions") if name == "github" else None
+    with serving_site(name, repository, certificate, now=clock.now, descriptions=found) as site:
+        yield site

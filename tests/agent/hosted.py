@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, Protocol
 
 from kardinal.api import names
 from kardinal.objects import JsonObject
 from tests.agent.promotion_steps import promotion_step
-from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV, TEAM
 from tests.support.smart_server import PASSWORD, USER
 
-__all__ = ["git_secret", "hosted_step"]
+__all__ = ["Hosted", "git_secret", "hosted_step"]
 
 
-def git_secret(host: FakeGitea, *, hosts: str | None = None, **data: str) -> JsonObject:
+class Hosted(Protocol):
+    """One repository at a host."""
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def host(self) -> str:
+        """Return `host:port`."""
+        ...
+
+
+def git_secret(host: Hosted, *, hosts: str | None = None, **data: str) -> JsonObject:
     """Return the Secret `git`, good for the host unless told otherwise."""
     values = {"username": USER, "token": PASSWORD} | data
     return {
@@ -32,10 +46,8 @@ def git_secret(host: FakeGitea, *, hosts: str | None = None, **data: str) -> Jso
     }
 
 
-def hosted_step(
-    host: FakeGitea, *, environment: str = DEV, git: dict[str, Any] | None = None, **spec: Any
-) -> JsonObject:
+def hosted_step(host: Hosted, *, environment: str = DEV, git: dict[str, Any] | None = None, **spec: Any) -> JsonObject:
     """Return a PromotionStep in the repository of a host; without `approval` it is reviewed by a person."""
-    made = promotion_step(host.url, environment, provider="gitea", **({"approval": "pr-review"} | spec))
+    made = promotion_step(host.url, environment, provider=host.provider, **({"approval": "pr-review"} | spec))
     made["spec"]["git"] |= {"secretRef": {"name": "git"}, **(git or {})}
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import orjson
@@ -11,51 +12,70 @@ from structlog.testing import capture_logs
 from kardinal.api import PROMOTION_STEP
 from kardinal.api.names import branch_name
 from kardinal.objects.conditions import format_time
+from kardinal.scm import MergeMethod
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, reached, start_agent
+from tests.agent.sites import EVERYWHERE, PERSON, Site
 from tests.support.fake_gitea import FakeGitea, Request
 from tests.support.names import DEV
+from tests.support.repository import APPLICATION
 from tests.support.smart_server import PASSWORD
 from tests.support.world import World
 
+LANDINGS = [
+    *(("gitea", method) for method in ("merge", "squash", "rebase")),
+    *(pytest.param("github", method, marks=pytest.mark.of_hosts) for method in ("merge", "squash", "rebase")),
+    *(pytest.param("gitlab", method, marks=pytest.mark.of_hosts) for method in ("merge", "squash")),
+    *(pytest.param("gitlab-ff", method, marks=pytest.mark.of_hosts) for method in ("rebase", "squash")),
+]
+"""Host, and how a person merges there."""
 
-@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+
+@pytest.mark.parametrize(("site", "method"), LANDINGS, indirect=["site"])
 @pytest.mark.virtual_time("an hour without an agent")
-async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, gitea: FakeGitea, method: str) -> None:
+async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site: Site, method: MergeMethod) -> None:
     agent = await start_agent(world, allow_local_repositories=False)
     await deploy(world)
-    await world.apply(git_secret(gitea))
+    await world.apply(git_secret(site))
     with capture_logs() as lines:
-        await create(world, hosted_step(gitea))
+        await create(world, hosted_step(site))
         status = await reached(world, "WaitingForMerge")
-        (pull,) = gitea.pulls.values()
+        (pull,) = site.proposals().values()
         assert (pull.head, pull.base, pull.state) == (branch_name(BUNDLE_NAME, DEV), "main", "open")
-        assert [gitea.labels[number - 1] for number in pull.labels] == ["kardinal"]
-        assert status["prURL"] == f"{gitea.url.removesuffix('.git')}/pulls/1"
+        assert pull.labels == ["kardinal"]
+        assert re.fullmatch(rf"{re.escape(site.url.removesuffix('.git'))}/(-/)?\w+/1", status["prURL"])
+        await world.settle()
+        for context in ("kardinal", f"kardinal/{APPLICATION}/{DEV}"):
+            assert site.status(1, context) == ("success", f"every gate of {DEV} is open")
         await world.stop(agent)
+        site.repository.commit({"README": "others went on"})
         merged_at = world.clock.now()
-        commit = gitea.merge(1, method=method)
+        commit = site.merge(1, method)
         await world.live(timedelta(hours=1))
         await start_agent(world, allow_local_repositories=False)
         status = await reached(world, "Verified")
-    assert status["commit"] == commit == gitea.repository.head()
+    assert status["commit"] == commit
+    assert site.repository.git("merge-base", "--is-ancestor", commit, "main") == ""
+    assert '"1.1.0"' in site.repository.read(f"environments/{DEV}/kustomization.yaml")
     assert status["mergedAt"] == status["promotedAt"] == format_time(merged_at)
-    assert status["evidence"]["approvedBy"] == ["alice"]
+    assert status["evidence"]["approvedBy"] == [PERSON]
     visible = [await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"), *await world.events(), *lines]
     assert PASSWORD not in orjson.dumps(visible, default=str).decode()
 
 
-async def test_a_pull_request_for_the_record_is_merged_by_the_method_of_the_pipeline(
-    world: World, gitea: FakeGitea
-) -> None:
+@EVERYWHERE
+async def test_a_pull_request_for_the_record_is_merged_by_the_method_of_the_pipeline(world: World, site: Site) -> None:
     await start_agent(world)
     await deploy(world)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea, approval="auto", pr=True, git={"mergeMethod": "squash"}))
+    await world.apply(git_secret(site))
+    before = site.repository.head()
+    await create(world, hosted_step(site, approval="auto", pr=True, git={"mergeMethod": "squash"}))
     status = await reached(world, "Verified")
-    assert gitea.merge_methods == ["squash"]
-    assert status["commit"] == gitea.pulls[1].merge_commit
-    assert gitea.repository.branches() == ["main"]
+    assert [pull.state for pull in site.proposals().values()] == ["merged"]
+    # One commit with one parent: neither a merge commit nor that of the branch.
+    assert site.repository.git("show", "-s", "--format=%P", status["commit"]) == before
+    assert site.repository.git("merge-base", "--is-ancestor", status["commit"], "main") == ""
+    assert site.repository.branches() == ["main"]
 
 
 async def test_a_secret_goes_to_no_host_that_it_does_not_name(world: World, gitea: FakeGitea) -> None:

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from tests.agent.hosted import git_secret, hosted_step
+from tests.agent.hosted import Hosted, git_secret, hosted_step
 from tests.agent.promotion_steps import create, deploy, reached, start_agent, state
+from tests.agent.sites import EVERYWHERE, Site
 from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV, STAGING
 from tests.support.world import World
@@ -17,38 +18,39 @@ pytestmark = pytest.mark.virtual_time("minutes between polls")
 FIVE_MINUTES = timedelta(minutes=5, seconds=1)
 
 
-async def waiting(world: World, gitea: FakeGitea, **options: float) -> None:
+async def waiting(world: World, host: Hosted, **options: float) -> None:
     await start_agent(world, **options)
     await deploy(world)
     await deploy(world, STAGING)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea), hosted_step(gitea, environment=STAGING))
+    await world.apply(git_secret(host))
+    await create(world, hosted_step(host), hosted_step(host, environment=STAGING))
     await reached(world, "WaitingForMerge")
     await reached(world, "WaitingForMerge", STAGING)
     await world.settle()
 
 
-async def test_a_merge_is_found_within_five_minutes_by_one_list_for_all(world: World, gitea: FakeGitea) -> None:
-    await waiting(world, gitea)
+@EVERYWHERE
+async def test_a_merge_is_found_within_five_minutes_by_one_list_for_all(world: World, site: Site) -> None:
+    await waiting(world, site)
     await world.live(FIVE_MINUTES)
-    gitea.requests.clear()
-    number = next(pull.number for pull in gitea.pulls.values() if pull.head.endswith(DEV))
-    gitea.merge(number)
+    site.forget()
+    number = next(number for number, pull in site.proposals().items() if pull.head.endswith(DEV))
+    site.merge(number)
     await world.live(FIVE_MINUTES)
     await reached(world, "Verified", within=timedelta(0))
     assert (await state(world, STAGING))["state"] == "WaitingForMerge"
-    assert len(gitea.asked("GET /pulls")) == 1
+    assert len(site.asked("list")) == 1
     # The base has moved, so the other one is looked at as well.
-    assert len(gitea.asked(r"GET /pulls/\d+")) == 2
+    assert len(site.asked("get")) == 2
 
 
-async def test_while_nothing_changes_an_hour_costs_a_dozen_requests(world: World, gitea: FakeGitea) -> None:
-    await waiting(world, gitea)
+async def test_while_nothing_changes_an_hour_costs_a_dozen_requests(world: World, site: Site) -> None:
+    await waiting(world, site)
     await world.live(FIVE_MINUTES)
-    gitea.requests.clear()
+    site.forget()
     await world.live(timedelta(hours=1))
-    assert {(one.method, one.path) for one in gitea.requests} == {("GET", "/pulls")}
-    assert len(gitea.requests) <= 12
+    assert site.lines() == site.asked("list")
+    assert len(site.lines()) <= 12
 
 
 async def test_nothing_is_asked_while_nothing_waits(world: World, gitea: FakeGitea) -> None:

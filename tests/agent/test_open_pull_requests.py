@@ -9,7 +9,7 @@ import pytest
 
 from kardinal.api.names import branch_name
 from kardinal.objects import JsonObject
-from tests.agent.hosted import git_secret, hosted_step
+from tests.agent.hosted import Hosted, git_secret, hosted_step
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     close_gate,
@@ -23,6 +23,7 @@ from tests.agent.promotion_steps import (
     supersede,
     wake,
 )
+from tests.agent.sites import EVERYWHERE, PERSON, Site
 from tests.support.fake_gitea import FakeGitea
 from tests.support.names import DEV
 from tests.support.world import World
@@ -32,7 +33,6 @@ pytestmark = pytest.mark.virtual_time("minutes between texts")
 GATE = f"my-app-1-{DEV}-soak"
 BRANCH = branch_name(BUNDLE_NAME, DEV)
 OVERLAY = f"environments/{DEV}/kustomization.yaml"
-WRITES = "(POST|PATCH|PUT|DELETE) .*"
 
 
 def held(status: JsonObject) -> tuple[str, str]:
@@ -40,56 +40,57 @@ def held(status: JsonObject) -> tuple[str, str]:
     return found["status"], found["reason"]
 
 
-async def waiting(world: World, gitea: FakeGitea, **spec: Any) -> JsonObject:
+async def waiting(world: World, site: Hosted, **spec: Any) -> JsonObject:
     """Have a promotion wait for the merge of its pull request."""
     await start_agent(world)
     await deploy(world)
-    await world.apply(git_secret(gitea))
-    await create(world, hosted_step(gitea, **spec))
+    await world.apply(git_secret(site))
+    await create(world, hosted_step(site, **spec))
     return await reached(world, "WaitingForMerge")
 
 
-async def gated(world: World, gitea: FakeGitea) -> None:
+async def gated(world: World, site: Site) -> None:
     """Have a promotion with a gate wait for the merge of its pull request."""
     await start_agent(world)
     await deploy(world)
-    await world.apply(git_secret(gitea))
+    await world.apply(git_secret(site))
     await put_gate(world, GATE)
     await open_gate(world, GATE)
-    await create(world, hosted_step(gitea, requiredGates=[GATE]))
+    await create(world, hosted_step(site, requiredGates=[GATE]))
     await reached(world, "WaitingForMerge")
 
 
-async def test_a_look_at_what_has_not_changed_writes_nothing(world: World, gitea: FakeGitea) -> None:
-    await waiting(world, gitea)
-    written, head = len(gitea.asked(WRITES)), gitea.repository.head(BRANCH)
-    await world.live(timedelta(hours=2))
+async def test_a_look_at_what_has_not_changed_writes_nothing(world: World, site: Site) -> None:
+    await waiting(world, site)
+    written, head = len(site.written()), site.repository.head(BRANCH)
+    await world.live(timedelta(minutes=16))
     await wake(world)
-    assert len(gitea.asked(WRITES)) == written
-    assert gitea.repository.head(BRANCH) == head
+    assert len(site.written()) == written
+    assert site.repository.head(BRANCH) == head
 
 
-async def test_a_proposal_that_conflicts_is_made_again_on_the_new_base(world: World, gitea: FakeGitea) -> None:
-    await waiting(world, gitea)
-    repository = gitea.repository
+@EVERYWHERE
+async def test_a_proposal_that_conflicts_is_made_again_on_the_new_base(world: World, site: Site) -> None:
+    await waiting(world, site)
+    repository = site.repository
     overlay = repository.read(OVERLAY)
     base = repository.commit({OVERLAY: overlay.replace("1.0.0", "1.0.5")})
     await wake(world)
     assert repository.git("rev-parse", f"{BRANCH}^") == base
     assert repository.read(OVERLAY, BRANCH) == overlay.replace("1.0.0", "1.1.0")
     assert (await state(world))["commit"] == repository.head(BRANCH)
-    gitea.merge(1)
+    site.merge(1)
     await wake(world)
     await reached(world, "Verified")
-    assert len(gitea.pulls) == 1
+    assert len(site.proposals()) == 1
 
 
 @pytest.mark.parametrize("amended", [False, True], ids=["added", "amended"])
 async def test_commits_of_a_person_are_kept_and_the_files_in_conflict_are_named(
-    world: World, gitea: FakeGitea, amended: bool
+    world: World, site: Site, amended: bool
 ) -> None:
-    await waiting(world, gitea)
-    repository = gitea.repository
+    await waiting(world, site)
+    repository = site.repository
     overlay = repository.read(OVERLAY)
     theirs = {OVERLAY: overlay.replace("1.0.0", "1.1.0") + "# reviewed\n"}
     commit = repository.commit(theirs, branch=BRANCH)
@@ -115,7 +116,7 @@ async def test_commits_of_a_person_are_kept_and_the_files_in_conflict_are_named(
     repository.git("update-ref", f"refs/heads/{BRANCH}", resolved)
     await wake(world)
     assert held(await state(world))[0] == "False"
-    gitea.merge(1)
+    site.merge(1)
     await wake(world)
     await reached(world, "Verified")
 
@@ -143,60 +144,62 @@ async def test_what_a_stranger_added_to_the_branch_is_not_merged_without_a_revie
     assert "backdoor" not in gitea.repository.git("ls-tree", "--name-only", "main")
 
 
-async def test_a_change_of_the_base_is_no_merge_of_the_promotion(world: World, gitea: FakeGitea) -> None:
-    await waiting(world, gitea)
-    gitea.repository.git("branch", "elsewhere", "main")
-    gitea.retarget(1, "elsewhere")
+async def test_a_change_of_the_base_is_no_merge_of_the_promotion(world: World, site: Site) -> None:
+    await waiting(world, site)
+    site.repository.git("branch", "elsewhere", "main")
+    site.retarget(1, "elsewhere")
     await wake(world)
     assert "is to be merged into elsewhere instead of main" in (await state(world))["message"]
-    gitea.merge(1)
+    site.merge(1)
     await wake(world)
     status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "MergedElsewhere"
 
 
-async def test_the_text_follows_the_gates_once_a_minute_at_most(world: World, gitea: FakeGitea) -> None:
-    await gated(world, gitea)
-    assert "| soak | org | PASS |" in gitea.pulls[1].body
+@EVERYWHERE
+async def test_the_text_follows_the_gates_once_a_minute_at_most(world: World, site: Site) -> None:
+    await gated(world, site)
+    assert "| soak | org | PASS |" in site.proposals()[1].body
     await close_gate(world, GATE, reason="error rate 5%")
     await world.settle()
-    assert "| soak | org | FAIL | error rate 5% |" in gitea.pulls[1].body
+    assert "| soak | org | FAIL | error rate 5% |" in site.proposals()[1].body
     for percent in range(6, 12):
         await close_gate(world, GATE, reason=f"error rate {percent}%")
         await world.live(timedelta(seconds=5))
-    assert len(gitea.asked("PATCH /pulls/1")) == 1
+    assert len(site.asked("text")) == 1
     await world.live(timedelta(seconds=61))
-    assert "error rate 11%" in gitea.pulls[1].body
-    assert len(gitea.asked("PATCH /pulls/1")) == 2
+    assert "error rate 11%" in site.proposals()[1].body
+    assert len(site.asked("text")) == 2
 
 
-async def test_what_people_write_into_the_text_is_left_alone(world: World, gitea: FakeGitea) -> None:
-    await waiting(world, gitea)
-    gitea.pulls[1].body = "LGTM\r\n" + gitea.pulls[1].body.replace("\n", "\r\n")
-    body = gitea.pulls[1].body
+async def test_what_people_write_into_the_text_is_left_alone(world: World, site: Site) -> None:
+    await waiting(world, site)
+    body = "LGTM\r\n" + site.proposals()[1].body.replace("\n", "\r\n")
+    site.edit(1, body)
     await wake(world)
-    assert gitea.pulls[1].body == body
+    assert site.proposals()[1].body == body
 
 
-async def test_statuses_say_what_the_gates_say(world: World, gitea: FakeGitea) -> None:
-    await gated(world, gitea)
-    assert gitea.status(1, "kardinal") == ("success", f"every gate of {DEV} is open")
-    assert gitea.status(1, f"kardinal/my-app/{DEV}") == ("success", f"every gate of {DEV} is open")
+@EVERYWHERE
+async def test_statuses_say_what_the_gates_say(world: World, site: Site) -> None:
+    await gated(world, site)
+    assert site.status(1, "kardinal") == ("success", f"every gate of {DEV} is open")
+    assert site.status(1, f"kardinal/my-app/{DEV}") == ("success", f"every gate of {DEV} is open")
     await close_gate(world, GATE, reason="error rate 5%")
     await world.settle()
-    assert gitea.status(1, "kardinal") == ("pending", "held by gate soak: error rate 5%")
+    assert site.status(1, "kardinal") == ("pending", "held by gate soak: error rate 5%")
     assert held(await state(world)) == ("True", "Held")
-    written = len(gitea.asked("POST /statuses/.*"))
+    written = len(site.asked("status"))
     await wake(world)
-    assert len(gitea.asked("POST /statuses/.*")) == written
+    assert len(site.asked("status")) == written
     await open_gate(world, GATE)
     await world.settle()
-    assert gitea.status(1, "kardinal")[0] == "success"
+    assert site.status(1, "kardinal")[0] == "success"
 
 
-async def test_nothing_is_pushed_while_a_gate_is_closed(world: World, gitea: FakeGitea) -> None:
-    await gated(world, gitea)
-    repository = gitea.repository
+async def test_nothing_is_pushed_while_a_gate_is_closed(world: World, site: Site) -> None:
+    await gated(world, site)
+    repository = site.repository
     head = repository.head(BRANCH)
     await close_gate(world, GATE, reason="not now")
     repository.commit({OVERLAY: repository.read(OVERLAY).replace("1.0.0", "1.0.5")})
@@ -207,52 +210,54 @@ async def test_nothing_is_pushed_while_a_gate_is_closed(world: World, gitea: Fak
     assert repository.head(BRANCH) != head
 
 
+@EVERYWHERE
 async def test_a_merge_while_a_gate_is_closed_is_flagged_and_not_verified_until_it_opens(
-    world: World, gitea: FakeGitea
+    world: World, site: Site
 ) -> None:
-    await gated(world, gitea)
+    await gated(world, site)
     await close_gate(world, GATE, reason="error rate 5%")
     await world.settle()
-    landed = gitea.merge(1)
+    landed = site.merge(1)
     await wake(world)
     status = await reached(world, "HealthChecking")
     flagged = next(one for one in status["conditions"] if one["type"] == "MergedOutOfBand")
-    assert flagged["message"].endswith("was merged by alice although held by gate soak: error rate 5%")
+    assert flagged["message"].endswith(f"was merged by {PERSON} although held by gate soak: error rate 5%")
     (event,) = await world.events("MergedOutOfBand")
     assert event["type"] == "Warning"
     await world.live(timedelta(minutes=30))
     status = await state(world)
     assert (status["state"], held(status)[0]) == ("HealthChecking", "True")
-    assert gitea.repository.head() == landed
+    assert site.repository.head() == landed
     await open_gate(world, GATE)
     status = await reached(world, "Verified")
     assert [one["status"] for one in status["conditions"] if one["type"] == "MergedOutOfBand"] == ["True"]
 
 
-async def test_a_merge_after_the_gate_has_opened_is_no_matter(world: World, gitea: FakeGitea) -> None:
-    await gated(world, gitea)
+async def test_a_merge_after_the_gate_has_opened_is_no_matter(world: World, site: Site) -> None:
+    await gated(world, site)
     await close_gate(world, GATE)
     await world.settle()
     await open_gate(world, GATE)
     await world.live(timedelta(minutes=1))
-    gitea.merge(1)
+    site.merge(1)
     await wake(world)
     status = await reached(world, "Verified")
     assert "MergedOutOfBand" not in [one["type"] for one in status["conditions"]]
 
 
+@EVERYWHERE
 @pytest.mark.parametrize("of_others", [False, True])
 async def test_a_superseded_proposal_is_closed_and_its_branch_goes_unless_others_work_on_it(
-    world: World, gitea: FakeGitea, of_others: bool
+    world: World, site: Site, of_others: bool
 ) -> None:
-    await waiting(world, gitea)
+    await waiting(world, site)
     if of_others:
-        gitea.repository.commit({"README": "theirs"}, branch=BRANCH)
+        site.repository.commit({"README": "theirs"}, branch=BRANCH)
     await supersede(world)
     await reached(world, "Failed")
-    assert gitea.pulls[1].state == "closed"
-    assert "supersedes my-app-1" in gitea.pulls[1].comments[0]
-    assert (BRANCH in gitea.repository.branches()) is of_others
+    assert site.proposals()[1].state == "closed"
+    assert "supersedes my-app-1" in site.proposals()[1].comments[0]
+    assert (BRANCH in site.repository.branches()) is of_others
 
 
 async def test_a_new_pull_request_that_the_host_does_not_show_yet_is_asked_for_again(

@@ -6,6 +6,7 @@ in its place. The contract suite of `tests/hosts` says what a real Gitea answers
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import threading
@@ -57,6 +58,8 @@ Reply = tuple[int, Any]
 class FakeGitea:
     """One repository at a host; what people do is done by methods of this class."""
 
+    provider = "gitea"
+
     def __init__(self, server: SmartServer, repository: GitRepository, now: Callable[[], datetime]) -> None:
         self.server = server
         self.repository = repository
@@ -100,6 +103,20 @@ class FakeGitea:
         with self._lock:
             found = self.statuses.get(self._head(self.pulls[number]), {}).get(context, {})
             return found.get("state", ""), found.get("description", "")
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return what puts the state of the host back to what it is now."""
+        kept = copy.deepcopy((self.pulls, self.labels, self.statuses))
+        branches = {name: self.repository.head(name) for name in self.repository.branches()}
+
+        def restore() -> None:
+            self.pulls, self.labels, self.statuses = kept
+            for name in set(self.repository.branches()) - branches.keys():
+                self.repository.git("update-ref", "-d", f"refs/heads/{name}")
+            for name, commit in branches.items():
+                self.repository.git("update-ref", f"refs/heads/{name}", commit)
+
+        return restore
 
     def handle(self, exchange: Exchange, path: str) -> bool:
         """Answer requests of the API; the others are Git's."""

@@ -7,7 +7,8 @@ server, where programs otherwise live in real time, it keeps a clock that it can
 they are counted, and `tests/house` holds each to a tenth.
 
 The faults of hosts and Git servers (`tests/resilience/faults`) are not among either: the API server has no part in
-them, and what they wait for would take a real one a quarter of an hour.
+them, and what they wait for would take a real one a quarter of an hour. Nor are tests with the mark `of_hosts`, which
+repeat at another host what one host has shown on either server.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = ["Shares", "shares_of"]
 
 _CONTRACT = "tests/local/contract/"
 _FAULTS_OF_HOSTS = "tests/resilience/faults/"
+_OF_HOSTS = "of_hosts"
 _LOCAL_ONLY = "local_only"
 _VIRTUAL_TIME = "virtual_time"
 
@@ -53,6 +55,7 @@ def shares_of(items: Iterable[pytest.Item]) -> Shares:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{_LOCAL_ONLY}(reason): needs the local plane itself, for this reason")
     config.addinivalue_line("markers", f"{_VIRTUAL_TIME}(reason): moves its clock on a real server, too")
+    config.addinivalue_line("markers", f"{_OF_HOSTS}: repeats at another host what one has shown; on the local plane")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -93,7 +96,7 @@ def _is_contract(item: pytest.Item) -> bool:
 
 
 def _is_of_hosts(item: pytest.Item) -> bool:
-    return item.nodeid.startswith(_FAULTS_OF_HOSTS)
+    return item.nodeid.startswith(_FAULTS_OF_HOSTS) or item.get_closest_marker(_OF_HOSTS) is not None
 
 
 # What a worker has collected, the process that starts the workers has not: it is told at their end.

@@ -51,6 +51,9 @@ class Exchange(http.server.BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self._answer()
 
+    def do_DELETE(self) -> None:
+        self._answer()
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
         """Quiet."""
 

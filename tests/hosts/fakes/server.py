@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from tests.hosts.fakes.faults import Fault
 
@@ -73,6 +74,7 @@ class HostServer:
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._stop: asyncio.Event | None = None
+        self._connections: set[asyncio.Transport] = set()
         self._thread = threading.Thread(target=self._run, name=type(self).__name__)
 
     @property
@@ -126,7 +128,7 @@ class HostServer:
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
-        application = web.Application(client_max_size=2**26)
+        application = web.Application(client_max_size=2**26, middlewares=[self._note_connection])
         application.add_routes([web.route("*", _GIT_PATH, self._git), *self.routes()])
         application.router.add_route("*", "/{other:.*}", self._unknown)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
@@ -138,7 +140,16 @@ class HostServer:
         self.port = runner.addresses[0][1]
         self._started.set()
         await self._stop.wait()
+        # A client that stays connected would have to answer before a connection is closed, and may not run any more.
+        for connection in self._connections:
+            connection.abort()
         await runner.cleanup()
+
+    @web.middleware
+    async def _note_connection(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.transport is not None:
+            self._connections.add(request.transport)
+        return await handler(request)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer a request to the API as today's faults want it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.resilience.faults import strikes
@@ -10,7 +11,7 @@ from tests.resilience.faults.strikes import Strike, answer
 from tests.support.names import DEV
 from tests.support.repository import GitRepository
 
-__all__ = ["CELLS", "FLOWS", "Cell"]
+__all__ = ["CELLS", "FLOWS", "GITHUB", "Cell"]
 
 FLOWS: dict[str, dict[str, Any]] = {
     "push": {"approval": "auto"},
@@ -21,8 +22,9 @@ FLOWS: dict[str, dict[str, Any]] = {
 
 FETCH_REFS, FETCH = r"^GET .*info/refs\?service=git-upload-pack", r"^POST .*git-upload-pack"
 PUSH_REFS, PUSH = r"^GET .*info/refs\?service=git-receive-pack", r"^POST .*git-receive-pack"
-OPEN, FIND, LABELS = r"^POST .*/pulls$", r"^GET .*/pulls/main/", r"^(GET|POST) .*/labels"
-GET, STATUS, MERGE = r"^GET .*/pulls/1$", r"^POST .*/statuses/", r"^POST .*/pulls/1/merge"
+OPEN, FIND, LABELS = r"^POST .*/pulls$", r"^GET .*/pulls(/main/|\?head=)", r"^(GET|POST) .*/labels"
+GET, STATUS, MERGE = r"^GET .*/pulls/1$", r"^POST .*/statuses/", r"^(POST|PUT) .*/pulls/1/merge"
+QUEUE, TIDY = r"^POST .*/graphql", r"^DELETE .*/git/refs/"
 ALWAYS = 10_000
 
 
@@ -33,6 +35,7 @@ class Cell:
     `effect`: the requests that are hit, `times` of them after the first `spared`. `state`, `reason` and `says`: the
     status in the end, where the reason is that of the first condition. `commits`: those of the promotion on the target.
     `pulls`: pull requests ever opened. `calls`: requests of the effect at most, those that were hit among them.
+    `github`: what is different there.
     """
 
     name: str
@@ -47,6 +50,11 @@ class Cell:
     commits: int = 1
     pulls: int = 1
     calls: int = 2
+    github: Mapping[str, Any] = field(default_factory=dict)
+
+    def at_github(self) -> Cell:
+        """Return the cell as it is at GitHub."""
+        return replace(self, github={}, **self.github)
 
     def __str__(self) -> str:
         return self.name
@@ -62,6 +70,7 @@ def refused(
     pulls: int = 0,
     flow: str = "record",
     calls: int = 1,
+    github: Mapping[str, Any] | None = None,
 ) -> Cell:
     """Return a cell that ends the promotion before anything has landed."""
     return Cell(
@@ -76,6 +85,7 @@ def refused(
         commits=0,
         pulls=pulls,
         calls=calls,
+        github=github or {},
     )
 
 
@@ -150,17 +160,20 @@ OPENING = [
         commits=0,
         pulls=0,
         calls=1,
+        # GitHub is asked for labels next, and so it is found out in time.
+        github={"state": "Verified", "commits": 1, "pulls": 1, "calls": 2},
     ),
     Cell(name="open: killed before", effect=OPEN, strike=strikes.die_before),
     Cell(name="open: killed after", effect=OPEN, strike=strikes.die_after, calls=2),
     Cell(name="open: target moved", effect=OPEN, strike=strikes.meanwhile(_commit), calls=1),
     refused("open: 401", OPEN, answer(401), reason="AccessDenied", says="git.secretRef"),
-    refused("open: 403", OPEN, answer(403), reason="AccessDenied", says="repository"),
+    refused("open: 403", OPEN, answer(403), reason="AccessDenied", says="the permission "),
     refused("open: moved", OPEN, answer(301), reason="RequestRefused", says="git.url"),
     Cell(name="find: 502", effect=FIND, strike=answer(502), calls=8),
     refused("find: 401", FIND, answer(401), reason="AccessDenied", says="git.secretRef"),
     Cell(name="labels: 502", effect=LABELS, strike=answer(502), calls=8),
-    refused("labels: 403", LABELS, answer(403), reason="AccessDenied"),
+    # GitHub takes labels only of a pull request that is there.
+    refused("labels: 403", LABELS, answer(403), reason="AccessDenied", github={"pulls": 1}),
 ]
 """Faults of hosts at a new pull request."""
 
@@ -170,15 +183,16 @@ MERGING = [
     Cell(name="status: answer lost", effect=STATUS, strike=strikes.lost, calls=2),
     Cell(name="status: killed after", effect=STATUS, strike=strikes.die_after, calls=2),
     refused("status: 403", STATUS, answer(403), reason="AccessDenied", pulls=1),
+    # At GitHub it is a PUT, which aiohttp sends again by itself on a new connection.
     Cell(name="merge: 502", effect=MERGE, strike=answer(502)),
     Cell(name="merge: 405", effect=MERGE, strike=answer(405)),
     Cell(name="merge: 409", effect=MERGE, strike=answer(409)),
     Cell(name="merge: 429", effect=MERGE, strike=answer(429, headers={"Retry-After": "30"})),
     Cell(name="merge: reset", effect=MERGE, strike=strikes.reset),
-    Cell(name="merge: answer lost", effect=MERGE, strike=strikes.lost, calls=1),
+    Cell(name="merge: answer lost", effect=MERGE, strike=strikes.lost, calls=1, github={"calls": 2}),
     Cell(name="merge: 200 and nothing done", effect=MERGE, strike=strikes.nothing),
-    Cell(name="merge: killed before", effect=MERGE, strike=strikes.die_before),
-    Cell(name="merge: killed after", effect=MERGE, strike=strikes.die_after, calls=1),
+    Cell(name="merge: killed before", effect=MERGE, strike=strikes.die_before, github={"calls": 3}),
+    Cell(name="merge: killed after", effect=MERGE, strike=strikes.die_after, calls=1, github={"calls": 2}),
     Cell(name="merge: target moved", effect=MERGE, strike=strikes.meanwhile(_commit), calls=1),
     refused("merge: 403", MERGE, answer(403), reason="AccessDenied", pulls=1),
     Cell(name="wait: 502", effect=GET, strike=answer(502), flow="review", calls=6),
@@ -192,3 +206,25 @@ MERGING = [
 """Faults of hosts at a pull request that is there."""
 
 CELLS = [*GIT, *OPENING, *MERGING]
+
+SECONDARY = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}
+INVALID = {"message": "Validation Failed", "errors": [{"resource": "PullRequest", "field": "head", "code": "invalid"}]}
+MOVED = {"message": "Base branch was modified. Review and try the merge again."}
+
+OF_GITHUB = [
+    Cell(name="open: secondary limit", effect=OPEN, strike=answer(403, SECONDARY)),
+    Cell(name="open: 403 and Retry-After", effect=OPEN, strike=answer(403, headers={"Retry-After": "30"})),
+    Cell(name="open: nothing remains", effect=OPEN, strike=answer(403, headers={"X-RateLimit-Remaining": "0"})),
+    Cell(name="open: branch not known yet", effect=OPEN, strike=answer(422, INVALID)),
+    Cell(name="merge: base modified", effect=MERGE, strike=answer(405, MOVED)),
+    Cell(name="queue: 502", effect=QUEUE, strike=answer(502)),
+    Cell(name="branch: 502", effect=TIDY, strike=answer(502), calls=1),
+    refused("queue: 401", QUEUE, answer(401), reason="AccessDenied", says="git.secretRef", pulls=1),
+]
+"""Faults that only GitHub has, or that it means in another way."""
+
+IN_TRANSIT = (strikes.reset, strikes.cut, strikes.drip)
+"""One client sends the requests to every host: what is lost on the way is lost alike."""
+
+GITHUB = [*(cell.at_github() for cell in (*OPENING, *MERGING) if cell.strike not in IN_TRANSIT), *OF_GITHUB]
+"""The cells of a host's API, at another host with other requests for the same effects."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 import re
@@ -11,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from tests.support.fake_gitea import FakeGitea
+from tests.resilience.faults.fronts import Front
 from tests.support.repository import GitRepository
 from tests.support.smart_server import Exchange
 
@@ -37,8 +36,9 @@ class Day:
     `seen`: every request as `METHOD path?query`. While `dead`, no request is answered: the program that asks is gone.
     """
 
-    def __init__(self, host: FakeGitea) -> None:
-        self.host = host
+    def __init__(self, front: Front) -> None:
+        self.host = front.site
+        self.front = front
         self.seen: list[str] = []
         self.struck = 0
         self.dead = threading.Event()
@@ -46,7 +46,7 @@ class Day:
         self._pattern: re.Pattern[str] | None = None
         self._strike: Strike | None = None
         self._times = self._spared = 0
-        host.server.trouble = self._handle
+        front.server.trouble = self._handle
 
     def strikes(self, pattern: str, strike: Strike, *, times: int = 1, spared: int = 0) -> None:
         """Let a strike hit from now on."""
@@ -55,7 +55,7 @@ class Day:
 
     def perform(self, exchange: Exchange, path: str) -> None:
         """Let the host answer."""
-        if not self.host.handle(exchange, path):
+        if not self.front.handle(exchange, path):
             exchange.serve()
 
     def _handle(self, exchange: Exchange, path: str) -> bool:
@@ -117,16 +117,9 @@ def cut(day: Day, exchange: Exchange, path: str) -> None:
 
 def nothing(day: Day, exchange: Exchange, path: str) -> None:
     """Answer that it is done, and do nothing."""
-    host, git = day.host, day.host.repository.git
-    kept = copy.deepcopy((host.pulls, host.labels, host.statuses))
-    branches = {name: host.repository.head(name) for name in host.repository.branches()}
+    restore = day.front.snapshot()
     content = _captured(day, exchange, path)
-    host.pulls, host.labels, host.statuses = kept
-    for name in host.repository.branches():
-        if name not in branches:
-            git("update-ref", "-d", f"refs/heads/{name}")
-    for name, commit in branches.items():
-        git("update-ref", f"refs/heads/{name}", commit)
+    restore()
     exchange.wfile.write(content)
 
 

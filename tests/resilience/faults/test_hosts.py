@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,7 +12,7 @@ from kardinal.objects import JsonObject
 from tests.agent.hosted import hosted_step
 from tests.agent.promotion_steps import create, reached, wake
 from tests.resilience.faults import strikes
-from tests.resilience.faults.cells import CELLS, FLOWS, Cell
+from tests.resilience.faults.cells import CELLS, FLOWS, GITHUB, Cell
 from tests.resilience.faults.promotions import assert_no_secret, prepare, start, survive
 from tests.resilience.faults.strikes import Day
 from tests.support.names import DEV
@@ -19,10 +20,14 @@ from tests.support.world import World
 
 DEADLY = (strikes.die_before, strikes.die_after)
 SLOW = (strikes.drip, strikes.stall)
+TABLE = [
+    *(pytest.param("gitea", cell, id=f"gitea-{cell}") for cell in CELLS),
+    *(pytest.param("github", cell, id=f"github-{cell}") for cell in GITHUB),
+]
 
 
 @pytest.mark.virtual_time("lives through Retry-After and the back-off")
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize(("day", "cell"), TABLE, indirect=["day"])
 async def test_a_fault_costs_no_change_and_makes_none_twice(
     world: World, day: Day, monkeypatch: pytest.MonkeyPatch, cell: Cell
 ) -> None:
@@ -42,7 +47,7 @@ async def test_a_fault_costs_no_change_and_makes_none_twice(
         assert status["conditions"][0]["reason"] == cell.reason
     repository = day.host.repository
     assert len(repository.promotions(DEV)) == cell.commits
-    assert len(day.host.pulls) == cell.pulls
+    assert len(day.host.proposals()) == cell.pulls
     calls = [line for line in day.seen if re.search(cell.effect, line)]
     assert 1 <= day.struck <= len(calls) <= cell.calls, calls
     await assert_no_secret(world, lines)
@@ -58,6 +63,7 @@ async def ended(world: World, day: Day, cell: Cell) -> JsonObject:
     return await reached(world, cell.state)
 
 
-def test_no_two_cells_are_the_same() -> None:
-    assert len(CELLS) >= 40
-    assert len({(cell.effect, cell.strike, cell.flow, cell.times, cell.spared) for cell in CELLS}) == len(CELLS)
+@pytest.mark.parametrize(("cells", "least"), [(CELLS, 60), (GITHUB, 40)])
+def test_no_two_cells_of_a_host_are_the_same(cells: Sequence[Cell], least: int) -> None:
+    assert len(cells) >= least
+    assert len({(cell.effect, cell.strike, cell.flow, cell.times, cell.spared) for cell in cells}) == len(cells)

@@ -94,7 +94,7 @@ async def test_a_merge_in_the_middle_of_a_look_is_seen_by_it(world: World, day: 
     await wake(world)
     status = await state(world)
     assert status["state"] in ("HealthChecking", "Verified"), status["message"]
-    assert len(day.host.pulls) == 1
+    assert len(day.host.proposals()) == 1
 
 
 @pytest.mark.parametrize("moment", [STATUS, MERGE], ids=["before the statuses", "at the merge"])
@@ -116,7 +116,7 @@ async def test_a_commit_to_the_proposal_is_not_merged_by_the_agent(world: World,
     repository = day.host.repository
     assert [repository.head(PROPOSAL)] == made
     assert repository.promotions(DEV) == []
-    assert day.host.pulls[1].state == "open"
+    assert day.host.proposals()[1].state == "open"
 
 
 @pytest.mark.parametrize("flow", list(FLOWS))
@@ -133,5 +133,5 @@ async def test_two_agents_of_one_shard_promote_once(world: World, day: Day, flow
     await reached(world, "Verified")
     await world.settle()
     assert len(day.host.repository.promotions(DEV)) == 1
-    assert len(day.host.pulls) == (0 if flow == "push" else 1)
+    assert len(day.host.proposals()) == (0 if flow == "push" else 1)
     assert day.host.repository.branches() == ["main"]

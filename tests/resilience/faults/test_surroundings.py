@@ -137,7 +137,7 @@ async def test_a_status_write_that_fails_is_made_again(
     status = await reached(world, "Verified")
     (commit,) = day.host.repository.promotions(DEV)
     assert failed == ["once"]
-    assert len(day.host.pulls) == (0 if flow == "push" else 1)
+    assert len(day.host.proposals()) == (0 if flow == "push" else 1)
     assert day.host.repository.git("merge-base", "--is-ancestor", commit.sha, status["commit"]) == ""
 
 
@@ -176,7 +176,7 @@ async def test_a_token_that_is_revoked_while_it_waits_ends_the_promotion(world: 
         await wake(world)
         status = await reached(world, "Failed")
     assert "git.secretRef" in status["message"]
-    assert len(day.host.pulls) == 1
+    assert len(day.host.proposals()) == 1
     await assert_no_secret(world, lines)
 
 
@@ -203,7 +203,7 @@ async def test_a_clock_that_jumps_ahead_while_a_host_asks_to_wait_loses_nothing(
         await wake(world)
     await reached(world, "Verified")
     assert len(day.host.repository.promotions(DEV)) == 1
-    assert len(day.host.pulls) <= 1
+    assert len(day.host.proposals()) <= 1
 
 
 RENDERERS: dict[str, tuple[str | None, str]] = {

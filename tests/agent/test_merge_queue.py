@@ -1,0 +1,91 @@
+"""A promotion into a branch that has a merge queue: it is put there once, and lands when the queue merges it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.agent.hosted import git_secret, hosted_step
+from tests.agent.promotion_steps import (
+    close_gate,
+    create,
+    deploy,
+    open_gate,
+    put_gate,
+    reached,
+    start_agent,
+    state,
+)
+from tests.agent.sites import GitHubSite
+from tests.support.names import DEV
+from tests.support.world import World
+
+pytestmark = [
+    pytest.mark.parametrize("site", ["github"], indirect=True),
+    pytest.mark.of_hosts,
+    pytest.mark.virtual_time("waits for the queue"),
+]
+
+QUEUE = "github-merge-queue[bot]"
+GATE = f"my-app-1-{DEV}-soak"
+
+
+async def queued(world: World, site: GitHubSite) -> None:
+    """Have a promotion with an open gate in the queue of its branch."""
+    site.project.queues.add("main")
+    await start_agent(world)
+    await deploy(world)
+    await world.apply(git_secret(site))
+    await put_gate(world, GATE)
+    await open_gate(world, GATE)
+    await create(world, hosted_step(site, approval="auto", pr=True, requiredGates=[GATE]))
+
+    async def waits() -> bool:
+        return "in the merge queue of main" in ((await state(world)).get("message") or "")
+
+    await world.until(waits)
+
+
+def enqueued(site: GitHubSite) -> int:
+    """Return how often the pull request was put into the queue."""
+    sent = site.server.requests("POST", "/api/graphql")
+    return sum("enqueuePullRequest" in one.body["query"] for one in sent)
+
+
+async def test_a_queue_is_entered_once_and_its_merge_is_the_promotion(world: World, site: GitHubSite) -> None:
+    await queued(world, site)
+    await world.live(timedelta(minutes=10))
+    assert site.project.pulls[1].queued
+    assert enqueued(site) == 1
+    assert site.asked("merge") == []
+    assert len(site.server.requests("POST", "/api/graphql")) <= 12
+    assert "retry" not in await state(world)
+    landed = site.project.merge(1, "squash", by=QUEUE).merge_commit_sha
+    status = await reached(world, "Verified", within=timedelta(minutes=5, seconds=1))
+    assert status["commit"] == landed == site.repository.head()
+    assert "MergedOutOfBand" not in [one["type"] for one in status["conditions"]]
+    assert enqueued(site) == 1
+
+
+async def test_a_queue_that_lets_go_is_entered_again(world: World, site: GitHubSite) -> None:
+    await queued(world, site)
+    site.project.pulls[1].queued = False
+    await world.until(lambda: site.project.pulls[1].queued)
+    assert enqueued(site) == 2
+    site.project.merge(1, "merge", by=QUEUE)
+    await reached(world, "Verified")
+
+
+async def test_a_merge_of_the_queue_while_a_gate_is_closed_is_flagged(world: World, site: GitHubSite) -> None:
+    await queued(world, site)
+    await close_gate(world, GATE, reason="error rate 5%")
+    await world.settle()
+    assert site.status(1, "kardinal") == ("pending", "held by gate soak: error rate 5%")
+    site.project.merge(1, "merge", by=QUEUE)
+    status = await reached(world, "HealthChecking")
+    assert "MergedOutOfBand" in [one["type"] for one in status["conditions"]]
+    await world.live(timedelta(minutes=30))
+    assert (await state(world))["state"] == "HealthChecking"
+    await open_gate(world, GATE)
+    await reached(world, "Verified")
