@@ -17,7 +17,9 @@ from kardinal.cli.errors import CommandError
 from kardinal.git import Credentials, GitRunner, Repositories, Repository
 from kardinal.runtime.clock import SystemClock
 
-__all__ = ["open_checkout", "open_remote"]
+__all__ = ["ask_git", "open_checkout", "open_remote"]
+
+_FETCHING = ("--quiet", "--depth=1", "--no-tags", "--end-of-options")
 
 _DEADLINE = 300.0
 """Seconds that git may take for one command."""
@@ -27,8 +29,8 @@ _DEADLINE = 300.0
 async def open_checkout(directory: Path) -> AsyncIterator[tuple[Repository, str]]:
     """Yield the repository of a work tree, and the commit that is checked out there."""
     where = ("-C", str(directory), "rev-parse", "--path-format=absolute")
-    git_directory = await _git(*where, "--git-common-dir")
-    commit = await _git("-C", str(directory), "rev-parse", "--verify", "HEAD^{commit}")
+    git_directory = await ask_git(*where, "--git-common-dir")
+    commit = await ask_git("-C", str(directory), "rev-parse", "--verify", "HEAD^{commit}")
     async with _opened(git_directory) as repository:
         yield repository, commit
 
@@ -47,9 +49,11 @@ async def open_remote(
             yield repository
     else:
         with tempfile.TemporaryDirectory(prefix="kardinal-plan-") as directory:
-            await _git("init", "--quiet", "--bare", directory)
+            await ask_git("init", "--quiet", "--bare", directory)
             wanted = [f"+refs/heads/{branch}:refs/heads/{branch}" for branch in sorted(set(branches))]
-            await _git("-C", directory, "fetch", "--quiet", "--depth=1", "--no-tags", "--end-of-options", url, *wanted)
+            await ask_git(
+                "-C", directory, "fetch", "--quiet", "--depth=1", "--no-tags", "--end-of-options", url, *wanted
+            )
             async with _opened(directory) as repository:
                 yield repository
 
@@ -66,7 +70,7 @@ async def _opened(url: str, credentials: Credentials | None = None) -> AsyncIter
             runner.close()
 
 
-async def _git(*arguments: str) -> str:
+async def ask_git(*arguments: str) -> str:
     """Run the caller's git with the caller's configuration; return what it printed."""
     program = shutil.which("git")
     if program is None:

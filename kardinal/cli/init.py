@@ -1,4 +1,4 @@
-"""`kardinal init`: a Pipeline from eight lines."""
+"""`kardinal init`: a Pipeline from eight lines, or from a repository that is there already."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import click
 import yaml
+from click.core import ParameterSource
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -17,7 +18,8 @@ from kardinal.api.pipeline import ProviderName
 from kardinal.api.repository_url import InvalidRepositoryURL, is_local_spelling
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value
-from kardinal.cli.session import Session, cluster_command
+from kardinal.cli.propose import print_proposals
+from kardinal.cli.session import Session, cluster_command, cluster_options
 from kardinal.kube import AlreadyExists
 from kardinal.objects.suggestions import nearest
 from kardinal.policy.binding import places_of
@@ -58,6 +60,12 @@ class InitConfig(_Strict):
 
 @click.command()
 @click.option(
+    "--from",
+    "source",
+    metavar="PATH|URL",
+    help="Read a GitOps repository, and print a Pipeline that fits it; needs no cluster.",
+)
+@click.option(
     "-f",
     "--file",
     "path",
@@ -68,9 +76,26 @@ class InitConfig(_Strict):
 )
 @click.option("--policy-namespace", default="platform-policies", show_default=True, help="Where org gates live.")
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="Print the Pipeline and create nothing.")
+@cluster_options
+def init(
+    *,
+    source: str | None,
+    path: Path,
+    policy_namespace: str,
+    output: str | None,
+    **where: Any,
+) -> None:
+    """Create a Pipeline from a short description, or print one for a repository."""
+    if source is None:
+        _create(path=path, policy_namespace=policy_namespace, output=output, **where)
+        return
+    if click.get_current_context().get_parameter_source("path") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--from and --file exclude each other")
+    print_proposals(source, where["namespace"] or "default")
+
+
 @cluster_command
-async def init(session: Session, *, path: Path, policy_namespace: str, output: str | None) -> None:
-    """Create a Pipeline from a short description."""
+async def _create(session: Session, *, path: Path, policy_namespace: str, output: str | None) -> None:
     config = _load(path)
     pipeline = _pipeline(config, session.namespace)
     if output:

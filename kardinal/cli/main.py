@@ -24,7 +24,11 @@ __all__ = ["main"]
 _OWN = {
     command.name: command
     for command in (
-        LazyCommand("init", "kardinal.cli.init:init", "Create a Pipeline from a short description."),
+        LazyCommand(
+            "init",
+            "kardinal.cli.init:init",
+            "Create a Pipeline from a short description, or print one for a repository.",
+        ),
         LazyCommand("get", "kardinal.cli.get:get", "Show Pipelines, Bundles or the steps of a promotion."),
         LazyCommand(
             "status",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Session",
     "cluster_command",
+    "cluster_options",
     "connect",
     "explained",
     "newest_first",
@@ -118,18 +119,27 @@ async def connect(kubeconfig: Path | None, context: str | None, namespace: str |
         yield Session(client, namespace or connection.namespace or "default", chosen=namespace is not None)
 
 
+def cluster_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that choose an API server and a namespace."""
+    for option in (
+        click.option(
+            "--kubeconfig",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Path of the kubeconfig; default: KUBECONFIG, then ~/.kube/config.",
+        ),
+        click.option("--context", help="Context of the kubeconfig; default: its current one."),
+        click.option("-n", "--namespace", help="Namespace to work in; default: the one of the context."),
+    ):
+        function = option(function)
+    return function
+
+
 def cluster_command(
     function: Callable[Concatenate[Session, P], Awaitable[None]],
 ) -> Callable[P, None]:
     """Turn `async def command(session, …)` into a click callback with -n, --context and --kubeconfig."""
 
-    @click.option("-n", "--namespace", help="Namespace to work in; default: the one of the context.")
-    @click.option("--context", help="Context of the kubeconfig; default: its current one.")
-    @click.option(
-        "--kubeconfig",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Path of the kubeconfig; default: KUBECONFIG, then ~/.kube/config.",
-    )
+    @cluster_options
     @wraps(function)
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
         options: dict[str, Any] = kwargs

@@ -1,0 +1,93 @@
+"""`kardinal init --from`: read a repository, and print the Pipeline that fits it with what was guessed."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import yaml
+
+from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, is_local_spelling
+from kardinal.cli.checkout import ask_git, open_checkout
+from kardinal.cli.errors import CommandError
+from kardinal.cli.output import printable
+from kardinal.cli.scan import HOSTS, Origin, Proposal, propose
+from kardinal.objects.errors import KardinalError
+
+__all__ = ["print_proposals"]
+
+
+def print_proposals(source: str, namespace: str) -> None:
+    """Print a Pipeline for each application of a repository, and on standard error what was guessed."""
+    try:
+        proposals = asyncio.run(_proposals(source, namespace))
+    except KardinalError as error:
+        raise CommandError(str(error)) from None
+    if not proposals:
+        raise CommandError(
+            f"{source} has no kustomization that stands for an environment",
+            remedy="Write the Pipeline by hand: kardinal init -f kardinal.yaml, or docs/guides/helm.md for Helm values",
+        )
+    click.echo("---\n".join(_yaml(proposal) for proposal in proposals), nl=False)
+    for proposal in proposals:
+        click.echo(f"Pipeline {proposal.name}:", err=True)
+        for title, lines in (("guessed", proposal.guessed), ("not known", proposal.unknown)):
+            for line in lines:
+                click.echo(f"  {title}: {printable(line)}", err=True)
+    first = proposals[0]
+    image = first.images[0] if first.images else "REPOSITORY"
+    click.echo("\nNext, when it reads right in a file pipeline.yaml:", err=True)
+    click.echo("  kardinal lint -f pipeline.yaml && kubectl apply -f pipeline.yaml", err=True)
+    click.echo(f"  kardinal plan {first.name} --image {printable(image)}:TAG", err=True)
+
+
+def _directory(source: str) -> Path:
+    directory = Path(source.removeprefix("file://")).expanduser().resolve()
+    if not directory.is_dir():
+        raise CommandError(f"there is no directory {directory}")
+    return directory
+
+
+async def _proposals(source: str, namespace: str) -> list[Proposal]:
+    if "://" not in source or source.startswith("file://"):
+        directory = await asyncio.to_thread(_directory, source)
+        return await _read(directory, namespace, url=await _remote_of(directory) or directory.as_uri())
+    try:
+        RepositoryURL.parse(source, allow_local=False)
+    except InvalidRepositoryURL as error:
+        raise CommandError(f"{printable(source)}: {error.message}") from None
+    with tempfile.TemporaryDirectory(prefix="kardinal-init-") as copy:
+        await ask_git("clone", "--quiet", "--bare", "--depth=1", "--end-of-options", source, copy)
+        return await _read(Path(copy), namespace, url=source)
+
+
+async def _read(directory: Path, namespace: str, *, url: str) -> list[Proposal]:
+    branch = await ask_git("-C", str(directory), "rev-parse", "--abbrev-ref", "HEAD")
+    origin = Origin(url, branch if branch != "HEAD" else "main", _provider(url), namespace)
+    async with open_checkout(directory) as (repository, commit):
+        return await repository.inspect(commit, lambda tree: propose(tree, origin))
+
+
+async def _remote_of(directory: Path) -> str:
+    """Return the URL that a work tree was cloned from; empty for a repository of its own, or where it is no URL."""
+    if await ask_git("-C", str(directory), "rev-parse", "--is-bare-repository") == "true":
+        return ""
+    listed = await ask_git("-C", str(directory), "config", "--default", "", "--get", "remote.origin.url")
+    try:
+        RepositoryURL.parse(listed, allow_local=True)
+    except InvalidRepositoryURL:
+        return ""
+    return listed
+
+
+def _provider(url: str) -> str | None:
+    if is_local_spelling(url):
+        return "local"
+    return HOSTS.get(urlsplit(url).hostname or "")
+
+
+def _yaml(proposal: Proposal) -> str:
+    return yaml.dump(proposal.manifest, Dumper=yaml.CSafeDumper, sort_keys=False)

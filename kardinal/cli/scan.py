@@ -1,0 +1,275 @@
+"""Guess the Pipelines of a GitOps repository from its kustomizations (pure).
+
+A directory with a kustomization that no other one refers to is an environment. Those that differ only in the name of an
+environment in their path are one application: `environments/*`, `overlays/*`, `apps/shop/*`, `*/shop`. What is written
+is a proposal that a person reads, so whatever was guessed is said, and so is whatever could not be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Protocol
+
+from kardinal.api import PIPELINE
+from kardinal.api.image import ImageReference, ImageReferenceError
+from kardinal.api.names import slug
+from kardinal.steps.edit import EditError, Tree
+from kardinal.steps.kustomize.layers import Accumulated, Layers, fields_of
+from kardinal.steps.kustomize.manifests import Unreadable, Volume, documents, mapping, text_of
+
+__all__ = ["Origin", "Proposal", "Walkable", "propose"]
+
+_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_WORKLOADS = frozenset(["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"])
+_ORDER = (
+    ("dev", "develop", "development", "local", "sandbox"),
+    ("test", "testing", "qa", "int", "integration", "ci"),
+    ("uat", "stage", "staging", "stg", "acceptance"),
+    ("preprod", "pre", "canary"),
+    ("prod", "production", "prd", "live"),
+)
+"""Names of environments, from the first to the last."""
+_NAMELESS = frozenset(["*", "apps", "environments", "envs", "kustomize", "overlays"])
+"""Segments of a path that name no application."""
+
+_UNKNOWN = 2
+"""The place of a name that is none of them: beside staging."""
+_MOST = 500
+"""Kustomizations that are read."""
+
+HOSTS: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "forgejo"}
+"""Hosts whose provider is known by their name."""
+
+
+class Walkable(Tree, Protocol):
+    """A tree whose files can be listed."""
+
+    def walk(self, directory: str) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The repository that was read: as a Pipeline names it, its provider where that is known, and its branch."""
+
+    url: str
+    branch: str
+    provider: str | None
+    namespace: str
+
+
+@dataclass(slots=True)
+class Proposal:
+    """A Pipeline with what was guessed for it and what could not be."""
+
+    name: str
+    manifest: dict[str, Any] = field(default_factory=dict)
+    images: Sequence[str] = ()
+    guessed: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlay:
+    path: str
+    environment: str
+    namespace: str
+    workloads: Sequence[tuple[str, str]]
+    """Kind and name of what runs there."""
+    images: Sequence[str]
+    problems: Sequence[str]
+    uses: Sequence[str]
+    """The other directories that take part."""
+
+
+def propose(tree: Walkable, origin: Origin) -> list[Proposal]:
+    """Return a Pipeline for each application; none where there is no kustomization that stands for an environment."""
+    paths = sorted(set(_kustomized(tree)))[:_MOST]
+    overlays = [_read(tree, path) for path in paths]
+    bases = {used for overlay in overlays for used in overlay.uses}
+    groups: defaultdict[str, list[_Overlay]] = defaultdict(list)
+    for overlay in overlays:
+        if overlay.path not in bases and overlay.path:
+            groups[_application(overlay)].append(overlay)
+    proposals = [_proposal(key, groups[key], origin) for key in sorted(groups)]
+    charts = sorted({file.path.rpartition("/")[0] or "." for file in tree.walk("") if _is_chart(file.path)})
+    if proposals and charts:
+        proposals[0].unknown.append(f"the Helm charts in {', '.join(charts)}: they are not read")
+    return proposals
+
+
+def _is_chart(path: str) -> bool:
+    return path.rpartition("/")[2] == "Chart.yaml"
+
+
+def _kustomized(tree: Walkable) -> Iterator[str]:
+    for file in tree.walk(""):
+        directory, _, name = file.path.rpartition("/")
+        if name in _FILES and _kind(tree, file.path) != "Component":
+            yield directory
+
+
+def _kind(tree: Tree, path: str) -> str:
+    return text_of(_kustomization(tree, path).get("kind"))
+
+
+def _kustomization(tree: Tree, path: str) -> Mapping[str, Any]:
+    try:
+        content = tree.read(path)
+        return mapping(next(iter(documents(content or b"", Volume())), None))
+    except (Unreadable, EditError):
+        return {}
+
+
+def _read(tree: Tree, path: str) -> _Overlay:
+    """Return what one kustomization renders, as far as it can be told without running anything."""
+    layers, found, problems = Layers(tree), Accumulated(), list[str]()
+    try:
+        found = layers.kustomization(path, before_images=lambda _: None)
+    except (Unreadable, EditError) as error:
+        problems.append(str(error))
+    except RecursionError:
+        problems.append("the manifests are nested too deeply")
+    images = dict.fromkeys(filter(None, (_repository(one.text) for one in fields_of(found))))
+    workloads = [
+        (resource.kind, text_of(mapping(resource.body.get("metadata")).get("name")))
+        for resource in found.resources
+        if resource.kind in _WORKLOADS
+    ]
+    top = next((_kustomization(tree, f"{path}/{name}") for name in _FILES if tree.read(f"{path}/{name}")), {})
+    return _Overlay(
+        path=path,
+        environment=_environment(path),
+        namespace=text_of(top.get("namespace")),
+        workloads=workloads,
+        images=list(images),
+        problems=[*problems, *dict.fromkeys((*layers.missing, *layers.uncertain))],
+        uses=[root for root in layers.roots if root != path],
+    )
+
+
+def _repository(text: str) -> str:
+    try:
+        return ImageReference.parse(text).repository
+    except ImageReferenceError:
+        return ""
+
+
+def _environment(path: str) -> str:
+    """Return the segment of a path that names an environment: the last that is known as one, else the last."""
+    segments = path.split("/")
+    return next((segment for segment in reversed(segments) if _known(segment)), segments[-1])
+
+
+def _application(overlay: _Overlay) -> str:
+    """Return the path with a star in place of the environment."""
+    segments = overlay.path.split("/")
+    index = len(segments) - 1 - segments[::-1].index(overlay.environment)
+    return "/".join((*segments[:index], "*", *segments[index + 1 :]))
+
+
+def _known(name: str) -> bool:
+    return any(word in words for word in re.split(r"[-_.]", name) for words in _ORDER)
+
+
+def _rank(name: str) -> int:
+    words = re.split(r"[-_.]", name.lower())
+    ranks = [rank for rank, names in enumerate(_ORDER) if set(words) & set(names)]
+    return ranks[0] if ranks else _UNKNOWN
+
+
+def _proposal(key: str, overlays: Sequence[_Overlay], origin: Origin) -> Proposal:
+    ordered = sorted(overlays, key=lambda overlay: (_rank(overlay.environment), overlay.environment))
+    proposal = Proposal(_name(key, ordered, origin))
+    proposal.images = list(dict.fromkeys(image for overlay in ordered for image in overlay.images))
+    entries = [_entry(proposal, overlay, ordered, origin) for overlay in ordered]
+    proposal.manifest = {
+        "apiVersion": PIPELINE.api_version,
+        "kind": PIPELINE.kind,
+        "metadata": {"name": proposal.name, "namespace": origin.namespace},
+        "spec": {"git": _git(proposal, origin), "environments": entries},
+    }
+    _explain(proposal, key, ordered)
+    return proposal
+
+
+def _name(key: str, overlays: Sequence[_Overlay], origin: Origin) -> str:
+    """Return the name of the only workload, else of the directory, else of the repository."""
+    names = {name for overlay in overlays for _, name in overlay.workloads}
+    if len(names) == 1:
+        return slug(names.pop())
+    segments = [segment for segment in key.split("/") if segment not in _NAMELESS]
+    repository = origin.url.rstrip("/").removesuffix(".git").rpartition("/")[2]
+    return slug(segments[-1] if segments else repository) or "app"
+
+
+def _git(proposal: Proposal, origin: Origin) -> dict[str, Any]:
+    git = {"url": origin.url, "branch": origin.branch, "provider": origin.provider or "git"}
+    if origin.provider is None:
+        proposal.unknown.append(
+            "git.provider: the host's name does not tell; plain git makes no pull requests. Set it to github, gitlab, "
+            "gitea or forgejo where the host is one"
+        )
+    if origin.provider != "local":
+        proposal.unknown.append(
+            "git.secretRef: promotions need a credential. Make a Secret (docs/installation.md) and name it here"
+        )
+    return git
+
+
+def _entry(proposal: Proposal, overlay: _Overlay, ordered: Sequence[_Overlay], origin: Origin) -> dict[str, Any]:
+    name = slug(overlay.environment)
+    entry: dict[str, Any] = {"name": name, "path": overlay.path}
+    ranks = sorted({_rank(each.environment) for each in ordered})
+    place = ranks.index(_rank(overlay.environment))
+    if len(ranks) < len(ordered) and place:
+        before = [slug(each.environment) for each in ordered if _rank(each.environment) == ranks[place - 1]]
+        entry["dependsOn"] = before
+    elif len(ranks) < len(ordered):
+        entry["dependsOn"] = []
+    if place == len(ranks) - 1 and len(ranks) > 1 and origin.provider is not None:
+        entry["approval"] = "pr-review"
+    resource = _resource(proposal, overlay, name)
+    if resource:
+        entry["health"] = {"resource": resource}
+    return entry
+
+
+def _resource(proposal: Proposal, overlay: _Overlay, environment: str) -> dict[str, str]:
+    """Return where the workload is that proves the promotion, as far as it differs from the defaults."""
+    resource = {}
+    names = [name for kind, name in overlay.workloads if kind == "Deployment"]
+    if len(names) == 1 and names[0] != proposal.name:
+        resource["name"] = names[0]
+    if overlay.namespace and overlay.namespace != environment:
+        resource["namespace"] = overlay.namespace
+    if not overlay.namespace:
+        proposal.unknown.append(
+            f"environments[{environment}].health.resource.namespace: {overlay.path} names no namespace; it is taken to "
+            f"be {environment}"
+        )
+    return resource
+
+
+def _explain(proposal: Proposal, key: str, ordered: Sequence[_Overlay]) -> None:
+    ranked = groupby(ordered, key=lambda overlay: _rank(overlay.environment))
+    names = " -> ".join(" and ".join(slug(each.environment) for each in same) for _, same in ranked)
+    proposal.guessed.append(f"environments and their order, from the directories {key}: {names}")
+    reviewed = [entry["name"] for entry in proposal.manifest["spec"]["environments"] if "approval" in entry]
+    if reviewed:
+        proposal.guessed.append(f"approval: a pull request for {', '.join(reviewed)}, none before")
+    workloads = dict.fromkeys(f"{kind} {name}" for overlay in ordered for kind, name in overlay.workloads)
+    if workloads:
+        proposal.guessed.append(f"what runs: {', '.join(workloads)}")
+    if proposal.images:
+        proposal.guessed.append(f"images: {', '.join(proposal.images)}")
+    else:
+        proposal.unknown.append("images: no container was found in what these directories render")
+    for overlay in ordered:
+        proposal.unknown += (f"{overlay.path}: {problem}" for problem in overlay.problems)
+    unordered = [each.environment for each in ordered if not _known(each.environment)]
+    if unordered:
+        proposal.unknown.append(f"the place of {', '.join(unordered)} in the order: set dependsOn")

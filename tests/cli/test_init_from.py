@@ -1,0 +1,103 @@
+"""`kardinal init --from`: a Pipeline for a repository that is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from kardinal_local import sample
+from tests.cli.conftest import Cli
+from tests.support.repository import create_repository
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME}
+spec: {template: {spec: {containers: [{name: app, image: "ghcr.io/acme/NAME:1.0"}]}}}
+"""
+
+
+def _cli(directory: Path) -> Cli:
+    """Return the command where there is no cluster and no kubeconfig."""
+    cli = Cli(directory / "none", directory)
+    del cli.environment["KUBECONFIG"]
+    return cli
+
+
+def _overlay(namespace: str) -> str:
+    return f"namespace: {namespace}\nresources: [../../base]\n"
+
+
+async def test_environments_are_read_in_their_order_with_their_images(tmp_path: Path) -> None:
+    repository = create_repository(
+        tmp_path / "gitops.git", {path: content.decode() for path, content in sample.files().items()}
+    )
+    cli = _cli(tmp_path)
+    done = await cli.attempt("init", "--from", str(repository.path))
+    assert done.code == 0, done.err
+    made = yaml.safe_load(done.out)
+    assert made["metadata"] == {"name": "podinfo", "namespace": "default"}
+    assert made["spec"]["git"] == {"url": repository.path.as_uri(), "branch": "main", "provider": "local"}
+    assert made["spec"]["environments"] == [
+        {"name": "dev", "path": "environments/dev"},
+        {"name": "staging", "path": "environments/staging"},
+        {"name": "prod", "path": "environments/prod", "approval": "pr-review"},
+    ]
+    assert "guessed: environments and their order, from the directories environments/*: dev -> staging" in done.err
+    assert "guessed: images: ghcr.io/acme/podinfo\n" in done.err
+    assert "kardinal plan podinfo --image ghcr.io/acme/podinfo:TAG" in done.err
+    assert "not known" not in done.err
+    (tmp_path / "pipeline.yaml").write_text(done.out)
+    assert await cli("lint", "-f", "pipeline.yaml") == "1 resource is fine\n"
+
+
+async def test_applications_regions_and_namespaces_are_told_apart(tmp_path: Path) -> None:
+    files = {"charts/x/Chart.yaml": "name: x\n"}
+    for name in ("shop", "mail"):
+        files[f"apps/{name}/base/kustomization.yaml"] = "resources: [deployment.yaml]\n"
+        files[f"apps/{name}/base/deployment.yaml"] = DEPLOYMENT.replace("NAME", f"{name}-web")
+        for environment in ("prod-us", "dev", "prod-eu"):
+            path = f"apps/{name}/overlays/{environment}/kustomization.yaml"
+            files[path] = _overlay(f"{name}-{environment}")
+    repository = create_repository(tmp_path / "gitops.git", files)
+    done = await _cli(tmp_path).attempt("init", "--from", repository.url, "-n", "team")
+    assert done.code == 0, done.err
+    mail, shop = yaml.safe_load_all(done.out)
+    assert [made["metadata"] for made in (mail, shop)] == [
+        {"name": "mail-web", "namespace": "team"},
+        {"name": "shop-web", "namespace": "team"},
+    ]
+    found = {entry["name"]: entry for entry in shop["spec"]["environments"]}
+    assert list(found) == ["dev", "prod-eu", "prod-us"]
+    assert [entry["dependsOn"] for entry in found.values()] == [[], ["dev"], ["dev"]]
+    assert found["prod-us"]["health"] == {"resource": {"namespace": "shop-prod-us"}}
+    assert "dev -> prod-eu and prod-us" in done.err
+    assert "not known: the Helm charts in charts/x" in done.err
+
+
+async def test_what_cannot_be_told_is_said_and_writes_nothing_else_to_the_terminal(tmp_path: Path) -> None:
+    kustomization = 'namespace: n\nresources: [../../../../etc, "deployment.yaml"]\n'
+    files = {"envs/blue\x1b[2J/kustomization.yaml": kustomization, "envs/green/kustomization.yaml": "resources: []\n"}
+    repository = create_repository(tmp_path / "gitops.git", files)
+    done = await _cli(tmp_path).attempt("init", "--from", str(repository.path))
+    assert done.code == 0, done.err
+    assert all(line.isprintable() for line in (done.out + done.err).splitlines())
+    assert "leaves the repository" in done.err
+    assert "not known: the place of blue\\x1b[2J, green in the order: set dependsOn" in done.err
+    assert "not known: images: no container was found" in done.err
+    assert "envs/green names no namespace; it is taken to be green" in done.err
+
+
+async def test_a_place_without_a_repository_or_an_environment_is_named(tmp_path: Path) -> None:
+    cli = _cli(tmp_path)
+    empty = create_repository(tmp_path / "empty.git", {"README.md": "nothing\n"})
+    done = await cli.attempt("init", "--from", str(empty.path))
+    assert (done.code, done.out) == (1, "")
+    assert "no kustomization that stands for an environment" in done.err
+    for source, words in (("nowhere", "there is no directory"), (".", "not a git repository"), ("ftp://x/y", "ftp")):
+        done = await cli.attempt("init", "--from", source)
+        assert (done.code, done.out) == (1, "")
+        assert words in done.err
+        assert "Traceback" not in done.err
+    assert (await cli.attempt("init", "--from", ".", "-f", "x")).code == 2
