@@ -1,6 +1,6 @@
 """`kardinal-agent`: the promotions of one shard, executed where the shard is.
 
-PromotionSteps come from the control plane, and every status goes there. Secrets and Deployments are those of the
+PromotionSteps come from the control plane, and every status goes there. Secrets and workloads are those of the
 agent's own cluster: the one of `--kubeconfig`, else the one whose pod this is, else the control plane's. The kubeconfig
 of the person who starts it is not looked at for that, because the cluster it names may be any other.
 
@@ -65,7 +65,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 @_file_option("--control-plane-kubeconfig", help="Where PromotionSteps come from. Default: as kubectl finds a cluster.")
 @_file_option(
     "--kubeconfig",
-    help="Where Secrets and Deployments are. Default: the cluster this pod runs in, else the control plane's.",
+    help="Where Secrets and workloads are. Default: the cluster this pod runs in, else the control plane's.",
 )
 @click.option("--namespace", "-n", help="Serve the PromotionSteps of one namespace only.")
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")

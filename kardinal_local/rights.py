@@ -29,7 +29,11 @@ def _rule(verbs: str, group: str, resources: str) -> JsonObject:
 
 _EVENTS = _rule("get create patch", "events.k8s.io", "events")
 _SECRETS = (_rule("get", "", "secrets"),)
-_DEPLOYMENTS = _rule("list watch", "apps", "deployments")
+_WORKLOADS = (
+    _rule("list watch", "apps", "deployments statefulsets daemonsets"),
+    _rule("list watch", "batch", "jobs cronjobs"),
+    _rule("list watch", "", "pods"),
+)
 _NAMESPACES = _rule("list watch", "", "namespaces")
 
 RIGHTS: dict[str, tuple[JsonObject, ...]] = {
@@ -47,12 +51,12 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("patch", "experimental.kro.run", "graphs/status"),
         _rule("list watch create delete", "experimental.kro.run", "graphrevisions"),
         _EVENTS,
-        _DEPLOYMENTS,
+        *_WORKLOADS,
         _NAMESPACES,
         _rule("execute", "kardinal.io", "promotionsteps"),
     ),
     "kardinal-controller-secrets": _SECRETS,
-    "kardinal-agent": (_DEPLOYMENTS, _NAMESPACES),
+    "kardinal-agent": (*_WORKLOADS, _NAMESPACES),
     "kardinal-agent-secrets": _SECRETS,
     "kardinal-agent-control-plane": (
         _rule("list watch", "kardinal.io", "pipelines promotionsteps policygates bundles"),

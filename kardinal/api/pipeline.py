@@ -11,26 +11,22 @@ from kardinal.api.base import (
     DnsLabel,
     Duration,
     Model,
-    Name,
     RelativePath,
     Resource,
     SecretReference,
     Status,
     Url,
 )
+from kardinal.api.health import Health
 from kardinal.objects import PIPELINE, ResourceType
 
 __all__ = [
     "PIPELINE",
-    "AdapterName",
     "Approval",
     "ConfigUpdate",
     "Delivery",
     "Environment",
     "Git",
-    "Health",
-    "HealthReference",
-    "HealthResource",
     "HelmUpdate",
     "HelmValue",
     "Identity",
@@ -52,8 +48,6 @@ _ADDRESS_PATTERN = r"^[^<>\x00-\x20\x7f]+$"
 
 ProviderName = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
 """`git` is plain Git without pull requests; `local` keeps pull requests inside a bare repository on this machine."""
-
-AdapterName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z][a-zA-Z0-9-]*$")]
 
 Approval = Literal["auto", "pr-review"]
 
@@ -137,33 +131,6 @@ class Update(Model):
     helm: HelmUpdate | None = None
     replace: ReplaceUpdate | None = None
     config: ConfigUpdate | None = None
-
-
-class HealthResource(Model):
-    """The workload that must run the promoted image; by default the Pipeline's name in the environment's namespace."""
-
-    kind: Literal["Deployment"] = "Deployment"
-    name: Name | None = None
-    namespace: DnsLabel | None = None
-    condition: Literal["Available"] = "Available"
-
-
-class HealthReference(Model):
-    """The object of a GitOps tool that speaks for an environment."""
-
-    name: Name
-    namespace: DnsLabel | None = None
-
-
-class Health(Model):
-    """How an environment proves that it runs what was promoted; without `type` the adapter is detected."""
-
-    type: AdapterName | None = None
-    resource: HealthResource | None = None
-    argocd: HealthReference | None = None
-    flux: HealthReference | None = None
-    cluster: Name | None = None
-    timeout: Duration | None = None
 
 
 class Delivery(Model):

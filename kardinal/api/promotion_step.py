@@ -8,7 +8,8 @@ from pydantic import Field
 
 from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, split_list
 from kardinal.api.evidence import Evidence
-from kardinal.api.pipeline import Approval, Delivery, Git, Health, StepSpec, Update
+from kardinal.api.health import Health, HealthStatus
+from kardinal.api.pipeline import Approval, Delivery, Git, StepSpec, Update
 from kardinal.objects import PROMOTION_STEP, ResourceType
 
 __all__ = [
@@ -111,6 +112,7 @@ class PromotionStepStatus(Status):
     promoted_at: Time | None = None
     merged_at: Time | None = None
     health_deadline: Time | None = None
+    health: HealthStatus | None = None
     verified_at: Time | None = None
     evidence: Evidence | None = None
     delegated_to: ShortText | None = None

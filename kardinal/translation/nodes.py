@@ -19,6 +19,7 @@ from typing import Any
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_duration
 from kardinal.api.base import LIST_SEPARATOR
 from kardinal.api.bundle import BundleType
+from kardinal.api.health import Health, HealthResource
 from kardinal.api.names import (
     LABEL_BUNDLE,
     LABEL_ENVIRONMENT,
@@ -31,7 +32,7 @@ from kardinal.api.names import (
     label_value,
     step_name,
 )
-from kardinal.api.pipeline import Environment, Health, HealthResource, PipelineSpec
+from kardinal.api.pipeline import Environment, PipelineSpec
 from kardinal.api.policy_gate import GateOrigin
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import JsonObject, ResourceType
@@ -171,23 +172,22 @@ def step_spec(promotion: Promotion, environment: Environment, pipeline: Pipeline
         approval=environment.approval,
         pr=environment.pr,
         steps=steps,
-        health=_health(promotion, environment),
+        health=_health(environment),
         delivery=environment.delivery,
         shard=environment.shard,
     )
 
 
-def _health(promotion: Promotion, environment: Environment) -> Health:
-    given = environment.health.resource or HealthResource()
-    return Health(
-        type=environment.health.type or "resource",
-        resource=HealthResource(
-            kind=given.kind,
-            name=given.name or promotion.pipeline,
-            namespace=given.namespace or environment.name,
-            condition=given.condition,
-        ),
-        timeout=environment.health.timeout or HEALTH_TIMEOUT,
+def _health(environment: Environment) -> Health:
+    given = environment.health
+    resource = given.resource or HealthResource()
+    namespace = resource.namespace or environment.name
+    return given.model_copy(
+        update={
+            "type": given.type or "resource",
+            "resource": resource.model_copy(update={"namespace": namespace}),
+            "timeout": given.timeout or HEALTH_TIMEOUT,
+        }
     )
 
 

@@ -17,6 +17,7 @@ from kardinal.policy.binding import clean_path
 from kardinal.policy.matching import GateTemplate
 from kardinal.steps.control import expression_characters
 from kardinal.steps.expressions import EXPRESSIONS_LIMIT
+from kardinal.steps.health_fields import health_problems
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
 from kardinal.steps.update_fields import chart_problem, update_problems
@@ -119,6 +120,8 @@ def _environment(
     adapter = environment.health.type
     if adapter is not None and adapter not in registry.adapters:
         yield unknown_name(subject, f"{field}.health.type", adapter, registry.adapters)
+    for place, message in health_problems(environment.health):
+        yield Problem(subject, f"{field}.health.{place}", "InvalidHealth", message)
     capabilities = registry.providers.get(git.provider)
     steps = environment.steps
     if steps is None:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.artifacts import artifact_problems
-from kardinal.api.pipeline import HealthResource
+from kardinal.api.health import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
+from kardinal.steps.health_fields import health_problems
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import sequence_problems, without_taker
 from kardinal_agent.health import HealthChecks
@@ -42,6 +43,8 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
         return
     if spec.health.type is not None and spec.health.type not in registry.adapters:
         yield f"health.type: {spec.health.type!r} is not available in this version"
+    for field, message in health_problems(spec.health):
+        yield f"health.{field}: {message}"
     for wrong in sequence_problems(
         spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
     ):
@@ -60,7 +63,6 @@ def _missing(spec: PromotionStepSpec) -> Iterable[str]:
     values = {
         "steps": spec.steps,
         "health.type": spec.health.type,
-        "health.resource.name": resource.name,
         "health.resource.namespace": resource.namespace,
         "health.timeout": spec.health.timeout,
     }

@@ -73,5 +73,6 @@ class HealthChecks:
             return replace(verdict, message=verdict.details)
         if verdict.state == "healthy":
             return verdict
+        verdict = replace(verdict, since=None)
         remedy = f"annotate namespace {hidden[0]} with {PIPELINES_FROM}: {reader} to see what it runs"
         return replace(verdict, message=f"{verdict.message} ({remedy})")

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from kardinal.kube import Forbidden, NotFound, Unauthorized
-from kardinal.objects import JsonObject, Key, ResourceType
+from kardinal.objects import POD, JsonObject, Key, ResourceType
 from kardinal.objects.text import cut, printable
 from kardinal.runtime import Channel, DynamicInformers, Handle, Outage
+from kardinal_agent.health.pods import narrowed
 from kardinal_agent.health.verdict import Objects, Watched
 
 __all__ = ["HealthWatches", "Unreadable"]
@@ -80,6 +81,7 @@ class HealthWatches:
             namespaces=(watched.namespace,),
             labels=labels,
             fields=f"metadata.name={watched.name}" if watched.name is not None else None,
+            projection=narrowed if watched.kind == POD else None,
             changed=partial(self._changed, key),
         )
 

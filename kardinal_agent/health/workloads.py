@@ -10,7 +10,7 @@ Each answer comes in two forms: fixed words, which anybody may read, and what th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,17 @@ from kardinal.objects.conditions import find_condition
 from kardinal.objects.text import cut, printable
 from kardinal_agent.health.verdict import Verdict, failed, healthy, progressing
 
-__all__ = ["WORKLOADS", "judge_workload", "missing_workload", "pod_spec", "quoted", "runs_repository_of", "title_of"]
+__all__ = [
+    "WORKLOADS",
+    "combined",
+    "container_images",
+    "judge_workload",
+    "missing_workload",
+    "pod_spec",
+    "quoted",
+    "runs_repository_of",
+    "title_of",
+]
 
 WORKLOADS: Mapping[str, ResourceType] = {
     kind.kind: kind for kind in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB)
@@ -46,18 +56,35 @@ class _Shortfall:
     negative: bool = False
 
 
-def judge_workload(workload: JsonObject, images: Sequence[ImageReference]) -> Verdict:
-    """Return the verdict on a workload that has to run all of `images`."""
-    title = title_of(workload)
+def judge_workload(workload: JsonObject, images: Sequence[ImageReference], *, named: bool = True) -> Verdict:
+    """Return the verdict on a workload that has to run all of `images`.
+
+    `named`: whether its name is known to everybody, and may stand in fixed words.
+    """
+    title, called = title_of(workload), title_of(workload) if named else _anonymous(workload)
     short = _wrong_image(workload, images) or _unobserved(workload) or _ROLLOUTS[workload["kind"]](workload)
     if short is None:
-        running = ", ".join(map(str, images))
-        return healthy(f"{title} runs {running}" if running else f"{title} is available")
+        proof = f"runs {', '.join(map(str, images))}" if images else "is available"
+        return healthy(f"{called} {proof}", details="" if named else f"{title} {proof}")
+    said = short.details or ("" if named else short.words)
     if short.failure:
-        details = f"{title}: {short.details}" if short.details else ""
-        return failed(short.failure, f"{title}: {short.words}", details=details, since=short.since)
-    details = f"waits for {title}: {short.details}" if short.details else ""
-    return progressing(f"waits for {title}: {short.words}", details=details, since=short.since, negative=short.negative)
+        details = f"{title}: {said}" if said else ""
+        return failed(short.failure, f"{called}: {short.words}", details=details, since=short.since)
+    details = f"waits for {title}: {said}" if said else ""
+    return progressing(
+        f"waits for {called}: {short.words}", details=details, since=short.since, negative=short.negative
+    )
+
+
+def combined(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on all of several: what fails is said first, then what is missing; there is at least one."""
+    negative = any(each.negative for each in verdicts)
+    for state in ("failed", "progressing"):
+        if (worst := next((each for each in verdicts if each.state == state), None)) is not None:
+            return replace(worst, negative=negative)
+    messages = dict.fromkeys(each.message for each in verdicts)
+    details = [each.details or each.message for each in verdicts] if any(each.details for each in verdicts) else []
+    return healthy("; ".join(messages), details="; ".join(details))
 
 
 def missing_workload(kind: ResourceType, namespace: str, name: str) -> Verdict:
@@ -68,6 +95,10 @@ def missing_workload(kind: ResourceType, namespace: str, name: str) -> Verdict:
 def title_of(workload: JsonObject) -> str:
     """Return what messages call a workload."""
     return f"{workload['kind']} {key_of(workload)}"
+
+
+def _anonymous(workload: JsonObject) -> str:
+    return f"a {workload['kind']} of namespace {key_of(workload).namespace}"
 
 
 def pod_spec(workload: JsonObject) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypedDict
 
 from kardinal.api import Bundle, PromotionStep, names
 from kardinal.api.evidence import GateResult
+from kardinal.api.health import HealthStatus
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, StepProgress
 from kardinal.git import Repository, Subscription
 from kardinal.git.edit_sources import Address
@@ -61,6 +62,7 @@ class StatusFields(TypedDict, total=False):
     merged_at: datetime
     pull_request: PullRequestStatus
     pr_url: str
+    health: HealthStatus | None
 
 
 @dataclass(frozen=True)

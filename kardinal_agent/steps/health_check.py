@@ -1,19 +1,23 @@
 """`health-check`: look whether the environment proves what was promoted, until its deadline.
 
 The deadline stands in the status since the step was entered, so that a restart neither renews nor forgets it. Healthy
-beats late: what is proven at the moment the time is over is proven.
+beats late: what is proven at the moment the time is over is proven. A failure ends the promotion before its deadline
+once every look for `failureGrace` has found one: tools say so for a moment on their way to something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from kardinal.api import format_duration
+from kardinal.api.health import HealthStatus
 from kardinal.api.image import ImageReference
+from kardinal.objects.conditions import format_time
 from kardinal.steps.images import selected_images
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.health import Promotion
+from kardinal_agent.health import Promotion, Verdict
 from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
 
 __all__ = ["HealthCheck"]
@@ -27,8 +31,27 @@ class HealthCheck:
             return Done(verdict.message)
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
         if deadline is not None and timeout is not None and context.now >= deadline:
-            raise StepFailed("HealthTimeout", f"not healthy within {format_duration(timeout)}: {verdict.message}")
-        return Waiting(verdict.message, until=deadline)
+            stood = f"; nothing has moved since {format_time(verdict.since)}" if verdict.since else ""
+            message = f"not healthy within {format_duration(timeout)}: {verdict.message}{stood}"
+            raise StepFailed("HealthTimeout", message)
+        if verdict.state == "failed":
+            return _failing(verdict, context, deadline)
+        return Waiting(verdict.message, until=deadline, update={"health": None})
+
+
+def _failing(verdict: Verdict, context: StepContext, deadline: datetime | None) -> Waiting:
+    """Wait for as long as a failure may last; what is noted of it survives a restart.
+
+    Raises `StepFailed` once it has lasted.
+    """
+    noted = context.status.health
+    since = noted.failing_since if noted is not None and noted.failing_since is not None else context.now
+    ends = since + context.step.spec.health.failure_grace
+    if context.now >= ends:
+        raise StepFailed("HealthFailed", f"{verdict.reason}: {verdict.message}")
+    until = min(ends, deadline) if deadline is not None else ends
+    health = HealthStatus(failing_since=since, reason=verdict.reason)
+    return Waiting(verdict.message, until=until, update={"health": health})
 
 
 def _promotion(context: StepContext) -> Promotion:

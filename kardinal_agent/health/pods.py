@@ -1,0 +1,81 @@
+"""Look at the pods of a workload for what its own status does not say: that an image cannot be pulled (pure).
+
+A pod belongs to the promoted version if it runs one of the promoted images; those of the version before are none of
+this promotion's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kardinal.api.image import ImageReference
+from kardinal.objects import POD, JsonObject, key_of
+from kardinal_agent.health.verdict import Objects, Verdict, Watched, failed
+from kardinal_agent.health.workloads import container_images, quoted, title_of
+
+__all__ = ["judge_pods", "narrowed", "pods_of"]
+
+_NOT_PULLED = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+"""Reasons of a container that waits for an image; the kubelet takes turns with the first two."""
+
+
+def pods_of(workload: JsonObject) -> Watched | None:
+    """Return the pods of a workload as they are watched; None for one whose pods have no labels of their own."""
+    labels: Mapping[str, str] = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    if not labels:
+        return None
+    return Watched(kind=POD, namespace=key_of(workload).namespace, selector=labels, optional=True)
+
+
+def narrowed(pod: JsonObject) -> JsonObject:
+    """Return the part of a pod that is judged."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    kept = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimestamp")
+    spec = pod.get("spec") or {}
+    lists = ("containers", "initContainers")
+    return {
+        "kind": POD.kind,
+        "metadata": {field: metadata[field] for field in kept if field in metadata},
+        "spec": {name: [{"image": each.get("image", "")} for each in spec.get(name) or ()] for name in lists},
+        "status": {name: status.get(name) or [] for name in ("containerStatuses", "initContainerStatuses")},
+    }
+
+
+def judge_pods(
+    workload: JsonObject, images: Sequence[ImageReference], objects: Objects, *, named: bool, otherwise: Verdict
+) -> Verdict:
+    """Return that the pods of the promoted version cannot start; `otherwise` where they do not say so."""
+    if otherwise.state != "progressing":
+        return otherwise
+    for pod in _pods(workload, images, objects):
+        for container in _containers(pod):
+            waiting: Mapping[str, Any] = (container.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") in _NOT_PULLED:
+                words = "the promoted version cannot start, because an image cannot be pulled"
+                title, image = title_of(workload), quoted(container.get("image"))
+                called = title if named else f"a {workload['kind']} of namespace {key_of(workload).namespace}"
+                said = f"{waiting['reason']}: {quoted(waiting.get('message')) or 'no reason given'}"
+                return failed(
+                    "ImagePullBackOff",
+                    f"{called}: {words}",
+                    details=f"{title}: pod {key_of(pod).name} cannot pull {image}: {said}",
+                )
+    return otherwise
+
+
+def _pods(workload: JsonObject, images: Sequence[ImageReference], objects: Objects) -> Iterable[JsonObject]:
+    watched = pods_of(workload)
+    if watched is None:
+        return
+    for pod in objects.list(POD, watched.namespace):
+        labels = pod["metadata"].get("labels") or {}
+        running = [found for _, found in container_images(pod.get("spec") or {}) if found is not None]
+        ours = any(image.runs(found) for image in images for found in running)
+        if ours and dict(watched.labels).items() <= labels.items() and "deletionTimestamp" not in pod["metadata"]:
+            yield pod
+
+
+def _containers(pod: JsonObject) -> Iterable[JsonObject]:
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
