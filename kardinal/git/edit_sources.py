@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kardinal.api import Bundle, PromotionStep
 from kardinal.git.history import FIND_DEPTH
+from kardinal.git.names import branch_ref, tag_ref
 from kardinal.git.repository import Repository
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.config_history import FileChange, landed_commits, moves
@@ -26,11 +27,16 @@ __all__ = ["Address", "EditSources", "find_commit"]
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A repository that is only read: its URL, a Secret for it, and the field that names this Secret."""
+    """A repository that is only read: its URL, a Secret for it, and the field that names this Secret.
+
+    `refs` are the references that are read, and `depth` how many commits of their history; None stands for all.
+    """
 
     url: str
     secret: str | None
     field: str
+    refs: tuple[str, ...] = ()
+    depth: int | None = None
 
 
 Opener = Callable[[Address], Awaitable[Repository]]
@@ -78,7 +84,8 @@ class EditSources:
         spec = self._step.spec
         commits = await own.log(spec.git.branch, FIND_DEPTH)
         landed = landed_commits((commit.trailers for commit in commits), repository=source.repository, path=spec.path)
-        repository = await self._opener(Address(source.repository, source.secret, "update.config.secretRef"))
+        place = Address(source.repository, source.secret, "update.config.secretRef", refs=(branch_ref(source.branch),))
+        repository = await self._opener(place)
         wanted = moves(source.commit, landed, source.strategy)
         return await repository.differences(source.branch, wanted, source.directory)
 
@@ -105,7 +112,9 @@ async def find_commit(step: PromotionStep, planned: PlannedStep, opener: Opener)
 
 
 def _address(source: InputSource) -> Address:
-    return Address(source.repository, source.secret, "config.secretRef")
+    ref = tag_ref(source.tag) if source.tag else branch_ref(source.branch or "")
+    depth = None if source.commit else 1
+    return Address(source.repository, source.secret, "config.secretRef", refs=(ref,), depth=depth)
 
 
 @contextmanager

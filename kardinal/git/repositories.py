@@ -78,6 +78,11 @@ class Repositories:
             backend.credentials = credentials
         return repository
 
+    def open_copy(self, url: str, directory: str) -> Repository:
+        """Return the repository at `url` as a directory on this machine has it; errors name the URL."""
+        backend = LocalBackend(self.parse(url), directory, runner=self._runner)
+        return Repository(backend, runner=self._runner, clock=self._clock, observer=self._observer)
+
     async def close(self) -> None:
         """Finish what is under way in every repository."""
         await asyncio.gather(*(repository.close() for repository, _ in self._open.values()))

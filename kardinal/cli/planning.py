@@ -1,0 +1,177 @@
+"""Compute what a promotion into one environment would change, as the agent would, and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kardinal.api import Bundle, PromotionStep
+from kardinal.api.pipeline import Git
+from kardinal.cli.checkout import CallerRepositories
+from kardinal.extensions import Extensions
+from kardinal.git import FIND_DEPTH, NO_COMMIT, BranchNotFound, Repository
+from kardinal.git.edit_sources import Address, EditSources, find_commit
+from kardinal.git.inputs import with_inputs
+from kardinal.git.names import branch_ref
+from kardinal.objects.errors import KardinalError
+from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
+from kardinal.steps.declaration import PlannedStep, Role, Surroundings
+from kardinal.steps.edit import Tree
+from kardinal.steps.images import ImageChange
+from kardinal.steps.pull_request_text import Proposal, body, title
+from kardinal.steps.rendering import Renderer
+from kardinal.steps.sequence import planned
+from kardinal.steps.sequence_values import foreseen, foreseen_input
+
+__all__ = ["Planned", "Planner", "own_address"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The promotion into one environment; `error` is why there would be none."""
+
+    environment: str
+    approval: str
+    branch: str
+    files: Sequence[str] = ()
+    diff: str = ""
+    message: str = ""
+    pull_request: tuple[str, str] | None = None
+    error: str = ""
+
+    def document(self) -> dict[str, Any]:
+        document = {
+            "name": self.environment,
+            "approval": self.approval,
+            "branch": self.branch,
+            "changed": bool(self.files),
+            "files": list(self.files),
+            "diff": self.diff,
+            "message": self.message,
+        }
+        if self.pull_request:
+            document["pullRequest"] = dict(zip(("title", "body"), self.pull_request, strict=True))
+        return document | ({"error": self.error} if self.error else {})
+
+
+def own_address(git: Git, bundle: Bundle, steps: Iterable[PromotionStep]) -> Address:
+    """Return the Pipeline's repository with every branch that the promotions of a Bundle read.
+
+    Of a configuration, what has landed is read from the history.
+    """
+    branches = dict.fromkeys([git.branch, *(step.spec.target_branch for step in steps)])
+    depth = 1 if bundle.spec.artifacts.git_commit is None else FIND_DEPTH
+    secret = git.secret_ref.name if git.secret_ref else None
+    return Address(git.url, secret, "git.secretRef", refs=tuple(map(branch_ref, branches)), depth=depth)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The commits that a promotion starts from, and its sequence as it would run on them."""
+
+    base: str
+    source: str | None
+    inputs: Mapping[str, str]
+    sequence: Sequence[PlannedStep]
+
+
+class Planner:
+    """Plans the promotions of one Bundle; `own` is the Pipeline's repository."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        own: Address,
+        *,
+        repositories: CallerRepositories,
+        extensions: Extensions,
+        renderer: Renderer,
+    ) -> None:
+        self._bundle = bundle
+        self._own = own
+        self._repositories = repositories
+        self._extensions = extensions
+        self._renderer = renderer
+
+    async def plan(self, step: PromotionStep) -> Planned:
+        """Return what the promotion into one environment would be."""
+        spec = step.spec
+        place = Planned(environment=spec.environment, approval=spec.approval, branch=spec.target_branch)
+        repository = await self._repositories.open(self._own)
+
+        async def own() -> Repository:
+            return repository
+
+        try:
+            opened = await self._open(step, repository)
+            sources = EditSources(step, self._bundle, self._repositories.open)
+            await sources.open(opened.sequence, own, source=opened.source, inputs=opened.inputs)
+            around = sources.surroundings(renderer=self._renderer)
+            edit = edit_of(step, self._bundle, opened.sequence, around)
+            found = await with_inputs(lambda: repository.plan(opened.base, edit))
+            proposal = await self._proposal(step, repository, opened, around)
+        except KardinalError as error:
+            message = f"{error.field}: {error}" if error.field.startswith("input ") else str(error)
+            return replace(place, error=message)
+        return replace(
+            place,
+            files=[change.path for change in found.changes],
+            diff=found.diff,
+            message=str(commit_message(step, self._bundle)),
+            pull_request=proposal if found.changes else None,
+        )
+
+    async def _open(self, step: PromotionStep, repository: Repository) -> _Opened:
+        """Do what the steps do that open something."""
+        spec, sequence = step.spec, list(planned(step.spec.steps, self._extensions.steps))
+        source = (await repository.head(spec.git.branch)).commit
+        base = await _head(repository, spec.target_branch) if spec.branch is not None else source
+        commits = {"commit": base, "source": source} if spec.branch is not None else {"commit": base}
+        outputs: dict[str, Mapping[str, str]] = {}
+        inputs: dict[str, str] = {}
+        for index, each in enumerate(sequence):
+            name = each.spec.output_name
+            if each.declaration.role is Role.OPEN:
+                outputs[name] = commits
+            elif each.declaration.role is Role.INPUT:
+                sequence[index] = foreseen_input(step, self._bundle, each, outputs)
+                _, inputs[name] = await find_commit(step, sequence[index], self._repositories.open)
+                outputs[name] = {"commit": inputs[name]}
+        found = foreseen(step, self._bundle, sequence, outputs)
+        return _Opened(base, source if spec.branch is not None else None, inputs, found)
+
+    async def _proposal(
+        self, step: PromotionStep, repository: Repository, opened: _Opened, around: Surroundings
+    ) -> tuple[str, str] | None:
+        """Return title and body of the pull request; None where there would be none."""
+        if not any(entry.declaration.role is Role.PROPOSE for entry in opened.sequence):
+            return None
+        changes: dict[str, Sequence[ImageChange]] = {}
+
+        def compare(tree: Tree) -> dict[str, bytes | None]:
+            # As an edit without changes: it may be of a branch that is not there yet.
+            changes.update(image_changes_of(tree, step, self._bundle, opened.sequence, around))
+            return {}
+
+        await with_inputs(lambda: repository.plan(opened.base, compare))
+        proposal = Proposal(
+            pipeline=step.spec.pipeline,
+            environment=step.spec.environment,
+            bundle=self._bundle,
+            gates=None,
+            changes=changes,
+            diff=None,
+            follows=False,
+            merged_by_agent=any(entry.declaration.role is Role.MERGE for entry in opened.sequence),
+            now=datetime.now(UTC),
+        )
+        return title(proposal), body(proposal)
+
+
+async def _head(repository: Repository, branch: str) -> str:
+    try:
+        return (await repository.head(branch)).commit
+    except BranchNotFound:
+        return NO_COMMIT
