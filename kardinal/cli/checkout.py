@@ -22,7 +22,7 @@ from kardinal.git.edit_sources import Address
 from kardinal.git.names import HEADS
 from kardinal.runtime.clock import SystemClock
 
-__all__ = ["CallerRepositories", "ask_git", "caller_repositories"]
+__all__ = ["CallerRepositories", "ask_git", "caller_repositories", "open_head"]
 
 _DEADLINE = 300.0
 """Seconds that git may take for one command."""
@@ -132,12 +132,29 @@ async def caller_repositories(
 ) -> AsyncIterator[CallerRepositories]:
     """Yield the repositories of a plan; without `credentials` they are read as `git fetch` of the caller reads them."""
     trees = [await _checkout(directory) for directory in checkouts]
+    async with _repositories() as (repositories, directory):
+        yield CallerRepositories(repositories, directory, own=own, checkouts=trees, credentials=credentials)
+
+
+@asynccontextmanager
+async def open_head(directory: Path) -> AsyncIterator[tuple[Repository, str]]:
+    """Yield the repository of a work tree, or a bare one, and the commit that its HEAD is."""
+    where = ("-C", str(directory), "rev-parse", "--path-format=absolute")
+    git_directory = await ask_git(*where, "--git-common-dir")
+    commit = await ask_git("-C", str(directory), "rev-parse", "--verify", "HEAD^{commit}")
+    async with _repositories() as (repositories, _):
+        yield repositories.open(git_directory), commit
+
+
+@asynccontextmanager
+async def _repositories() -> AsyncIterator[tuple[Repositories, Path]]:
+    """Yield what opens repositories, and a directory; both go with the block."""
     runner = GitRunner(workers=2)
-    with tempfile.TemporaryDirectory(prefix="kardinal-plan-") as made:
+    with tempfile.TemporaryDirectory(prefix="kardinal-") as made:
         directory = Path(made)
         repositories = Repositories(directory / "cache", runner=runner, clock=SystemClock(), allow_local=True)
         try:
-            yield CallerRepositories(repositories, directory, own=own, checkouts=trees, credentials=credentials)
+            yield repositories, directory
         finally:
             await repositories.close()
             runner.close()

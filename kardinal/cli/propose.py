@@ -11,7 +11,7 @@ import click
 import yaml
 
 from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, is_local_spelling
-from kardinal.cli.checkout import ask_git, open_checkout
+from kardinal.cli.checkout import ask_git, open_head
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import printable
 from kardinal.cli.scan import HOSTS, Origin, Proposal, propose
@@ -67,7 +67,7 @@ async def _proposals(source: str, namespace: str) -> list[Proposal]:
 async def _read(directory: Path, namespace: str, *, url: str) -> list[Proposal]:
     branch = await ask_git("-C", str(directory), "rev-parse", "--abbrev-ref", "HEAD")
     origin = Origin(url, branch if branch != "HEAD" else "main", _provider(url), namespace)
-    async with open_checkout(directory) as (repository, commit):
+    async with open_head(directory) as (repository, commit):
         return await repository.inspect(commit, lambda tree: propose(tree, origin))
 
 
