@@ -1,0 +1,156 @@
+"""Adapter `argoRollouts`: a Rollout whose template runs the promoted images, and which is fully promoted.
+
+The phase counts only while `observedGeneration`, a text here, is the generation; with a `workloadRef` the template is
+that of a Deployment, whose generation must have been observed as well. Paused is no failure: a person or time ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kardinal.api import PromotionStep
+from kardinal.objects import DEPLOYMENT, JsonObject, Key, ResourceType, key_of
+from kardinal_agent.health.fields import condition, entries, latest, moment, number, section, text
+from kardinal_agent.health.subject import Subject
+from kardinal_agent.health.templates import wrong_image
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+
+__all__ = ["ROLLOUT", "ArgoRollouts"]
+
+ROLLOUT = ResourceType("argoproj.io", "v1alpha1", "Rollout", "rollouts")
+
+_PAUSES = {
+    "BlueGreenPause": "the new version is ready, and a person must promote it",
+    "InconclusiveAnalysisRun": "its analysis is inconclusive, and a person must promote or abort it",
+    "InconclusiveExperiment": "its experiment is inconclusive, and a person must promote or abort it",
+}
+"""The reasons for a pause of which only a person makes an end."""
+
+
+class ArgoRollouts(Adapter):
+    """Judges the Rollout that the PromotionStep names."""
+
+    name = "argoRollouts"
+
+    def watches(self, step: PromotionStep) -> Sequence[Watched]:
+        key = _named(step)
+        return (Watched(kind=ROLLOUT, namespace=key.namespace, name=key.name),) if key is not None else ()
+
+    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
+        key = _named(step)
+        found = objects.get(ROLLOUT, *key) if key is not None else None
+        workload = _reference(found) if found is not None else None
+        return (Watched(kind=DEPLOYMENT, namespace=workload.namespace, name=workload.name),) if workload else ()
+
+    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+        key = _named(step)
+        if key is None:
+            return progressing("health.argoRollouts names no Rollout")
+        found = objects.get(ROLLOUT, *key)
+        if found is None:
+            return progressing(f"waits for Rollout {key} to exist")
+        subject = _subject(found)
+        if not promotion.images and step.spec.health.type == self.name:
+            return subject.waits("it does not tell which commit it runs, and no image is promoted: use argocd or flux")
+        return (
+            _not_ours(found, subject, promotion, objects)
+            or _not_promoted(found, subject)
+            or subject.proves(" ".join(["runs", ", ".join(map(str, promotion.images)) or "as it should"]))
+        )
+
+
+def _named(step: PromotionStep) -> Key | None:
+    reference = step.spec.health.argo_rollouts
+    if reference is None:
+        return None
+    return Key(reference.namespace or step.spec.environment, reference.name)
+
+
+def _subject(found: JsonObject) -> Subject:
+    changes: list[datetime | None] = [moment(found, "status", "abortedAt")]
+    for each in entries(found, "status", "conditions"):
+        changes += [moment(each, "lastUpdateTime"), moment(each, "lastTransitionTime")]
+    changes += [moment(each, "startTime") for each in entries(found, "status", "pauseConditions")]
+    return Subject(f"Rollout {key_of(found)}", latest(changes))
+
+
+def _reference(found: JsonObject) -> Key | None:
+    """Return the Deployment that the template is taken from, where it is one."""
+    reference = section(found, "spec", "workloadRef")
+    if text(reference, "kind") != DEPLOYMENT.kind:
+        return None
+    return Key(key_of(found).namespace, text(reference, "name"))
+
+
+def _not_ours(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
+    """Return why the status is not about the promoted images."""
+    if "deletionTimestamp" in found["metadata"]:
+        return subject.waits("it is being deleted")
+    spec = section(found, "spec")
+    workload: JsonObject = found
+    if section(spec, "workloadRef"):
+        key = _reference(found)
+        if key is None:
+            return subject.waits("its workloadRef is no Deployment: use another health.type")
+        referred = objects.get(DEPLOYMENT, *key)
+        if referred is None:
+            return subject.waits("the Deployment of its workloadRef does not exist", says=str(key))
+        workload = referred
+    if (says := wrong_image(section(workload, "spec", "template", "spec"), promotion.images)) is not None:
+        return subject.waits("it does not run the promoted image yet", says=says)
+    if workload is not found and text(found, "status", "workloadObservedGeneration") != _generation(workload):
+        return subject.waits("the latest generation of its workloadRef is not observed yet")
+    if text(found, "status", "observedGeneration") != _generation(found):
+        return subject.waits("its latest generation is not observed yet")
+    return None
+
+
+def _generation(found: JsonObject) -> str:
+    return str(number(found, "metadata", "generation"))
+
+
+def _not_promoted(found: JsonObject, subject: Subject) -> Verdict | None:
+    """Return what a Rollout of the promoted images lacks."""
+    status = section(found, "status")
+    phase, says = text(status, "phase"), text(status, "message")
+    pauses = entries(status, "pauseConditions")
+    if status.get("controllerPause") is True and not pauses:
+        return subject.waits("it is about to go on after a pause")
+    if phase == "Degraded":
+        if status.get("abort") is True:
+            return subject.failed("Aborted", "it was aborted and runs the version before", says=says)
+        invalid = condition(found, "InvalidSpec")
+        reason = "InvalidSpec" if invalid else text(condition(found, "Progressing"), "reason")
+        if reason not in ("InvalidSpec", "ProgressDeadlineExceeded"):
+            return subject.failed("Degraded", "it is Degraded", says=says)
+        return subject.failed(reason, f"it is Degraded ({reason})", says=says)
+    if phase == "Paused":
+        return subject.waits(_pause(found, pauses), says=says)
+    if phase != "Healthy":
+        return subject.waits("its rollout is under way", says=says)
+    if text(status, "currentPodHash") != text(status, "stableRS"):
+        return subject.waits("the new version is not the stable one yet")
+    return None
+
+
+def _pause(found: JsonObject, pauses: Sequence[Mapping[str, Any]]) -> str:
+    """Return who ends a pause."""
+    if section(found, "spec").get("paused") is True:
+        return "it is paused by hand, and a person must resume it"
+    for pause in pauses:
+        if words := _PAUSES.get(text(pause, "reason")):
+            return words
+    if _duration_of_step(found) is not None:
+        return "it is paused for a time, and goes on by itself"
+    return "it is paused at a step of its canary, and a person must promote it"
+
+
+def _duration_of_step(found: JsonObject) -> object:
+    """Return how long the step pauses at which a canary is; None for until a person goes on."""
+    steps = entries(found, "spec", "strategy", "canary", "steps")
+    index = number(found, "status", "currentStepIndex")
+    if index is None or not 0 <= index < len(steps):
+        return None
+    return section(steps[index], "pause").get("duration")

@@ -1,0 +1,149 @@
+"""Adapter `flagger`: a Canary that has succeeded, with the promoted images in its target and in its primary.
+
+GitOps tools change the target; Flagger analyses it and copies it to `<target>-primary`, which serves the traffic. The
+phase is that of the last analysis, whose spec Flagger notes as a checksum that only it can make. So the primary proves
+a success, and a failure counts once Flagger has looked again since the target changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.api import PromotionStep
+from kardinal.objects import DAEMON_SET, DEPLOYMENT, JsonObject, Key, ResourceType, key_of
+from kardinal_agent.health.fields import condition, moment, section, text
+from kardinal_agent.health.subject import Subject
+from kardinal_agent.health.templates import wrong_image
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.workloads import judge_workload
+
+__all__ = ["CANARY", "Flagger"]
+
+CANARY = ResourceType("flagger.app", "v1beta1", "Canary", "canaries")
+
+_TARGETS = {kind.kind: kind for kind in (DEPLOYMENT, DAEMON_SET)}
+
+_PHASES = {
+    "": "Flagger has not looked at it yet",
+    "Initializing": "Flagger makes its primary",
+    "Progressing": "Flagger analyses the new version",
+    "Promoting": "Flagger rolls the new version out to the primary",
+    "Finalising": "Flagger routes the traffic to the primary",
+    "Terminated": "Flagger has let go of it",
+    "Terminating": "Flagger lets go of it",
+    "Waiting": "Flagger waits for the approval to start: a person must open its confirm-rollout gate",
+    "WaitingPromotion": "Flagger waits for the approval to promote: a person must open its confirm-promotion gate",
+}
+"""The phases in which nothing is decided."""
+
+
+class Flagger(Adapter):
+    """Judges the Canary that the PromotionStep names."""
+
+    name = "flagger"
+
+    def watches(self, step: PromotionStep) -> Sequence[Watched]:
+        key = _named(step)
+        return (Watched(kind=CANARY, namespace=key.namespace, name=key.name),) if key is not None else ()
+
+    def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
+        key = _named(step)
+        found = objects.get(CANARY, *key) if key is not None else None
+        target = _target(found) if found is not None else None
+        if target is None:
+            return ()
+        kind, own = target
+        return [Watched(kind=kind, namespace=each.namespace, name=each.name) for each in (own, _primary(own))]
+
+    def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+        key = _named(step)
+        if key is None:
+            return progressing("health.flagger names no Canary")
+        found = objects.get(CANARY, *key)
+        if found is None:
+            return progressing(f"waits for Canary {key} to exist")
+        subject = Subject(f"Canary {key}", moment(found, "status", "lastTransitionTime"))
+        if not promotion.images and step.spec.health.type == self.name:
+            return subject.waits("it does not tell which commit it runs, and no image is promoted: use argocd or flux")
+        return _judge(found, subject, step, promotion, objects)
+
+
+def _named(step: PromotionStep) -> Key | None:
+    reference = step.spec.health.flagger
+    if reference is None:
+        return None
+    return Key(reference.namespace or step.spec.environment, reference.name)
+
+
+def _target(found: JsonObject) -> tuple[ResourceType, Key] | None:
+    """Return the workload that GitOps tools change, of the kinds that run images."""
+    reference = section(found, "spec", "targetRef")
+    kind = _TARGETS.get(text(reference, "kind"))
+    return (kind, Key(key_of(found).namespace, text(reference, "name"))) if kind is not None else None
+
+
+def _primary(target: Key) -> Key:
+    return Key(target.namespace, f"{target.name}-primary")
+
+
+def _judge(found: JsonObject, subject: Subject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    if "deletionTimestamp" in found["metadata"]:
+        return subject.waits("it is being deleted")
+    if section(found, "spec").get("suspend") is True:
+        return subject.waits("it is suspended: a person must resume it")
+    named = _target(found)
+    if named is None:
+        return subject.waits("its target is neither a Deployment nor a DaemonSet: use another health.type")
+    kind, key = named
+    target, primary = objects.get(kind, *key), objects.get(kind, *_primary(key))
+    if target is None:
+        return subject.waits("its target does not exist", says=f"{kind.kind} {key}")
+    if (says := wrong_image(section(target, "spec", "template", "spec"), promotion.images)) is not None:
+        return subject.waits("its target does not run the promoted image yet", says=says)
+    phase = text(found, "status", "phase")
+    if phase in ("Succeeded", "Initialized") or (phase == "Failed" and _is_promoted(found)):
+        return _proof(subject, primary, promotion)
+    if phase != "Failed":
+        words = _PHASES.get(phase, "its phase is not known")
+        return subject.waits(words, says=text(condition(found, "Promoted"), "message"))
+    if not _has_looked(found, target, step):
+        return subject.waits("a version before has failed, and Flagger has not looked at this one yet")
+    return subject.failed(
+        "CanaryFailed",
+        "its analysis failed, and the primary runs the version before",
+        says=text(condition(found, "Promoted"), "message"),
+    )
+
+
+def _is_promoted(found: JsonObject) -> bool:
+    """Return whether the target is what the primary runs: a return to that version starts no analysis."""
+    applied = text(found, "status", "lastAppliedSpec")
+    return bool(applied) and applied == text(found, "status", "lastPromotedSpec")
+
+
+def _proof(subject: Subject, primary: JsonObject | None, promotion: Promotion) -> Verdict:
+    """Return the verdict on the primary, which runs what Flagger has promoted."""
+    if primary is None:
+        return subject.waits("its primary does not exist")
+    if wrong_image(section(primary, "spec", "template", "spec"), promotion.images) is not None:
+        return subject.waits("Flagger has not taken up the new version yet")
+    running = judge_workload(primary, promotion.images)
+    says = running.details or running.message
+    if running.state == "failed":
+        return subject.failed(running.reason, "the rollout of its primary failed", says=says)
+    if running.state == "progressing":
+        return subject.waits("its primary is not there yet", says=says, negative=running.negative)
+    return subject.proves(" ".join(["runs", ", ".join(map(str, promotion.images)) or "as it should"]))
+
+
+def _has_looked(found: JsonObject, target: JsonObject, step: PromotionStep) -> bool:
+    """Return whether Flagger has looked since the target changed, and since the promotion landed.
+
+    While a Canary is Failed, Flagger notes the time at each interval; a Deployment notes that of its last rollout.
+    """
+    looked = moment(found, "status", "lastTransitionTime")
+    landed = step.status.merged_at or step.status.promoted_at
+    changed = moment(condition(target, "Progressing"), "lastUpdateTime")
+    if looked is None or landed is None or looked <= landed:
+        return False
+    return changed is None or looked > changed

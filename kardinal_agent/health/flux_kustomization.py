@@ -1,0 +1,119 @@
+"""Judge a Kustomization: whether it has applied the commit, and whether what it applied runs.
+
+Right after a push Ready=True is about the revision before, and nothing marks that but the revision itself. A Deployment
+may already run a bad version of which the applied revision knows nothing yet, because Flux moves it at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.api import PromotionStep
+from kardinal.objects import JsonObject
+from kardinal_agent.health.fields import entries, section, text
+from kardinal_agent.health.flux_common import (
+    commit_of,
+    current,
+    given_up,
+    is_remote,
+    not_working,
+    seen,
+    subject_of,
+    workloads_of,
+)
+from kardinal_agent.health.several import judge_workloads
+from kardinal_agent.health.subject import Subject, short_commit
+from kardinal_agent.health.verdict import Objects, Promotion, Verdict, Watched
+
+__all__ = ["applied_workloads", "judge_kustomization", "not_applied"]
+
+_FAILURES = frozenset(["BuildFailed", "HealthCheckFailed", "PruneFailed", "ReconciliationFailed"])
+"""Reasons with which Flux ends an attempt at a revision; others say that it has not come to one."""
+_REASONS = {
+    "ArtifactFailed": ": its source is missing, or has no such path",
+    "DependencyNotReady": ": it waits for other Kustomizations",
+    "HealthCheckCanceled": ": it is reconciling",
+    "Progressing": ": it is reconciling",
+}
+"""Explanations for people, by the reason of Ready."""
+
+
+def applied_workloads(found: JsonObject) -> Sequence[Watched]:
+    """Return the workloads that a Kustomization applied in this cluster."""
+    return () if is_remote(found) else workloads_of(found)
+
+
+def judge_kustomization(found: JsonObject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
+    """Return the verdict on a Kustomization and its workloads."""
+    idle = not_working(found) or given_up(found, step)
+    if idle is not None:
+        return idle
+    subject = subject_of(found)
+    short = _not_ready(found, subject, promotion)
+    running = _workloads(found, subject, promotion, objects)
+    if short is None:
+        return running or subject.proves(f"has applied {short_commit(promotion)} and runs what was promoted")
+    if (
+        short.state != "failed"
+        and running is not None
+        and running.state == "failed"
+        and has_attempted(found, promotion)
+    ):
+        return running
+    return short
+
+
+def not_applied(found: JsonObject, promotion: Promotion) -> Verdict | None:
+    """Return why a Kustomization has not applied the commit; None where it has."""
+    subject, revision = subject_of(found), _applied(found)
+    commit = commit_of(revision)
+    reason = _REASONS.get(text(current(found, "Ready"), "reason"), "")
+    if commit is None:
+        words = "what it has applied names no commit" if revision else "it has applied nothing yet"
+        return subject.waits(f"{words}{reason}", says=revision)
+    contained = promotion.contains(commit)
+    if contained:
+        return None
+    words = "what it has applied is without" if contained is False else "it is not known whether it has applied"
+    says = text(current(found, "Ready"), "message") if reason else revision
+    return subject.waits(f"{words} {short_commit(promotion)}{reason}", says=says)
+
+
+def has_attempted(found: JsonObject, promotion: Promotion) -> bool:
+    """Return whether the last attempt was at a revision with the commit."""
+    attempted = text(found, "status", "lastAttemptedRevision")
+    latest = next(iter(entries(found, "status", "history")), {})
+    if text(latest, "metadata", "revision") == attempted:
+        attempted = text(latest, "metadata", "originRevision") or attempted
+    commit = commit_of(attempted)
+    return commit is not None and promotion.contains(commit) is True
+
+
+def _applied(found: JsonObject) -> str:
+    """Return the applied revision; of an artifact the one that it was made from, if it names a commit."""
+    origin = text(found, "status", "lastAppliedOriginRevision")
+    return origin if commit_of(origin) else text(found, "status", "lastAppliedRevision")
+
+
+def _not_ready(found: JsonObject, subject: Subject, promotion: Promotion) -> Verdict | None:
+    ready = current(found, "Ready")
+    reason, says = text(ready, "reason"), text(ready, "message")
+    if ready.get("status") == "False" and reason in _FAILURES and has_attempted(found, promotion):
+        words = f"Flux could not bring {short_commit(promotion)} up ({reason})"
+        return subject.failed(reason, words, says=says, negative=reason == "HealthCheckFailed")
+    missing = not_applied(found, promotion)
+    if missing is not None:
+        return missing
+    if ready.get("status") != "True":
+        return subject.waits(f"it is not Ready{_REASONS.get(reason, '')}", says=says)
+    return None
+
+
+def _workloads(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
+    """Return what the workloads lack. Of those in another cluster Flux alone speaks, if it looks at them."""
+    if not is_remote(found):
+        return judge_workloads(subject, seen(applied_workloads(found), objects), promotion.images)
+    spec = section(found, "spec")
+    if spec.get("wait") is True or entries(spec, "healthChecks"):
+        return None
+    return subject.waits("its workloads are in another cluster, and it does not wait for them: set spec.wait in it")

@@ -1,0 +1,46 @@
+"""Judge several workloads as one: each that runs a promoted image runs the promoted version, and each image has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kardinal.api.image import ImageReference
+from kardinal.objects import CRON_JOB, JOB, JsonObject
+from kardinal_agent.health.subject import Subject
+from kardinal_agent.health.verdict import Verdict
+from kardinal_agent.health.workloads import judge_workload, runs_repository_of
+
+__all__ = ["judge_workloads"]
+
+
+def judge_workloads(
+    subject: Subject, found: Sequence[JsonObject | None], images: Sequence[ImageReference]
+) -> Verdict | None:
+    """Return what the workloads lack that `subject` has applied; None where nothing is missing.
+
+    None in `found` is a workload that does not exist. Without images, every workload that runs on and on must be there.
+    """
+    workloads = [each for each in found if each is not None]
+    if len(workloads) < len(found):
+        return subject.waits("a workload that it applied does not exist")
+    for image in images:
+        if not any(runs_repository_of(each, image) for each in workloads):
+            return subject.waits(f"no workload that it applied runs {image.repository}")
+    verdicts = [_judged(each, images) for each in workloads]
+    short = [each for each in verdicts if each is not None and each.state != "healthy"]
+    if not short:
+        return None
+    worst = next((each for each in short if each.state == "failed"), short[0])
+    says = worst.details or worst.message
+    if worst.state == "failed":
+        return subject.failed(worst.reason, "a workload that it applied has failed", says=says)
+    return subject.waits("a workload that it applied is not there yet", says=says, negative=worst.negative)
+
+
+def _judged(workload: JsonObject, images: Sequence[ImageReference]) -> Verdict | None:
+    carried = [image for image in images if runs_repository_of(workload, image)]
+    if images and not carried:
+        return None
+    if not images and workload["kind"] in (JOB.kind, CRON_JOB.kind):
+        return None
+    return judge_workload(workload, carried)
