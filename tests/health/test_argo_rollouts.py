@@ -1,0 +1,95 @@
+"""A Rollout proves a promotion when its template runs the images and it is fully promoted, at its generation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kardinal.objects import DEPLOYMENT, JsonObject
+from kardinal_agent.health import Verdict, Watched
+from kardinal_agent.health.argo_rollouts import ROLLOUT, ArgoRollouts
+from tests.health.rollout_cases import ROLLOUT_CASES, rollout
+from tests.health.tools import (
+    NEW,
+    OLD,
+    Case,
+    change,
+    deployment,
+    judged,
+    objects_of,
+    promotion,
+    promotion_step,
+    remove,
+)
+
+STEP = promotion_step({"type": "argoRollouts", "argoRollouts": {"name": "app", "namespace": "prod"}})
+
+
+def verdict(*found: JsonObject, images: tuple[str, ...] = (NEW,), **fields: Any) -> Verdict:
+    return judged(ArgoRollouts(), STEP, promotion(*images, **fields), *found)
+
+
+@pytest.mark.parametrize("case", ROLLOUT_CASES, ids=lambda case: case.name)
+def test_a_state_of_a_rollout(case: Case) -> None:
+    answer = verdict(case.of(rollout()))
+    assert (answer.state, answer.reason) == (case.state, case.reason)
+    assert case.words in answer.message
+    assert case.says in answer.details
+    assert not case.says or case.says not in answer.message
+
+
+def test_it_looks_at_the_named_rollout() -> None:
+    assert ArgoRollouts().watches(STEP) == (Watched(kind=ROLLOUT, namespace="prod", name="app"),)
+    assert verdict().message == "waits for Rollout prod/app to exist"
+    assert ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout())) == ()
+
+
+def referring() -> JsonObject:
+    found = rollout()
+    remove("spec", "template")(found)
+    change("spec", "workloadRef", to={"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"})(found)
+    change("status", "workloadObservedGeneration", to="4")(found)
+    return found
+
+
+def test_the_template_is_that_of_the_workload_it_refers_to() -> None:
+    below = ArgoRollouts().related(STEP, promotion(NEW), objects_of(referring()))
+    assert below == (Watched(kind=DEPLOYMENT, namespace="prod", name="app"),)
+    assert verdict(referring(), deployment(replicas=0)).state == "healthy"
+    assert verdict(referring(), deployment(OLD)).message.endswith("it does not run the promoted image yet")
+    assert verdict(referring()).message.endswith("the Deployment of its workloadRef does not exist")
+    unseen = verdict(referring(), deployment(generation=5))
+    assert unseen.message.endswith("the latest generation of its workloadRef is not observed yet")
+
+
+def test_the_correction_of_a_degraded_rollout_is_not_failed_by_it() -> None:
+    """The template of the correction is there, and the status is still that of the version before."""
+    found = rollout()
+    change("status", "phase", to="Degraded")(found)
+    change("status", "abort", to=True)(found)
+    change("metadata", "generation", to=5)(found)
+    assert verdict(found).state == "progressing"
+    change("status", "observedGeneration", to="5")(found)
+    assert verdict(found).state == "failed"
+
+
+def test_a_return_to_the_stable_version_is_a_proof() -> None:
+    found = rollout()
+    change("status", "abortedAt", to="2026-11-21T10:30:00Z")(found)
+    assert verdict(found).state == "healthy"
+
+
+def test_a_commit_without_images_is_not_proved_by_it_alone() -> None:
+    assert verdict(rollout(), images=()).message.endswith("use argocd or flux")
+    delegated = promotion_step({"type": "argocd", "argoRollouts": {"name": "app", "namespace": "prod"}})
+    assert judged(ArgoRollouts(), delegated, promotion(), rollout()).state == "healthy"
+
+
+def test_since_is_the_last_change_of_a_condition_or_a_pause() -> None:
+    found = rollout()
+    change("status", "phase", to="Paused")(found)
+    change("status", "pauseConditions", to=[{"reason": "CanaryPauseStep", "startTime": "2026-11-21T11:03:00Z"}])(found)
+    since = verdict(found).since
+    assert since is not None
+    assert since.isoformat() == "2026-11-21T11:03:00+00:00"
