@@ -20,6 +20,7 @@ from kardinal_agent.health.workloads import WORKLOADS
 __all__ = [
     "HELM_RELEASE",
     "KUSTOMIZATION",
+    "MOST_WORKLOADS",
     "commit_of",
     "current",
     "given_up",
@@ -28,6 +29,7 @@ __all__ = [
     "not_working",
     "seen",
     "subject_of",
+    "too_many_workloads",
     "workloads_of",
 ]
 
@@ -37,8 +39,8 @@ HELM_RELEASE = ResourceType("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helm
 _REVISION = re.compile(r"(?:.*[@/])?(?:sha1:)?([0-9a-f]{40})")
 """`main@sha1:<commit>`, `sha1:<commit>`, and `main/<commit>` of earlier versions; an artifact's digest is longer."""
 
-_MOST_WORKLOADS = 100
-"""Workloads of one inventory that are judged."""
+MOST_WORKLOADS = 500
+"""Workloads of one inventory that are looked at."""
 
 
 def subject_of(found: JsonObject) -> Subject:
@@ -96,13 +98,20 @@ def inventory(found: JsonObject) -> Sequence[tuple[str, str, Key]]:
 
 
 def workloads_of(found: JsonObject) -> Sequence[Watched]:
-    """Return the workloads of an inventory, so that they are watched."""
+    """Return the workloads of an inventory, so that they are watched: at most `MOST_WORKLOADS`."""
     kinds = [(WORKLOADS.get(kind), group, key) for group, kind, key in inventory(found)]
     return [
         Watched(kind=kind, namespace=key.namespace, name=key.name)
         for kind, group, key in kinds
         if kind is not None and kind.group == group
-    ][:_MOST_WORKLOADS]
+    ][:MOST_WORKLOADS]
+
+
+def too_many_workloads(found: JsonObject) -> Verdict | None:
+    """Return why the workloads of an inventory are not judged: not all of them are looked at."""
+    if len(workloads_of(found)) < MOST_WORKLOADS:
+        return None
+    return subject_of(found).waits(f"it applied {MOST_WORKLOADS} workloads or more: use health.type resource")
 
 
 def seen(watched: Sequence[Watched], objects: Objects) -> Sequence[JsonObject | None]:

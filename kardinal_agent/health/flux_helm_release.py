@@ -23,6 +23,7 @@ from kardinal_agent.health.flux_common import (
     not_working,
     seen,
     subject_of,
+    too_many_workloads,
     workloads_of,
 )
 from kardinal_agent.health.flux_kustomization import not_applied
@@ -138,7 +139,7 @@ def _workloads(found: JsonObject, subject: Subject, promotion: Promotion, object
             workloads += seen([watched], objects)
         else:
             workloads += [each for each in objects.list(watched.kind, watched.namespace) if _has_labels(each, watched)]
-    return judge_workloads(subject, workloads, promotion.images)
+    return too_many_workloads(found) or judge_workloads(subject, workloads, promotion.images)
 
 
 def _has_labels(found: JsonObject, watched: Watched) -> bool:

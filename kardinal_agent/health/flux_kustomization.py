@@ -19,6 +19,7 @@ from kardinal_agent.health.flux_common import (
     not_working,
     seen,
     subject_of,
+    too_many_workloads,
     workloads_of,
 )
 from kardinal_agent.health.several import judge_workloads
@@ -112,7 +113,9 @@ def _not_ready(found: JsonObject, subject: Subject, promotion: Promotion) -> Ver
 def _workloads(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
     """Return what the workloads lack. Of those in another cluster Flux alone speaks, if it looks at them."""
     if not is_remote(found):
-        return judge_workloads(subject, seen(applied_workloads(found), objects), promotion.images)
+        return too_many_workloads(found) or judge_workloads(
+            subject, seen(applied_workloads(found), objects), promotion.images
+        )
     spec = section(found, "spec")
     if spec.get("wait") is True or entries(spec, "healthChecks"):
         return None
