@@ -41,7 +41,7 @@ class Application:
 
     @property
     def since(self) -> datetime | None:
-        """The last time at which Argo CD changed something."""
+        """Return the last time at which Argo CD changed something."""
         status = section(self.found, "status")
         operation = section(status, "operationState")
         return latest(
@@ -55,12 +55,12 @@ class Application:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether an annotation keeps Argo CD from looking at it."""
+        """Return whether an annotation keeps Argo CD from looking at it."""
         return text(self.found, "metadata", "annotations", _SKIP_RECONCILE) == "true"
 
     @property
     def is_hydrated(self) -> bool:
-        """Whether it syncs from commits that Argo CD makes itself."""
+        """Return whether it syncs from commits that Argo CD makes itself."""
         return bool(section(self.found, "spec", "sourceHydrator"))
 
     @property
@@ -75,7 +75,7 @@ class Application:
 
     @property
     def revisions(self) -> Sequence[str]:
-        """The revision that each source was compared at; shorter where the comparison was of other sources."""
+        """Return the revision that each source was compared at; shorter where the comparison was of other sources."""
         sync = section(self.found, "status", "sync")
         if entries(self.found, "spec", "sources"):
             return [each if isinstance(each, str) else "" for each in items(sync, "revisions")]
@@ -107,7 +107,7 @@ class Application:
 
     @property
     def comparison_error(self) -> Mapping[str, Any]:
-        """The condition that says why there is no comparison; empty where there is none."""
+        """Return the condition that says why there is no comparison; empty where there is none."""
         conditions = entries(self.found, "status", "conditions")
         return next((each for each in conditions if each.get("type") in _ERRORS), {})
 
@@ -117,12 +117,12 @@ class Application:
 
     @property
     def is_operating(self) -> bool:
-        """Whether a sync is requested, runs or waits for its next attempt."""
+        """Return whether a sync is requested, runs or waits for its next attempt."""
         return bool(self.found.get("operation")) or text(self.operation, "phase") in ("Running", "Terminating")
 
     @property
     def sync_failed(self) -> bool:
-        """Whether the last sync failed, of the very revisions that the comparison is of."""
+        """Return whether the last sync failed, of the very revisions that the comparison is of."""
         if text(self.operation, "phase") not in ("Failed", "Error"):
             return False
         synced = section(self.operation, "syncResult") or section(self.operation, "operation", "sync")
@@ -132,13 +132,13 @@ class Application:
 
     @property
     def prunes_only(self) -> bool:
-        """Whether all that differs are objects that Git no longer has."""
+        """Return whether all that differs are objects that Git no longer has."""
         differing = [each for each in entries(self.found, "status", "resources") if each.get("status") == "OutOfSync"]
         return bool(differing) and all(each.get("requiresPruning") is True for each in differing)
 
     @property
     def applications(self) -> Sequence[Key]:
-        """The Applications among the objects that it deploys."""
+        """Return the Applications among the objects that it deploys."""
         own = key_of(self.found).namespace
         return [
             Key(text(each, "namespace") or own, text(each, "name"))

@@ -53,7 +53,7 @@ SAMPLES: dict[str, tuple[Adapter, JsonObject, list[JsonObject]]] = {
     "canary": (Flagger(), canary(), [deployment(), deployment(name="app-primary")]),
 }
 IDENTITY = {("kind",), ("apiVersion",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
-"""What an API server checks whatever a definition says."""
+"""Fields that an API server checks, whatever a definition says."""
 
 
 def paths(found: Any, start: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

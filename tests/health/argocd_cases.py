@@ -36,22 +36,25 @@ def application() -> JsonObject:
 
 
 CASES: Sequence[Case] = (
-    Case("synced and healthy", "is Synced to commit bbbbbbb and Healthy", state="healthy"),
+    Case("synced and healthy", "is Synced to commit bbbbbbb and Healthy", state="healthy", seen=True),
     Case(
         "synced and healthy of the version before",
-        "it is compared with a revision without",
+        "it is compared with a revision without commit bbbbbbb",
         [change("status", "sync", "revision", to=BEFORE)],
         says=BEFORE,
+        seen=True,
     ),
     Case(
         "a sync is requested, and its state is not there yet",
         "a sync is under way",
         [change("operation", to={"sync": {"revision": COMMIT}}), remove(*_OPERATION)],
+        seen=True,
     ),
     Case(
         "a sync is running",
         "a sync is under way",
         [change(*_OPERATION, "phase", to="Running"), change(*_SYNC, to="OutOfSync")],
+        seen=True,
     ),
     Case(
         "a sync is tried again",
@@ -63,13 +66,15 @@ CASES: Sequence[Case] = (
             change(*_SYNC, to="OutOfSync"),
         ],
         says="one or more objects failed to apply",
+        seen=True,
     ),
     Case(
         "the sync has succeeded, and health is the one before",
         "it is OutOfSync",
         [change(*_SYNC, to="OutOfSync")],
+        seen=True,
     ),
-    Case("synced, and the rollout goes on", "it is Progressing", [change(*_HEALTH, to="Progressing")]),
+    Case("synced, and the rollout goes on", "it is Progressing", [change(*_HEALTH, to="Progressing")], seen=True),
     Case(
         "the sync failed",
         "the sync of commit bbbbbbb failed",
@@ -94,8 +99,9 @@ CASES: Sequence[Case] = (
         "is Synced to commit bbbbbbb and Healthy",
         [change(*_OPERATION, "phase", to="Failed"), change(*_OPERATION, "syncResult", "revision", to=BEFORE)],
         state="healthy",
+        seen=True,
     ),
-    Case("degraded", "it is Degraded", [change(*_HEALTH, to="Degraded")], state="failed", reason="Degraded"),
+    Case("degraded", "it is Degraded", [change(*_HEALTH, to="Degraded")], state="failed", reason="Degraded", seen=True),
     Case(
         "suspended",
         "it is Suspended: a person must resume what is paused",
@@ -112,11 +118,13 @@ CASES: Sequence[Case] = (
             change("status", "conditions", to=[{"type": "ComparisonError", "message": "error converting YAML"}]),
         ],
         says="error converting YAML",
+        seen=True,
     ),
     Case(
         "automated sync is off",
         "it is OutOfSync and has no automated sync: a person must sync it",
         [remove("spec", "syncPolicy", "automated"), change(*_SYNC, to="OutOfSync")],
+        seen=True,
     ),
     Case(
         "automated sync is switched off",
@@ -136,6 +144,7 @@ CASES: Sequence[Case] = (
         "skip-reconcile",
         "its annotation argocd.argoproj.io/skip-reconcile freezes it: a person must remove it",
         [change("metadata", "annotations", to={"argocd.argoproj.io/skip-reconcile": "true"})],
+        seen=True,
     ),
     Case("deleted", "it is being deleted", [change("metadata", "deletionTimestamp", to="2026-11-21T11:02:00Z")]),
     Case(
@@ -148,7 +157,7 @@ CASES: Sequence[Case] = (
         "Argo CD has not compared its source yet",
         [change("spec", "source", "path", to="apps")],
     ),
-    Case("nothing was compared", "Argo CD has not compared its source yet", [remove("status")]),
+    Case("nothing was compared", "Argo CD has not compared its source yet", [remove("status")], seen=True),
     Case(
         "a source hydrator",
         "it has a sourceHydrator, whose commits are not followed: use another health.type",

@@ -81,19 +81,21 @@ _ATTEMPTED = ("status", "lastAttemptedRevision")
 _OLD = change(*_APPLIED, to=f"main@sha1:{BEFORE}")
 
 KUSTOMIZATION_CASES: Sequence[Case] = (
-    Case("applied and ready", "has applied commit bbbbbbb and runs what was promoted", state="healthy"),
+    Case("applied and ready", "has applied commit bbbbbbb and runs what was promoted", state="healthy", seen=True),
     Case(
         "ready of the version before",
         "what it has applied is without commit bbbbbbb",
         [_OLD, change(*_ATTEMPTED, to=f"main@sha1:{BEFORE}")],
         says=BEFORE,
+        seen=True,
     ),
-    Case("ready before the revision moves", "what it has applied is without commit bbbbbbb", [_OLD]),
+    Case("ready before the revision moves", "what it has applied is without commit bbbbbbb", [_OLD], seen=True),
     Case(
         "reconciling the commit",
         "what it has applied is without commit bbbbbbb: it is reconciling",
         [_OLD, is_("Unknown", "Progressing")],
         says="says why",
+        seen=True,
     ),
     Case("reconciling again", "it is not Ready: it is reconciling", [is_("Unknown", "Progressing")]),
     Case(
@@ -103,6 +105,7 @@ KUSTOMIZATION_CASES: Sequence[Case] = (
         state="failed",
         reason="HealthCheckFailed",
         says="says why",
+        seen=True,
     ),
     Case(
         "objects cannot be applied",
@@ -110,6 +113,7 @@ KUSTOMIZATION_CASES: Sequence[Case] = (
         [_OLD, is_("False", "ReconciliationFailed")],
         state="failed",
         reason="ReconciliationFailed",
+        seen=True,
     ),
     Case(
         "the manifests cannot be built",
@@ -117,6 +121,7 @@ KUSTOMIZATION_CASES: Sequence[Case] = (
         [_OLD, is_("False", "BuildFailed")],
         state="failed",
         reason="BuildFailed",
+        seen=True,
     ),
     Case(
         "the version before failed",
@@ -127,14 +132,22 @@ KUSTOMIZATION_CASES: Sequence[Case] = (
         "the source is missing, or has no such path",
         "what it has applied is without commit bbbbbbb: its source is missing, or has no such path",
         [_OLD, is_("False", "ArtifactFailed")],
+        seen=True,
     ),
     Case(
         "dependencies are not ready",
         "what it has applied is without commit bbbbbbb: it waits for other Kustomizations",
         [_OLD, is_("False", "DependencyNotReady")],
     ),
-    Case("suspended", "it is suspended: a person must resume it", [change("spec", "suspend", to=True)]),
-    Case("stalled", "it is Stalled: a person must correct it", [_OLD, STALLED], state="failed", reason="Stalled"),
+    Case("suspended", "it is suspended: a person must resume it", [change("spec", "suspend", to=True)], seen=True),
+    Case(
+        "stalled",
+        "it is Stalled: a person must correct it",
+        [_OLD, STALLED],
+        state="failed",
+        reason="Stalled",
+        seen=True,
+    ),
     Case(
         "stalled before the promotion landed",
         "it has been Stalled since before: a person must correct it",
@@ -144,9 +157,10 @@ KUSTOMIZATION_CASES: Sequence[Case] = (
         "stalled at an earlier generation",
         "what it has applied is without commit bbbbbbb",
         [_OLD, STALLED, change("metadata", "generation", to=4)],
+        seen=True,
     ),
     Case("ready of an earlier generation", "it is not Ready", [is_("True", "ReconciliationSucceeded", generation=2)]),
-    Case("nothing was applied yet", "it has applied nothing yet", [remove("status")]),
+    Case("nothing was applied yet", "it has applied nothing yet", [remove("status")], seen=True),
     Case(
         "an artifact without its origin",
         "what it has applied names no commit",

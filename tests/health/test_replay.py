@@ -1,4 +1,4 @@
-"""What real controllers said, replayed: in every order across objects no old version is proved and no new one missed.
+"""Recordings of real controllers, replayed: in any order across objects no old version is proved and no new one missed.
 
 An adapter keeps nothing, so the verdict depends only on which version of each object is seen. All pairs of versions
 are therefore all interleavings of two sequences.

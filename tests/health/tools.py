@@ -93,7 +93,9 @@ class Case:
     state: str = "progressing"
     reason: str = ""
     says: str = ""
-    """What the object says, which is told to those alone who may read it."""
+    """The object's own text, which is told to those alone who may read it."""
+    seen: bool = False
+    """Whether a real controller was recorded in it; else it is known from the tool's types and sources."""
 
     def of(self, made: JsonObject) -> JsonObject:
         """Return an object in this state."""
