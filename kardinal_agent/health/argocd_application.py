@@ -123,9 +123,10 @@ class Application:
     @property
     def sync_failed(self) -> bool:
         """Return whether the last sync failed, of the very revisions that the comparison is of."""
-        if text(self.operation, "phase") not in ("Failed", "Error"):
+        asked = section(self.operation, "operation", "sync")
+        if text(self.operation, "phase") not in ("Failed", "Error") or asked.get("dryRun") is True:
             return False
-        synced = section(self.operation, "syncResult") or section(self.operation, "operation", "sync")
+        synced = section(self.operation, "syncResult") or asked
         if entries(self.found, "spec", "sources"):
             return list(items(synced, "revisions")) == list(self.revisions)
         return [text(synced, "revision")] == list(self.revisions)

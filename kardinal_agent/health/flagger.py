@@ -2,7 +2,7 @@
 
 GitOps tools change the target; Flagger analyses it and copies it to `<target>-primary`, which serves the traffic. The
 phase is that of the last analysis, whose spec Flagger notes as a checksum that only it can make. So the primary proves
-a success, and a failure counts once Flagger has looked again since the target changed.
+a success, and a failure counts if it came after the landing and after the target changed.
 """
 
 from __future__ import annotations
@@ -137,13 +137,14 @@ def _proof(subject: Subject, primary: JsonObject | None, promotion: Promotion) -
 
 
 def _has_looked(found: JsonObject, target: JsonObject, step: PromotionStep) -> bool:
-    """Return whether Flagger has looked since the target changed, and since the promotion landed.
+    """Return whether it failed after the promotion landed, and Flagger has looked since the target was rolled out.
 
-    While a Canary is Failed, Flagger notes the time at each interval; a Deployment notes that of its last rollout.
+    Flagger notes when it failed, and while it is Failed the time of each look; a Deployment notes its last rollout.
     """
-    looked = moment(found, "status", "lastTransitionTime")
     landed = step.status.merged_at or step.status.promoted_at
-    changed = moment(condition(target, "Progressing"), "lastUpdateTime")
-    if looked is None or landed is None or looked <= landed:
+    failed_at = moment(condition(found, "Promoted"), "lastTransitionTime")
+    if landed is None or failed_at is None or failed_at <= landed:
         return False
-    return changed is None or looked > changed
+    looked = moment(found, "status", "lastTransitionTime")
+    changed = moment(condition(target, "Progressing"), "lastUpdateTime")
+    return changed is None or (looked is not None and looked > changed)

@@ -101,6 +101,15 @@ CASES: Sequence[Case] = (
         state="healthy",
         seen=True,
     ),
+    Case(
+        "a trial sync failed",
+        "is Synced to commit bbbbbbb and Healthy",
+        [
+            change(*_OPERATION, "phase", to="Failed"),
+            change(*_OPERATION, "operation", to={"sync": {"dryRun": True}}),
+        ],
+        state="healthy",
+    ),
     Case("degraded", "it is Degraded", [change(*_HEALTH, to="Degraded")], state="failed", reason="Degraded", seen=True),
     Case(
         "suspended",

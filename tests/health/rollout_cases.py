@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kardinal.objects import JsonObject
 from tests.health.tools import NEW, OLD, Case, change, remove
 
-__all__ = ["CANARY_CASES", "ROLLOUT_CASES", "canary", "rollout"]
+__all__ = ["CANARY_CASES", "FAILED", "ROLLOUT_CASES", "canary", "rollout"]
 
 _PHASE, _PAUSES = ("status", "phase"), ("status", "pauseConditions")
 _IMAGE = ("spec", "template", "spec", "containers", 0, "image")
@@ -149,7 +149,22 @@ def canary() -> JsonObject:
     }
 
 
-_UNPROMOTED = change("status", "lastAppliedSpec", to="54c8f9d7b")
+FAILED = (
+    change(*_PHASE, to="Failed"),
+    change("status", "lastAppliedSpec", to="54c8f9d7b"),
+    change(
+        "status",
+        "conditions",
+        to=[
+            {
+                "type": "Promoted",
+                "status": "False",
+                "message": "Canary analysis failed",
+                "lastTransitionTime": "2026-11-21T11:04:00Z",
+            }
+        ],
+    ),
+)
 
 CANARY_CASES: Sequence[Case] = (
     Case("succeeded", f"runs {NEW}", state="healthy"),
@@ -163,19 +178,20 @@ CANARY_CASES: Sequence[Case] = (
     Case(
         "failed",
         "its analysis failed, and the primary runs the version before",
-        [change(*_PHASE, to="Failed"), _UNPROMOTED],
+        FAILED,
         state="failed",
         reason="CanaryFailed",
-        says="promotion finished",
+        says="Canary analysis failed",
     ),
     Case(
         "failed before, and Flagger has not looked again",
         "a version before has failed, and Flagger has not looked at this one yet",
-        [
-            change(*_PHASE, to="Failed"),
-            _UNPROMOTED,
-            change("status", "lastTransitionTime", to="2026-11-21T11:00:30Z"),
-        ],
+        [*FAILED, change("status", "lastTransitionTime", to="2026-11-21T11:00:30Z")],
+    ),
+    Case(
+        "failed before the promotion landed",
+        "a version before has failed, and Flagger has not looked at this one yet",
+        [*FAILED, change("status", "conditions", 0, "lastTransitionTime", to="2026-11-21T10:59:00Z")],
     ),
     Case("no status yet", "Flagger has not looked at it yet", [remove("status")]),
     Case("initializing", "Flagger makes its primary", [change(*_PHASE, to="Initializing")]),

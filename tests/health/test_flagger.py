@@ -9,7 +9,7 @@ import pytest
 from kardinal.objects import DEPLOYMENT, JsonObject
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.flagger import CANARY, Flagger
-from tests.health.rollout_cases import CANARY_CASES, canary
+from tests.health.rollout_cases import CANARY_CASES, FAILED, canary
 from tests.health.tools import (
     NEW,
     OLD,
@@ -72,11 +72,17 @@ def test_the_rollout_of_the_primary_can_fail() -> None:
     assert (answer.state, answer.reason) == ("failed", "ProgressDeadlineExceeded")
 
 
+def failed() -> JsonObject:
+    found = canary()
+    for each in FAILED:
+        each(found)
+    return found
+
+
 def test_the_correction_of_a_failed_version_is_not_failed_by_it() -> None:
     """Every moment from the failure of the version before to the success of this one."""
-    found, old_primary = canary(), deployment(OLD, name="app-primary")
-    change("status", "phase", to="Failed")(found)
-    change("status", "lastAppliedSpec", to="54c8f9d7b")(found)
+    found, old_primary = failed(), deployment(OLD, name="app-primary")
+    change("status", "conditions", 0, "lastTransitionTime", to="2026-11-21T10:58:00Z")(found)
     change("status", "lastTransitionTime", to="2026-11-21T10:59:00Z")(found)
     assert verdict(found, deployment(OLD), old_primary).state == "progressing"
     assert verdict(found, TARGET, old_primary).state == "progressing"
@@ -89,12 +95,18 @@ def test_the_correction_of_a_failed_version_is_not_failed_by_it() -> None:
     assert verdict(found, TARGET, PRIMARY).state == "healthy"
 
 
+def test_a_failure_between_the_landing_and_the_rollout_is_of_the_version_before() -> None:
+    found = failed()
+    change("status", "conditions", 0, "lastTransitionTime", to="2026-11-21T11:00:30Z")(found)
+    change("status", "lastTransitionTime", to="2026-11-21T11:00:30Z")(found)
+    assert verdict(found, TARGET, PRIMARY).state == "progressing"
+    change("status", "lastTransitionTime", to="2026-11-21T11:01:30Z")(found)
+    assert verdict(found, TARGET, PRIMARY).state == "failed"
+
+
 def test_without_a_landing_no_failure_is_known_to_be_of_this_version() -> None:
     step = promotion_step({"type": "flagger", "flagger": {"name": "app", "namespace": "prod"}}, promotedAt=None)
-    found = canary()
-    change("status", "phase", to="Failed")(found)
-    change("status", "lastAppliedSpec", to="54c8f9d7b")(found)
-    assert judged(Flagger(), step, promotion(NEW), found, TARGET, PRIMARY).state == "progressing"
+    assert judged(Flagger(), step, promotion(NEW), failed(), TARGET, PRIMARY).state == "progressing"
 
 
 def test_a_commit_without_images_is_not_proved_by_it_alone() -> None:
