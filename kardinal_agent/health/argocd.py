@@ -18,7 +18,6 @@ from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, 
 
 __all__ = ["ArgoCD"]
 
-_NAMESPACE = "argocd"
 _MOST_APPLICATIONS = 50
 """Applications below one that are judged."""
 
@@ -65,7 +64,7 @@ class ArgoCD(Adapter):
 
 def _named(step: PromotionStep) -> Key | None:
     reference = step.spec.health.argocd
-    return Key(reference.namespace or _NAMESPACE, reference.name) if reference is not None else None
+    return Key(reference.namespace, reference.name) if reference is not None else None
 
 
 def _watched(key: Key) -> Watched:

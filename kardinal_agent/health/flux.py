@@ -18,7 +18,6 @@ from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, 
 
 __all__ = ["Flux"]
 
-_NAMESPACE = "flux-system"
 _KINDS = {kind.kind: kind for kind in (KUSTOMIZATION, HELM_RELEASE)}
 
 
@@ -60,7 +59,7 @@ def _named(step: PromotionStep) -> tuple[str, Key] | None:
     reference = step.spec.health.flux
     if reference is None:
         return None
-    return reference.kind, Key(reference.namespace or _NAMESPACE, reference.name)
+    return reference.kind, Key(reference.namespace, reference.name)
 
 
 def _found(step: PromotionStep, objects: Objects) -> JsonObject | None:

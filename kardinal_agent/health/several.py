@@ -8,7 +8,7 @@ from kardinal.api.image import ImageReference
 from kardinal.objects import CRON_JOB, JOB, JsonObject
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.verdict import Verdict
-from kardinal_agent.health.workloads import judge_workload, runs_repository_of
+from kardinal_agent.health.workloads import combined, judge_workload, runs_repository_of
 
 __all__ = ["judge_workloads"]
 
@@ -26,11 +26,9 @@ def judge_workloads(
     for image in images:
         if not any(runs_repository_of(each, image) for each in workloads):
             return subject.waits(f"no workload that it applied runs {image.repository}")
-    verdicts = [_judged(each, images) for each in workloads]
-    short = [each for each in verdicts if each is not None and each.state != "healthy"]
-    if not short:
+    judged = [verdict for each in workloads if (verdict := _judged(each, images)) is not None]
+    if not judged or (worst := combined(judged)).state == "healthy":
         return None
-    worst = next((each for each in short if each.state == "failed"), short[0])
     says = worst.details or worst.message
     if worst.state == "failed":
         return subject.failed(worst.reason, "a workload that it applied has failed", says=says)
