@@ -10,7 +10,7 @@ Nothing here survives the process: mirrors and caches may be thrown away at any 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -23,9 +23,10 @@ from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
-from kardinal.objects import GRAPH, NAMESPACE
+from kardinal.objects import GRAPH, NAMESPACE, JsonObject
 from kardinal.runtime import Backoff, Channel, Clock, Manager
 from kardinal.scm.http import HostSessions
+from kardinal.translation.recorded import Untraceable
 from kardinal_agent.endpoints import EndpointClient, EndpointSecrets, StepHosts
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
@@ -34,7 +35,8 @@ from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthChecks, HealthNamespaces, HealthWatches, adapters
 from kardinal_agent.hosts.memory import HostMemory
-from kardinal_agent.hosts.poll import MergePoll
+from kardinal_agent.hosts.others import OtherPullRequests
+from kardinal_agent.hosts.poll import HostPoll
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
@@ -193,12 +195,13 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
         backoff=RETRY,
     )
+    ownership = Ownership(graphs, bundles)
     manager.controller(
         "promotionstep",
         PromotionReconciler(
             tools,
             steps=steps,
-            ownership=Ownership(graphs, bundles),
+            ownership=ownership,
             refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock),
         ),
         sources(
@@ -212,8 +215,9 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         ),
         concurrency=CONCURRENCY,
     )
+    pipelines = manager.informer(PIPELINE, namespace=options.namespace)
     readiness = ReadinessReconciler(
-        manager.informer(PIPELINE, namespace=options.namespace),
+        pipelines,
         steps,
         shard=options.shard,
         registry=extensions.registry,
@@ -223,24 +227,35 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
     )
     manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
-    if options.scm_poll_interval:
-        hosted = {
-            name
-            for name, provider in extensions.providers.items()
-            if provider.capabilities.pull_requests and not provider.capabilities.local
-        }
-        poll = MergePoll(
-            steps,
-            channel,
-            remotes=connect(shares=Shares(POLL_CONCURRENCY)),
-            providers=hosted,
-            interval=timedelta(seconds=options.scm_poll_interval),
-            clock=clock,
-        )
-        manager.controller("merge-poll", poll, poll.sources(), concurrency=POLL_CONCURRENCY)
+    hosted = {
+        name
+        for name, provider in extensions.providers.items()
+        if provider.capabilities.pull_requests and not provider.capabilities.local
+    }
+    poll = HostPoll(
+        steps,
+        pipelines,
+        channel,
+        shard=options.shard,
+        remotes=connect(shares=Shares(POLL_CONCURRENCY)),
+        providers=hosted,
+        others=OtherPullRequests(tools.host_memory, holds=partial(_holds, tools.gates, ownership), clock=clock),
+        recorder=manager.recorder,
+        interval=timedelta(seconds=options.scm_poll_interval) if options.scm_poll_interval else None,
+        clock=clock,
+    )
+    manager.controller("host-poll", poll, poll.sources(), concurrency=POLL_CONCURRENCY)
     parts = Parts(runner, repositories, renderer, merges, sessions)
     manager.add(parts)
     return parts
+
+
+def _holds(gates: Gates, ownership: Ownership, step: JsonObject) -> Sequence[str]:
+    """Return what holds a promotion now; one that no recorded Graph made is held."""
+    try:
+        return gates.of(ownership.trace(step)).holds()
+    except Untraceable as error:
+        return [str(error)]
 
 
 class Agent:

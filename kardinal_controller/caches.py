@@ -20,6 +20,7 @@ _BUNDLE = "bundle"
 _ENVIRONMENT = "environment"
 _INSTANCES = "instances"
 _ORIGIN = "origin"
+_OTHERS = "others"
 _PENDING = "pending"
 _PIPELINE = "pipeline"
 _STARTED = "started"
@@ -38,6 +39,7 @@ class Caches:
         self.gates = manager.informer(POLICY_GATE)
         self.pipelines.index(_PIPELINE, lambda obj: [_index_value(obj, label_value(obj["metadata"]["name"]))])
         self.pipelines.index(_ENVIRONMENT, _environments_of_pipeline)
+        self.pipelines.index(_OTHERS, _namespaces_if_statuses_on_others)
         self.bundles.index(_PIPELINE, lambda obj: [_index_value(obj, pipeline_label(obj))])
         self.bundles.index(_PENDING, lambda obj: [_index_value(obj, pipeline_label(obj))] if is_pending(obj) else [])
         self.bundles.index(_STARTED, lambda obj: [_index_value(obj, pipeline_label(obj))] if has_started(obj) else [])
@@ -58,6 +60,10 @@ class Caches:
         """Return whether a Pipeline, of that namespace or of any, has the environment; "" stands for any one."""
         value = f"{namespace}/{environment}"
         return bool(self.pipelines.by_index(_ENVIRONMENT, value, limit=1))
+
+    def with_statuses_on_others(self, namespace: str = "") -> list[JsonObject]:
+        """Return the Pipelines of a namespace, or of all, whose gates decide about changes that no Bundle brings."""
+        return self.pipelines.by_index(_OTHERS, namespace)
 
     def bundles_of(self, namespace: str, pipeline: str) -> list[JsonObject]:
         """Return the Bundles of a Pipeline, which may be given by name or by label value."""
@@ -135,6 +141,11 @@ def _environments_of_pipeline(pipeline: JsonObject) -> Iterable[str]:
     names = [entry["name"] for entry in pipeline["spec"].get("environments", ())]
     namespaces = ("", pipeline["metadata"]["namespace"])
     return [f"{namespace}/{name}" for namespace in namespaces for name in (*names, *[""][: len(names)])]
+
+
+def _namespaces_if_statuses_on_others(pipeline: JsonObject) -> Iterable[str]:
+    asked = pipeline["spec"]["git"].get("statusOnOthers")
+    return ["", pipeline["metadata"]["namespace"]] if asked else []
 
 
 def _bundle_of_gate(gate: JsonObject) -> Iterable[str]:

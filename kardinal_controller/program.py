@@ -27,7 +27,7 @@ from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
-from kardinal_controller.pipelines import HistoryReconciler, ValidationReconciler
+from kardinal_controller.pipelines import HistoryReconciler, OtherChangesReconciler, ValidationReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 
 __all__ = ["SYSTEM_NAMESPACE", "Controller", "ControllerOptions"]
@@ -92,7 +92,7 @@ class Controller:
             allow_insecure_git=options.allow_insecure_git,
         )
         self._declare_bundles(options, features)
-        self._declare_pipelines(features)
+        self._declare_pipelines(options, features)
         self._declare_gates(options)
         self._declare_unimplemented_kinds()
         recorded = RecordedGraphs(self._caches, client)
@@ -168,7 +168,7 @@ class Controller:
         )
         manager.controller("bundle", bundles, bundles.sources())
 
-    def _declare_pipelines(self, features: Features) -> None:
+    def _declare_pipelines(self, options: ControllerOptions, features: Features) -> None:
         manager, caches = self.manager, self._caches
         validation = ValidationReconciler(
             caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock, features=features
@@ -176,6 +176,14 @@ class Controller:
         history = HistoryReconciler(caches, manager.client, clock=self._clock)
         manager.controller("pipeline", validation, validation.sources())
         manager.controller("pipeline-history", history, history.sources())
+        others = OtherChangesReconciler(
+            caches,
+            status=manager.status,
+            clock=self._clock,
+            policy_namespaces=options.policy_namespaces,
+            expressions=self._expressions,
+        )
+        manager.controller("pipeline-other-changes", others, others.sources())
 
     def _declare_gates(self, options: ControllerOptions) -> None:
         manager, clock, caches = self.manager, self._clock, self._caches

@@ -15,6 +15,8 @@ from kardinal.api.base import (
     Resource,
     SecretReference,
     Status,
+    Text,
+    Time,
     Url,
 )
 from kardinal.api.health import Health
@@ -27,11 +29,13 @@ __all__ = [
     "Delivery",
     "Environment",
     "Git",
+    "HeldChange",
     "HelmUpdate",
     "HelmValue",
     "Identity",
     "MergeStrategy",
     "MessageTemplate",
+    "OtherChanges",
     "Pipeline",
     "PipelineSpec",
     "PipelineStatus",
@@ -206,12 +210,43 @@ class PipelineSpec(Model):
     history_limit: Annotated[int, Field(ge=1, le=1000)] = 20
 
 
+class HeldChange(Model):
+    """An environment that no change may reach now unless a Bundle brings it, and why."""
+
+    environment: DnsLabel
+    reason: Text
+
+
+class OtherChanges(Model):
+    """The answer of today's gates about changes that no Bundle brings; environments that are not `held` are open.
+
+    `until`: the moment at which time alone changes the answer; it does not count from then on. Reasons hold the values
+    seen at `evaluatedAt`.
+    """
+
+    observed_generation: int
+    evaluated_at: Time
+    until: Time | None = None
+    held: Annotated[
+        tuple[HeldChange, ...],
+        Field(
+            max_length=64,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["environment"]},
+        ),
+    ] = ()
+
+
 class PipelineStatus(Status):
     """Conditions: Ready, RepositoryReady and SharedPath.
 
     Ready: the Pipeline can be translated. RepositoryReady, and `RepositoryReady-<shard>` for the environments of a
     shard: its agent can promote to the repository. SharedPath stands while another Pipeline writes to a path of it.
+    `otherChanges` and `wokenAt` are there with `git.statusOnOthers`; `wokenAt` is when the host last said that a pull
+    request has come or changed, and says nothing else.
     """
+
+    other_changes: OtherChanges | None = None
+    woken_at: Time | None = None
 
 
 class Pipeline(Resource):

@@ -19,7 +19,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("PipelineSpec", "promotion_policy"): ("supersede",),
     ("Git", "layout"): ("directory", "branch"),
     ("Git", "merge_method"): (None, "merge", "squash", "rebase"),
-    ("Git", "status_on_others"): (False,),
+    ("Git", "status_on_others"): (False, True),
     ("Update", "strategy"): ("kustomize", "helm", "replace"),
     ("Update", "verify_effect"): ("fail", "warn", "off"),
     ("Health", "argocd"): (None,),

@@ -6,10 +6,12 @@ coverage                      which gates hold what Pipelines write to
 attributes, context           what an expression may read, and its values for one Bundle
 comparisons, evaluate         the answer and its reason
 transition                    when time alone changes the answer
+changes                       the answer about changes that no Bundle brings
 freshness, decision           what to write into a gate's status, and when to evaluate again
 """
 
 from kardinal.policy.binding import Binding, Place, place_of, places_of
+from kardinal.policy.changes import ChangeAnswer, ChangeQuestions, binding_gates
 from kardinal.policy.context import Context, Soak, upstream_soak
 from kardinal.policy.decision import Decision, decide
 from kardinal.policy.evaluate import Answer, evaluate, fault
@@ -19,11 +21,14 @@ from kardinal.policy.transition import next_transition
 __all__ = [
     "Answer",
     "Binding",
+    "ChangeAnswer",
+    "ChangeQuestions",
     "Context",
     "Decision",
     "GateTemplate",
     "Place",
     "Soak",
+    "binding_gates",
     "collect",
     "decide",
     "evaluate",

@@ -1,4 +1,4 @@
-"""The context of a gate: one Bundle before one environment, at one moment.
+"""The context of a gate: one Bundle before one environment, or a change without a Bundle, at one moment.
 
 Only time moves inside a context: the schedule, in UTC, and the soak. Everything else is fixed when it is made, so that
 the same context can be asked what it would answer at another moment.
@@ -13,18 +13,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from kardinal.api import Bundle
 from kardinal.api.image import bundle_version
 from kardinal.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.policy.attributes import DAYS
 
-__all__ = ["SOAK", "Context", "Soak", "upstream_soak"]
+__all__ = ["BUNDLE_ROOTS", "SOAK", "Attributes", "ChangeContext", "Context", "Soak", "upstream_soak"]
 
 SOAK = "bundle.upstreamSoakMinutes"
 PREVIOUS = "previousBundle.version"
 ATTESTED = "bundle.attested"
+
+BUNDLE_ROOTS = frozenset({"bundle", "previousBundle"})
+"""The variables that only a Bundle has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,36 @@ def upstream_soak(environment: str, verified: Mapping[str, datetime | None]) -> 
     if missing:
         return Soak(unknown=f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not Verified")
     return Soak(since=max(since for since in verified.values() if since is not None))
+
+
+class Attributes(Protocol):
+    """The values that an expression is evaluated with."""
+
+    @property
+    def soak(self) -> Soak: ...
+
+    def scope(self, now: datetime) -> dict[str, Any]:
+        """Return the variables of an expression."""
+        ...
+
+    def absence(self, path: str) -> str:
+        """Return why the attribute at `path` has no value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeContext:
+    """The context of a change that no Bundle brings: time and place alone."""
+
+    environment: str
+    approval: str
+    soak: Soak = Soak(unknown="no Bundle brings the change")
+
+    def scope(self, now: datetime) -> dict[str, Any]:
+        return {"schedule": _schedule(now), "environment": {"name": self.environment, "approval": self.approval}}
+
+    def absence(self, path: str) -> str:
+        return f"{path} is not set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +111,7 @@ class Context:
             bundle["upstreamSoakMinutes"] = self.soak.minutes(now)
         return {
             "bundle": bundle,
-            "schedule": {"isWeekend": now.weekday() >= 5, "hour": now.hour, "dayOfWeek": DAYS[now.weekday()]},
+            "schedule": _schedule(now),
             "environment": {"name": self.environment, "approval": self.approval},
             "previousBundle": {"version": self.previous_version} if self.previous_version else {},
         }
@@ -92,3 +125,7 @@ class Context:
         if path == PREVIOUS:
             return f"no other Bundle has been Verified in {self.environment}: {path} is not set"
         return f"{path} is not set"
+
+
+def _schedule(now: datetime) -> dict[str, Any]:
+    return {"isWeekend": now.weekday() >= 5, "hour": now.hour, "dayOfWeek": DAYS[now.weekday()]}

@@ -17,7 +17,7 @@ from kardinal import cel
 from kardinal.objects.text import cut
 from kardinal.policy.attributes import trusts_creator, unserved
 from kardinal.policy.comparisons import Comparison, comparisons
-from kardinal.policy.context import SOAK, Context
+from kardinal.policy.context import SOAK, Attributes
 
 __all__ = ["Answer", "evaluate", "fault", "skip_warning"]
 
@@ -41,7 +41,7 @@ class Answer:
     """The expression is too much work on what it reads, and would be again."""
 
 
-def evaluate(expression: str, context: Context, *, now: datetime) -> Answer:
+def evaluate(expression: str, context: Attributes, *, now: datetime) -> Answer:
     """Return the answer of a gate at `now`."""
     if broken := fault(expression):
         return _error(broken)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from kardinal import cel
 from kardinal.policy.comparisons import numbers
-from kardinal.policy.context import SOAK, Context
+from kardinal.policy.context import SOAK, Attributes
 from kardinal.policy.evaluate import fault
 
 __all__ = ["next_transition"]
@@ -32,7 +32,7 @@ _SCOPE_STEPS = 100
 """The price of the variables at one moment."""
 
 
-def next_transition(expression: str, context: Context, *, now: datetime) -> datetime | None:
+def next_transition(expression: str, context: Attributes, *, now: datetime) -> datetime | None:
     """Return the first moment after `now` at which the answer is another one, if only time passes."""
     if fault(expression):
         return None
@@ -51,7 +51,7 @@ class _TooDear(Exception):
     """The search has cost as much as it may."""
 
 
-def _ready(program: cel.Program, context: Context, now: datetime, budget: cel.Budget) -> bool:
+def _ready(program: cel.Program, context: Attributes, now: datetime, budget: cel.Budget) -> bool:
     try:
         budget.spend(_SCOPE_STEPS)
     except cel.Fault:
@@ -62,7 +62,7 @@ def _ready(program: cel.Program, context: Context, now: datetime, budget: cel.Bu
     return outcome == cel.Value(True)
 
 
-def _moments(program: cel.Program, context: Context, now: datetime, budget: cel.Budget) -> Iterator[datetime]:
+def _moments(program: cel.Program, context: Attributes, now: datetime, budget: cel.Budget) -> Iterator[datetime]:
     reads = {str(reference) for reference in program.references}
     yield from _schedule(reads, now)
     if SOAK in reads and context.soak.since is not None:

@@ -22,9 +22,11 @@ __all__ = [
     "Access",
     "Approval",
     "CommitStatus",
+    "MergeGroup",
     "MergeMethod",
     "NewPullRequest",
     "NoSubscription",
+    "OpenHead",
     "PullRequest",
     "PullRequestState",
     "PullRequests",
@@ -116,6 +118,29 @@ class CommitStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenHead:
+    """An open pull request as the list of all shows it, from a fork or not: its head, and the branch it goes to.
+
+    `own`: `branch` is one of the repository itself. A branch of a fork may have any name.
+    """
+
+    number: int
+    commit: str
+    branch: str
+    base: str
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MergeGroup:
+    """A commit that a merge queue has made to test pull request `number` with those before it."""
+
+    commit: str
+    base: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """The rights of a credential on the repository, and the merge methods that the repository's settings allow."""
 
@@ -149,6 +174,22 @@ class PullRequests(Protocol):
 
     async def list(self, state: PullRequestState | None = None) -> list[PullRequest]:
         """All pull requests, or those in one state, by number."""
+        ...
+
+    async def heads(self) -> Sequence[OpenHead]:
+        """Return every open pull request, those from forks too, by number."""
+        ...
+
+    async def merge_groups(self) -> Sequence[MergeGroup]:
+        """Return the commits that the merge queues of the repository test now; none where the host has no queues."""
+        ...
+
+    async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
+        """Return the paths that a commit proposes to change on a branch, as they were and as they are to be.
+
+        `commit` is the head of open pull request `number`, or of its merge group. None: the host does not list all of
+        them, or lists those of another commit.
+        """
         ...
 
     async def find(self, head: str, *, base: str) -> PullRequest | None:
@@ -191,8 +232,11 @@ class PullRequests(Protocol):
         """Return the newest status of each context of a commit."""
         ...
 
-    async def set_status(self, commit: str, status: CommitStatus) -> bool:
-        """Write a status unless the commit has it already; return whether it was written."""
+    async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
+        """Write a status unless the commit has it already; return whether it was written.
+
+        One that is not `urgent` waits until no promotion has anything to ask of the host.
+        """
         ...
 
     async def access(self) -> Access:

@@ -17,9 +17,11 @@ from kardinal.scm.base import (
     Access,
     Approval,
     CommitStatus,
+    MergeGroup,
     MergeMethod,
     NewPullRequest,
     NoSubscription,
+    OpenHead,
     PullRequest,
     PullRequests,
     PullRequestState,
@@ -36,6 +38,7 @@ from kardinal.scm.gitea_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.gitea_values import (
     ApiCombinedStatus,
     ApiComments,
+    ApiFile,
     ApiLabel,
     ApiPullRequest,
     ApiRepository,
@@ -62,6 +65,8 @@ __all__ = ["GITEA", "GiteaPullRequests", "authenticate", "connect"]
 
 _RATE = Rate(per_second=10.0, burst=40)
 _PAGE = "50"
+_FILES = 1000
+"""Files of a pull request that are read."""
 _LABEL_COLOR = "#0e8a16"
 _LISTED: Mapping[PullRequestState | None, str] = {"open": "open", "merged": "closed", "closed": "closed", None: "all"}
 
@@ -100,6 +105,29 @@ class GiteaPullRequests:
         pages = self._client.pages("list", f"{self._path}/pulls", query=query, priority=Priority.POLL)
         found = [parsed(ApiPullRequest, item).pull_request() async for item in pages]
         return sorted((one for one in found if state in (None, one.state)), key=lambda one: one.number)
+
+    async def heads(self) -> Sequence[OpenHead]:
+        """Return every open pull request, those from forks too; the same list as `list` asks for."""
+        query = {"state": "open", "limit": _PAGE}
+        pages = self._client.pages("list", f"{self._path}/pulls", query=query, priority=Priority.POLL)
+        found = [parsed(ApiPullRequest, item).open_head() async for item in pages]
+        return sorted((one for one in found if one.commit), key=lambda one: one.number)
+
+    async def merge_groups(self) -> Sequence[MergeGroup]:
+        """Return none: the host has no merge queues."""
+        return ()
+
+    async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
+        """Return the files of the pull request, if each is said to be of this commit; without one that is not said."""
+        path, found = f"{self._path}/pulls/{number}/files", list[ApiFile]()
+        query, age = {"limit": _PAGE}, self._age(str(number))
+        async for item in self._client.pages("files", path, query=query, priority=Priority.POLL, age=age):
+            found.append(parsed(ApiFile, item))
+            if len(found) > _FILES:
+                return None
+        if not found or not all(file.is_of(commit) for file in found):
+            return None
+        return [name for file in found for name in (file.filename, file.previous_filename) if name]
 
     async def find(self, head: str, *, base: str) -> PullRequest | None:
         """Return the newest pull request from branch `head` of this repository to branch `base`.
@@ -198,25 +226,12 @@ class GiteaPullRequests:
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each context of a commit."""
-        found: dict[str, CommitStatus] = {}
-        page = 1
-        while True:
-            answer = await self._client.request(
-                "statuses",
-                "GET",
-                f"{self._path}/commits/{quoted(commit)}/status",
-                query={"limit": _PAGE, "page": str(page)},
-                age=self._age(commit),
-            )
-            statuses = parsed(ApiCombinedStatus, answer.value).statuses or []
-            found.update({one.context: one.commit_status() for one in statuses})
-            if 'rel="next"' not in answer.headers.get("link", ""):
-                return found
-            page += 1
+        return await self._statuses(commit, Priority.OPEN)
 
-    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+    async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
         """Write a status unless the commit has it already."""
-        if (await self.statuses(commit)).get(status.context) == status:
+        priority = Priority.OPEN if urgent else Priority.POLL
+        if (await self._statuses(commit, priority)).get(status.context) == status:
             return False
         body = {
             "context": status.context,
@@ -224,8 +239,8 @@ class GiteaPullRequests:
             "description": status.description,
             "target_url": status.url,
         }
-        path = f"{self._path}/statuses/{quoted(commit)}"
-        answer = await self._client.request("set-status", "POST", path, body=body, age=self._age(commit))
+        path, age = f"{self._path}/statuses/{quoted(commit)}", self._age(commit)
+        answer = await self._client.request("set-status", "POST", path, body=body, priority=priority, age=age)
         parsed(ApiStatus, answer.value)
         return True
 
@@ -236,6 +251,18 @@ class GiteaPullRequests:
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
         return NoSubscription()
+
+    async def _statuses(self, commit: str, priority: Priority) -> Mapping[str, CommitStatus]:
+        found: dict[str, CommitStatus] = {}
+        path, age, page = f"{self._path}/commits/{quoted(commit)}/status", self._age(commit), 1
+        while True:
+            query = {"limit": _PAGE, "page": str(page)}
+            answer = await self._client.request("statuses", "GET", path, query=query, priority=priority, age=age)
+            statuses = parsed(ApiCombinedStatus, answer.value).statuses or []
+            found.update({one.context: one.commit_status() for one in statuses})
+            if 'rel="next"' not in answer.headers.get("link", ""):
+                return found
+            page += 1
 
     async def _first_of(self, opened: PullRequest) -> PullRequest:
         """Return the first open pull request of the same branches, and close `opened` when that is another one.

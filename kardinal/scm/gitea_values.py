@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from pydantic import AwareDatetime, BaseModel, Field, RootModel
 
-from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
+from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
 
-__all__ = ["ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of"]
+__all__ = ["ApiFile", "ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of"]
 
 _MERGE_METHODS: tuple[MergeMethod, ...] = ("merge", "squash", "rebase")
 _STATES: dict[str, StatusState] = {"pending": "pending", "success": "success", "error": "error", "failure": "failure"}
@@ -53,6 +53,15 @@ class ApiPullRequest(BaseModel):
     def of_this_repository(self) -> bool:
         """Return whether the head is a branch of the same repository, and not of a fork."""
         return self.head.repo_id == self.base.repo_id
+
+    def open_head(self) -> OpenHead:
+        return OpenHead(
+            self.number,
+            self.head.sha,
+            self.head.label or self.head.ref,
+            self.base.label or self.base.ref,
+            own=self.of_this_repository,
+        )
 
     def pull_request(self) -> PullRequest:
         """Return it in kardinal's terms.
@@ -123,6 +132,17 @@ class ApiComment(BaseModel):
 
 class ApiComments(RootModel[list[ApiComment]]):
     """All comments of a pull request; the host does not divide them into pages."""
+
+
+class ApiFile(BaseModel):
+    """A changed file; the addresses of its contents end in the commit that the list is of."""
+
+    filename: str
+    previous_filename: str = ""
+    contents_url: str = ""
+
+    def is_of(self, commit: str) -> bool:
+        return self.contents_url.endswith(f"?ref={commit}")
 
 
 class ApiStatus(BaseModel):

@@ -20,9 +20,11 @@ from kardinal.scm.base import (
     Access,
     Approval,
     CommitStatus,
+    MergeGroup,
     MergeMethod,
     NewPullRequest,
     NoSubscription,
+    OpenHead,
     PullRequest,
     PullRequests,
     PullRequestState,
@@ -40,9 +42,9 @@ from kardinal.scm.errors import (
 )
 from kardinal.scm.github_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.github_app import AppAuthenticator, AppKey
+from kardinal.scm.github_commits import GitHubCommits
 from kardinal.scm.github_queue import MergeQueue
 from kardinal.scm.github_values import (
-    ApiCombinedStatus,
     ApiComment,
     ApiPermission,
     ApiPullRequest,
@@ -65,8 +67,6 @@ __all__ = ["GITHUB", "GitHubPullRequests", "api_of"]
 _RATE = Rate(per_second=5.0, burst=30)
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 _PAGE = "100"
-_DESCRIPTION = 140
-"""Characters of a status that GitHub takes."""
 _SIGNATURE = "sha256="
 _LISTED: Mapping[PullRequestState | None, str] = {"open": "open", "merged": "closed", "closed": "closed", None: "all"}
 
@@ -81,6 +81,7 @@ class GitHubPullRequests:
         self._queue = queue
         self._owner = owner
         self._path = f"/repos/{quoted(owner)}/{quoted(name)}"
+        self._commits = GitHubCommits(client, self._path)
         self._app = app
 
     async def open(self, new: NewPullRequest) -> PullRequest:
@@ -111,6 +112,22 @@ class GitHubPullRequests:
         found = [parsed(ApiPullRequest, item) async for item in pages]
         shown = [one.pull_request() for one in found if one.of_this_repository]
         return sorted((one for one in shown if state in (None, one.state)), key=lambda one: one.number)
+
+    async def heads(self) -> Sequence[OpenHead]:
+        """Return every open pull request, those from forks too; the same list as `list` asks for."""
+        query = {"state": "open", "per_page": _PAGE}
+        age = self._repository_age()
+        pages = self._client.pages("list", f"{self._path}/pulls", query=query, priority=Priority.POLL, age=age)
+        found = [parsed(ApiPullRequest, item).open_head() async for item in pages]
+        return sorted(found, key=lambda one: one.number)
+
+    async def merge_groups(self) -> Sequence[MergeGroup]:
+        """Return the commits that merge queues test now."""
+        return await self._commits.merge_groups()
+
+    async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
+        """Return the paths that a commit proposes to change, whatever the pull request shows meanwhile."""
+        return await self._commits.changed_files(commit, base=base)
 
     async def find(self, head: str, *, base: str) -> PullRequest | None:
         """Return the newest pull request from branch `head` of this repository to branch `base`."""
@@ -201,29 +218,11 @@ class GitHubPullRequests:
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each context of a commit."""
-        found: dict[str, CommitStatus] = {}
-        path, page = f"{self._path}/commits/{quoted(commit)}/status", 1
-        while True:
-            query = {"per_page": _PAGE, "page": str(page)}
-            answer = await self._client.request("statuses", "GET", path, query=query, age=self._age(commit))
-            statuses = parsed(ApiCombinedStatus, answer.value).statuses
-            found.update({one.context: one.commit_status() for one in statuses})
-            if 'rel="next"' not in answer.headers.get("link", ""):
-                return found
-            page += 1
+        return await self._commits.statuses(commit)
 
-    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+    async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
         """Write a status unless the commit has it already; a longer description is cut."""
-        description = _cut(status.description)
-        wanted = CommitStatus(status.context, status.state, description, status.url)
-        if (await self.statuses(commit)).get(status.context) == wanted:
-            return False
-        body = {"context": status.context, "state": status.state, "description": description}
-        if status.url:
-            body["target_url"] = status.url
-        path = f"{self._path}/statuses/{quoted(commit)}"
-        await self._client.request("set-status", "POST", path, body=body, age=self._age(commit))
-        return True
+        return await self._commits.set_status(commit, status, Priority.OPEN if urgent else Priority.POLL)
 
     async def access(self) -> Access:
         """Return what the credential may do with the repository."""
@@ -371,7 +370,7 @@ def _parse_webhook(headers: Mapping[str, str], body: bytes, secret: bytes) -> De
         return delivery
     # A merge queue asks for statuses of a commit that no pull request has.
     commit, base = str(group.get("head_sha", ""))[:64], str(group.get("base_ref", ""))[:255]
-    return replace(delivery, commit=commit, branch=base.removeprefix("refs/heads/"))
+    return replace(delivery, commit=commit, branch=base.removeprefix("refs/heads/"), proposed=True)
 
 
 GITHUB = Provider(
@@ -384,7 +383,3 @@ GITHUB = Provider(
     api_host=_api_host,
     parse_webhook=_parse_webhook,
 )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _DESCRIPTION else f"{text[: _DESCRIPTION - 1]}…"

@@ -33,6 +33,8 @@ PERMISSIONS: Mapping[str, str] = {
     "merge": "Contents: read and write",
     "enqueue": "Contents: read and write, and Merge queues: read and write",
     "delete-branch": "Contents: read and write",
+    "queue": "Contents: read",
+    "files": "Contents: read",
     "statuses": "Commit statuses: read",
     "set-status": "Commit statuses: read and write",
     "access": "Metadata: read",
@@ -42,7 +44,7 @@ PERMISSIONS: Mapping[str, str] = {
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
 _OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "labels", "merge"})
-_OF_COMMIT = frozenset({"statuses", "set-status"})
+_OF_COMMIT = frozenset({"statuses", "set-status", "files"})
 _OF_REPOSITORY = frozenset({"access", "list", "find", "open"})
 _TOKENS = frozenset({"installation", "mint"})
 _HIDDEN = "Check git.url, and that the token may read the repository: GitHub answers 404 to who may not"
@@ -150,6 +152,8 @@ ANSWERS: Sequence[Rule] = (
     # Gone already: a person, or a setting of the repository, was faster.
     Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer"})),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
+    # A repository without a commit.
+    Rule(status=409, outcome=Outcome.TRANSIENT, operations=frozenset({"queue"}), error=HostUnavailable),
     *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound, remedy=_HIDDEN),
     *unknown_at_first(_OF_REPOSITORY, AccessDenied, remedy=_HIDDEN),
     *unknown_at_first(_OF_COMMIT, RequestRefused, remedy=_HIDDEN),

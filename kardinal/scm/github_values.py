@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
+from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
 
 __all__ = [
     "ApiCombinedStatus",
     "ApiComment",
+    "ApiComparison",
+    "ApiNamedReference",
     "ApiPermission",
     "ApiPullRequest",
     "ApiReference",
@@ -73,6 +75,9 @@ class ApiPullRequest(BaseModel):
     def of_this_repository(self) -> bool:
         """Return whether the head is a branch of the same repository, and not of a fork."""
         return self.head.repo is not None and self.head.repo == self.base.repo
+
+    def open_head(self) -> OpenHead:
+        return OpenHead(self.number, self.head.sha, self.head.ref, self.base.ref, own=self.of_this_repository)
 
     def pull_request(self) -> PullRequest:
         """Return it in kardinal's terms: the merge commit of an open one is that of a trial, on no branch."""
@@ -173,6 +178,21 @@ class ApiReference(BaseModel):
         sha: str
 
     object: Target
+
+
+class ApiNamedReference(ApiReference):
+    ref: str
+
+
+class ApiFile(BaseModel):
+    filename: str
+    previous_filename: str = ""
+
+
+class ApiComparison(BaseModel):
+    """What one commit changes on another; a pull request that changes nothing has no files."""
+
+    files: list[ApiFile] = []
 
 
 class ApiStatus(BaseModel):

@@ -17,9 +17,11 @@ from kardinal.scm.base import (
     Access,
     Approval,
     CommitStatus,
+    MergeGroup,
     MergeMethod,
     NewPullRequest,
     NoSubscription,
+    OpenHead,
     PullRequest,
     PullRequests,
     PullRequestState,
@@ -112,6 +114,24 @@ class GitLabMergeRequests:
         found = [parsed(ApiMergeRequest, item) async for item in pages]
         return sorted((one.pull_request() for one in found if one.of_this_project), key=lambda one: one.number)
 
+    async def heads(self) -> Sequence[OpenHead]:
+        """Return every open merge request, those from forks too; the same list as `list` asks for."""
+        query = {"state": "opened", "per_page": _PAGE}
+        pages = self._client.pages("list", f"{self._path}/merge_requests", query=query, priority=Priority.POLL)
+        found = [parsed(ApiMergeRequest, item).open_head() async for item in pages]
+        return sorted((one for one in found if one.commit), key=lambda one: one.number)
+
+    async def merge_groups(self) -> Sequence[MergeGroup]:
+        """Return none: a merge train waits for its own pipelines, and cannot require a status by name."""
+        return ()
+
+    async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
+        """Compare by commit: what a merge request shows under its number may be of a later one."""
+        query, age = {"from": base, "to": commit}, self._age(commit)
+        path = f"{self._path}/repository/compare"
+        answer = await self._client.request("files", "GET", path, query=query, priority=Priority.POLL, age=age)
+        return parsed(ApiComparison, answer.value).paths
+
     async def find(self, head: str, *, base: str) -> PullRequest | None:
         """Return the newest merge request from branch `head` of this project to branch `base`."""
         query = {
@@ -199,17 +219,16 @@ class GitLabMergeRequests:
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each name of a commit."""
-        path = f"{self._path}/repository/commits/{quoted(commit)}/statuses"
-        pages = self._client.pages("statuses", path, query={"per_page": _PAGE}, age=self._age(commit))
-        return newest_statuses([parsed(ApiStatus, item) async for item in pages])
+        return await self._statuses(commit, Priority.OPEN)
 
-    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+    async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
         """Write a status unless the commit has it already; a longer description is cut.
 
         GitLab refuses a second `pending` of the same name, so the description of the first one stays.
         """
         description = status.description[:_DESCRIPTION]
-        there = (await self.statuses(commit)).get(status.context)
+        priority = Priority.OPEN if urgent else Priority.POLL
+        there = (await self._statuses(commit, priority)).get(status.context)
         same = CommitStatus(status.context, status.state, description, status.url)
         if there is not None and (there == same or there.state == status.state == "pending"):
             return False
@@ -217,7 +236,8 @@ class GitLabMergeRequests:
         if status.url:
             body["target_url"] = status.url
         path = f"{self._path}/statuses/{quoted(commit)}"
-        answer = await self._client.request("set-status", "POST", path, body=body, age=self._age(commit))
+        age = self._age(commit)
+        answer = await self._client.request("set-status", "POST", path, body=body, priority=priority, age=age)
         return answer.outcome is Outcome.SUCCESS
 
     async def access(self) -> Access:
@@ -227,6 +247,12 @@ class GitLabMergeRequests:
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
         return NoSubscription()
+
+    async def _statuses(self, commit: str, priority: Priority) -> Mapping[str, CommitStatus]:
+        path = f"{self._path}/repository/commits/{quoted(commit)}/statuses"
+        query, age = {"per_page": _PAGE}, self._age(commit)
+        pages = self._client.pages("statuses", path, query=query, priority=priority, age=age)
+        return newest_statuses([parsed(ApiStatus, item) async for item in pages])
 
     async def _check_method(self, method: MergeMethod | None) -> None:
         if method is not None and method not in (await self._project()).merge_methods:

@@ -27,6 +27,7 @@ PERMISSIONS: Mapping[str, str] = {
     "list": _READ,
     "find": _READ,
     "compare": _READ,
+    "files": _READ,
     "update": _WRITE,
     "comment": _WRITE,
     "close": _WRITE,
@@ -43,7 +44,7 @@ PERMISSIONS: Mapping[str, str] = {
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
 _OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "merge", "rebase"})
-_OF_COMMIT = frozenset({"statuses", "set-status"})
+_OF_COMMIT = frozenset({"statuses", "set-status", "files"})
 _OF_BRANCHES = frozenset({"compare", "open"})
 _CHECK_URL = "Check git.url, and that the token's user is a member of the project: GitLab answers 404 to others"
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, PullRequest, StatusState
+from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
 
 __all__ = [
     "SENT_STATES",
@@ -79,6 +79,10 @@ class ApiMergeRequest(BaseModel):
     @property
     def needs_rebase(self) -> bool:
         return self.detailed_merge_status == "need_rebase"
+
+    def open_head(self) -> OpenHead:
+        own = self.of_this_project
+        return OpenHead(self.iid, self.sha or "", self.source_branch, self.target_branch, own=own)
 
     def pull_request(self) -> PullRequest:
         """Return it in kardinal's terms: landed with the squashed commit, else the merge commit, else the head."""
@@ -152,8 +156,24 @@ class ApiCommit(BaseModel):
     authored_date: str = ""
 
 
+class ApiDiff(BaseModel):
+    old_path: str
+    new_path: str
+
+
 class ApiComparison(BaseModel):
+    """Two commits; `compare_timeout` says that not every file is listed."""
+
     commits: list[ApiCommit] = []
+    diffs: list[ApiDiff] = []
+    compare_timeout: bool = False
+
+    @property
+    def paths(self) -> list[str] | None:
+        """Return every path that differs, None where some are missing."""
+        if self.compare_timeout:
+            return None
+        return [path for diff in self.diffs for path in (diff.old_path, diff.new_path)]
 
 
 class ApiNote(BaseModel):

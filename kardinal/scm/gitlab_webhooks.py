@@ -68,12 +68,15 @@ def _event_of(payload: Mapping[str, Any], event: str) -> Delivery:
     request = attributes if payload.get("object_kind") == "merge_request" else _mapping(payload.get("merge_request"))
     number, ref = request.get("iid"), _text(payload.get("ref"), _MAX_NAME)
     commit = _mapping(request.get("last_commit")).get("id") or attributes.get("sha") or payload.get("after")
+    edits = _mapping(payload.get("changes"))
+    changed = attributes.get("action") == "update" and bool(attributes.get("oldrev") or edits.get("target_branch"))
     return Delivery(
         event=event[:64],
         repository=_text(project.get("git_http_url"), 2048),
         number=number if isinstance(number, int) and 0 < number < 2**53 else None,
         branch=_text(request.get("source_branch"), _MAX_NAME) or ref.removeprefix("refs/heads/"),
         commit=_text(commit, 64),
+        proposed=request is attributes and (attributes.get("action") in ("open", "reopen") or changed),
     )
 
 

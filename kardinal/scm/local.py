@@ -26,8 +26,10 @@ from kardinal.scm.base import (
     Access,
     Approval,
     CommitStatus,
+    MergeGroup,
     MergeMethod,
     NewPullRequest,
+    OpenHead,
     PullRequest,
     PullRequests,
     PullRequestState,
@@ -189,11 +191,27 @@ class LocalPullRequests:
         """Return nothing: a local repository keeps no reviews, and merging is the approval."""
         return ()
 
+    async def heads(self) -> Sequence[OpenHead]:
+        """Return every open pull request; all are of this repository."""
+        return [
+            OpenHead(one.number, one.head_commit, one.head, one.base, own=True)
+            for one in await self.list("open")
+            if one.head_commit
+        ]
+
+    async def merge_groups(self) -> Sequence[MergeGroup]:
+        """Return none: a local repository has no merge queues."""
+        return ()
+
+    async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
+        """Refuse: nobody asks where there are no statuses to tell."""
+        raise UnsupportedProvider("provider local keeps no commit statuses")
+
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return nothing: a local repository keeps no statuses."""
         return {}
 
-    async def set_status(self, commit: str, status: CommitStatus) -> bool:
+    async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
         """Refuse: a local repository keeps no statuses."""
         raise UnsupportedProvider("provider local keeps no commit statuses")
 

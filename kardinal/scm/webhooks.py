@@ -25,7 +25,8 @@ class Delivery:
     """The subject of a delivery; an event that is about nothing of this (a ping) has no fields but `event`.
 
     `branch`: the head of the pull request, or the branch that was pushed to. `repository`: the URL that the host gives
-    its repository, which is the one of the Pipeline under whatever name the host has for itself.
+    its repository, which is the one of the Pipeline under whatever name the host has for itself. `proposed`: a pull
+    request was opened, its commits or its base have changed, or a merge queue asks about a commit.
     """
 
     event: str
@@ -33,6 +34,11 @@ class Delivery:
     number: int | None = None
     branch: str = ""
     commit: str = ""
+    proposed: bool = False
+
+
+_PROPOSED = frozenset({"opened", "reopened", "synchronize", "synchronized"})
+"""Actions of GitHub, Gitea and Forgejo. A new base is an edit: of `base` at GitHub, of `ref` at the others."""
 
 
 def header_of(headers: Mapping[str, str], name: str) -> str:
@@ -72,12 +78,15 @@ def event_of(payload: Mapping[str, Any], event: str) -> Delivery:
         pull_request = {"number": issue.get("number")}
     number = pull_request.get("number", payload.get("number") if pull_request else None)
     head = _mapping(pull_request.get("head"))
+    action, edits = _text(payload.get("action"), 64), _mapping(payload.get("changes"))
+    retargeted = action == "edited" and bool(edits.get("base") or edits.get("ref"))
     return Delivery(
         event=event[:64],
         repository=_text(_mapping(payload.get("repository")).get("clone_url"), 2048),
         number=number if type(number) is int and 0 < number < 2**53 else None,
         branch=_text(head.get("ref") or _pushed(payload.get("ref")), MAX_BRANCH),
         commit=_text(head.get("sha") or payload.get("sha") or payload.get("after"), 64),
+        proposed=bool(pull_request) and (action in _PROPOSED or retargeted),
     )
 
 

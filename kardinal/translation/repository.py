@@ -56,6 +56,14 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
             f"provider {git.provider} does not let Pipelines choose how it merges",
             "leave it out, or use another provider",
         )
+    if capabilities is not None and git.status_on_others and not capabilities.statuses:
+        yield Problem(
+            subject,
+            "spec.git.statusOnOthers",
+            "NotAvailable",
+            f"provider {git.provider} shows no commit statuses",
+            "leave it out, or use another provider",
+        )
     try:
         url = RepositoryURL.parse(
             git.url, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git

@@ -31,13 +31,19 @@ class HostMemory:
         self._statuses: OrderedDict[tuple[str, str, str], CommitStatus] = OrderedDict()
         self._texts: dict[Key, float] = {}
 
-    async def status(self, url: str, pull_requests: PullRequests, commit: str, status: CommitStatus) -> None:
+    def told(self, url: str, commit: str, status: CommitStatus) -> bool:
+        """Return whether the host is known to have a status."""
+        return self._statuses.get((url, commit, status.context)) == status
+
+    async def status(
+        self, url: str, pull_requests: PullRequests, commit: str, status: CommitStatus, *, urgent: bool = True
+    ) -> None:
         """Have a commit of the repository `url` carry a status."""
-        key = (url, commit, status.context)
-        if self._statuses.get(key) == status:
+        if self.told(url, commit, status):
             return
+        key = (url, commit, status.context)
         self._statuses.pop(key, None)
-        await pull_requests.set_status(commit, status)
+        await pull_requests.set_status(commit, status, urgent=urgent)
         self._statuses[key] = status
         while len(self._statuses) > MAX_STATUSES:
             self._statuses.popitem(last=False)

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from kardinal.api import PIPELINE, Pipeline, PromotionStep, set_condition
-from kardinal.api.base import Condition, ObjectMeta
-from kardinal.api.names import step_name
+from kardinal.api import PIPELINE, Pipeline, set_condition
+from kardinal.api.base import Condition
 from kardinal.objects import JsonObject, Key
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
@@ -23,9 +22,9 @@ from kardinal.runtime.predicates import deleted, generation_changed, status_chan
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import planned
 from kardinal.translation import Features
-from kardinal.translation.nodes import Promotion, step_spec
 from kardinal.translation.translate import validate
 from kardinal_agent.errors import classified
+from kardinal_agent.pipeline_steps import steps_of
 from kardinal_agent.readiness.check import check_repository
 from kardinal_agent.remotes import Queued, Remotes
 
@@ -122,7 +121,7 @@ class ReadinessReconciler:
 
     async def _look(self, pipeline: Pipeline, served: Iterable[str]) -> tuple[str, str] | None:
         """Return reason and message of what keeps promotions from landing; None where nothing does."""
-        promotions = [(step, planned(step.spec.steps, self._registry.steps)) for step in _steps_of(pipeline, served)]
+        promotions = [(step, planned(step.spec.steps, self._registry.steps)) for step in steps_of(pipeline, served)]
         try:
             remote = await self._remotes.open(promotions[0][0])
             try:
@@ -175,16 +174,3 @@ class ReadinessReconciler:
 
 def _version(pipeline: Pipeline) -> tuple[str, int]:
     return pipeline.metadata.uid, pipeline.metadata.generation
-
-
-def _steps_of(pipeline: Pipeline, served: Iterable[str]) -> list[PromotionStep]:
-    """Return a PromotionStep for each of these environments, as a Bundle would get it."""
-    promotion = Promotion(pipeline.metadata.namespace, pipeline.metadata.name, pipeline.metadata.name)
-    environments = {environment.name: environment for environment in pipeline.spec.environments}
-    return [
-        PromotionStep(
-            metadata=ObjectMeta(name=step_name(promotion.bundle, name), namespace=promotion.namespace),
-            spec=step_spec(promotion, environments[name], pipeline.spec),
-        )
-        for name in served
-    ]

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from kardinal.git import PushRejected
 from kardinal.scm import PullRequest
-from kardinal_agent.hosts.statuses import statuses_of
+from kardinal_agent.hosts.statuses import Subject, statuses_of
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StatusFields, StepContext
 from kardinal_agent.steps.pull_requests import text_of
@@ -41,7 +41,8 @@ async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept
         return kept
     if remote.capabilities.statuses and kept.head is not None:
         holds = list(context.holds())
-        for status in statuses_of(context.step.spec.pipeline, {context.step.spec.environment: holds}):
+        subject = Subject(context.step.spec.pipeline, context.step.spec.environment)
+        for status in statuses_of({subject: holds}):
             await context.host_memory.status(remote.repository.url, remote.proposals, kept.head, status)
     again = await _text(context, remote, kept.found)
     return Kept(kept.found, kept.head, kept.update, kept.blocked, again)

@@ -3,7 +3,7 @@
 A delivery is authenticated before anything of it is parsed, over its raw bytes, with the Secret that the Pipeline names
 in `git.webhookSecretRef`; nothing but that Secret is read. Every delivery that cannot be authenticated gets the same
 answer: an unknown Pipeline, one of another provider or without a Secret, and a wrong signature. What is authenticated
-wakes promotions (`wakes`), and changes nothing else.
+wakes promotions and Pipelines (`wakes`), and changes nothing else.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ class HostDelivery(Protocol):
 
     @property
     def branch(self) -> str: ...
+
+    @property
+    def proposed(self) -> bool: ...
 
 
 WebhookParser = Callable[[Mapping[str, str], bytes, bytes], HostDelivery]
@@ -108,6 +111,9 @@ class HostWebhooks:
                 headers={"Retry-After": str(wait)},
             )
         self._wakes.wake(pipeline, number=delivery.number, branch=delivery.branch)
+        found = self._pipelines.get(*pipeline)
+        if delivery.proposed and found is not None and found["spec"]["git"].get("statusOnOthers"):
+            self._wakes.wake_pipeline(pipeline)
 
     def _parsed(self, parser: WebhookParser, headers: Mapping[str, str], body: bytes, secret: bytes) -> HostDelivery:
         try:

@@ -1,20 +1,22 @@
-"""Wake promotions whose pull request a host says has changed: one annotation, however many deliveries say so.
+"""Wake whom a delivery of a host is for: one write, however many deliveries say the same.
 
-The annotation reaches agents wherever they are. It says nothing but that another look is worth it, so it may be lost,
-late or false: what is true is read from the host. A PromotionStep is written to at most once in `INTERVAL` seconds, and
-once more after the last delivery.
+A promotion that waits for its pull request gets an annotation. A Pipeline whose host is told about the pull requests of
+others gets `status.wokenAt`, because nothing may be promoted then; the controller may write no more of it than its
+status. Either reaches agents wherever they are and says nothing but that another look is worth it, so it may be lost,
+late or false: what is true is read from the host. An object is written to at most once in its interval, and once more
+after the last delivery.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from kardinal.api import PROMOTION_STEP
+from kardinal.api import PIPELINE, PROMOTION_STEP
 from kardinal.api.names import ANNOTATION_WOKEN, FIELD_MANAGER_CONTROLLER
-from kardinal.kube import Client, KubeError, NotFound
-from kardinal.objects import JsonObject, Key, key_of
+from kardinal.kube import Client, KubeError, NotFound, PatchType
+from kardinal.objects import JsonObject, Key, ResourceType, key_of
 from kardinal.objects.conditions import format_time
 from kardinal.runtime.clock import Clock, Timer
 from kardinal.runtime.informer import Informer
@@ -22,22 +24,28 @@ from kardinal.runtime.logging import get_logger
 
 __all__ = ["Wakes"]
 
-INTERVAL = 1.0
+INTERVALS = {PROMOTION_STEP: 1.0, PIPELINE: 10.0}
+"""Seconds between two writes of one object. Strangers may open pull requests, so a Pipeline is woken less often."""
 
 _PIPELINE = "waiting of pipeline"
 
 _log = get_logger(__name__)
 
 
+class _Sleeper(NamedTuple):
+    resource: ResourceType
+    key: Key
+
+
 class Wakes:
-    """Writes annotations on PromotionSteps that wait for a merge."""
+    """Wakes PromotionSteps that wait for a merge, and Pipelines whose host is told about others."""
 
     def __init__(self, client: Client, steps: Informer, *, clock: Clock) -> None:
         self._client = client
         self._steps = steps
         self._clock = clock
-        self._last: dict[Key, float] = {}
-        self._due: dict[Key, Timer] = {}
+        self._last: dict[_Sleeper, float] = {}
+        self._due: dict[_Sleeper, Timer] = {}
         self._writing: set[asyncio.Task[None]] = set()
         steps.index(_PIPELINE, _waiting_of_pipeline)
 
@@ -55,36 +63,49 @@ class Wakes:
         """Wake the promotions of a Pipeline that wait for this pull request, or whose branch or base this is."""
         for step in self._steps.by_index(_PIPELINE, str(pipeline)):
             if _concerns(step, number, branch):
-                self._schedule(key_of(step))
+                self._schedule(_Sleeper(PROMOTION_STEP, key_of(step)))
 
-    def _schedule(self, key: Key) -> None:
-        if key in self._due:
+    def wake_pipeline(self, pipeline: Key) -> None:
+        """Wake a Pipeline: a pull request has come or changed."""
+        self._schedule(_Sleeper(PIPELINE, pipeline))
+
+    def _schedule(self, sleeper: _Sleeper) -> None:
+        if sleeper in self._due:
             return
         now = self._clock.monotonic()
-        self._last = {known: at for known, at in self._last.items() if at + INTERVAL > now}
-        if key not in self._last:
-            self._start(key)
+        self._last = {known: at for known, at in self._last.items() if at + INTERVALS[known.resource] > now}
+        if sleeper not in self._last:
+            self._start(sleeper)
             return
         # What comes while it is being written may not have been seen by who is woken.
-        self._due[key] = self._clock.call_later(self._last[key] + INTERVAL - now, lambda: self._start(key))
+        wait = self._last[sleeper] + INTERVALS[sleeper.resource] - now
+        self._due[sleeper] = self._clock.call_later(wait, lambda: self._start(sleeper))
 
-    def _start(self, key: Key) -> None:
-        self._due.pop(key, None)
-        self._last[key] = self._clock.monotonic()
-        task = asyncio.get_running_loop().create_task(self._write(key), name=f"wake {key}")
+    def _start(self, sleeper: _Sleeper) -> None:
+        self._due.pop(sleeper, None)
+        self._last[sleeper] = self._clock.monotonic()
+        task = asyncio.get_running_loop().create_task(self._write(sleeper), name=f"wake {sleeper.key}")
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
-    async def _write(self, key: Key) -> None:
-        body = {"metadata": {"annotations": {ANNOTATION_WOKEN: format_time(self._clock.now())}}}
+    async def _write(self, sleeper: _Sleeper) -> None:
+        resource, key, now = sleeper.resource, sleeper.key, format_time(self._clock.now())
         try:
+            if resource is PIPELINE:
+                body: JsonObject = {"status": {"wokenAt": now}}
+                await self._client.patch(
+                    PIPELINE, key.name, key.namespace, body, kind=PatchType.MERGE, subresource="status"
+                )
+                return
+            body = {"metadata": {"annotations": {ANNOTATION_WOKEN: now}}}
             await self._client.patch(
                 PROMOTION_STEP, key.name, key.namespace, body, field_manager=FIELD_MANAGER_CONTROLLER
             )
         except NotFound:
             return
         except KubeError as error:
-            _log.warning("a promotion could not be woken; its agent polls", step=str(key), error=type(error).__name__)
+            name = type(error).__name__
+            _log.warning("an object could not be woken; its agent polls", kind=resource.kind, key=str(key), error=name)
 
 
 def _waiting_of_pipeline(step: JsonObject) -> Iterable[str]:

@@ -1,6 +1,10 @@
-"""The Pipeline controllers: one validates Pipelines, the other deletes finished Bundles beyond the history limit."""
+"""The Pipeline controllers.
+
+One validates Pipelines, one deletes finished Bundles beyond the history limit, and one asks gates about other changes.
+"""
 
 from kardinal_controller.pipelines.history import HistoryReconciler
+from kardinal_controller.pipelines.other_changes import OtherChangesReconciler
 from kardinal_controller.pipelines.validation import ValidationReconciler
 
-__all__ = ["HistoryReconciler", "ValidationReconciler"]
+__all__ = ["HistoryReconciler", "OtherChangesReconciler", "ValidationReconciler"]

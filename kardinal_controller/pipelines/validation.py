@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from kardinal.api import PIPELINE, Pipeline, set_condition
 from kardinal.api.base import Condition
-from kardinal.api.pipeline import PipelineStatus
 from kardinal.objects import Key
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
@@ -68,7 +67,9 @@ class ValidationReconciler:
         told = pipeline.status.condition(SHARED_PATH)
         shared = self._sharing.message(current)
         conditions = self._with_sharing(conditions, shared)
-        status = PipelineStatus(observed_generation=pipeline.metadata.generation or None, conditions=conditions)
+        status = pipeline.status.model_copy(
+            update={"observed_generation": pipeline.metadata.generation or None, "conditions": conditions}
+        )
         await self._status.write(PIPELINE, current, status.to_json(), shared=True)
         if problems and (before is None or before.observed_generation != pipeline.metadata.generation):
             self._recorder.event(current, type="Warning", reason=problems[0].reason, note=message)
