@@ -43,7 +43,7 @@ from kardinal_agent.hosts.statuses import Subject, statuses_of
 from kardinal_agent.hosts.touched import touched
 from kardinal_agent.remotes import Remote
 
-__all__ = ["Group", "OtherPullRequests", "StepHolds"]
+__all__ = ["Group", "OtherPullRequests", "StepHolds", "answers"]
 
 WORK = 100
 """Requests of one look for files and statuses; a status is one, though it is read before it is written."""
@@ -136,9 +136,9 @@ class OtherPullRequests:
     async def tell(self, remote: Remote, group: Group, heads: Sequence[OpenHead]) -> bool:
         """Bring statuses up to date; return whether another look is worth it in `AGAIN` seconds.
 
-        Nothing is told while the gates of a Pipeline have not been asked since it changed.
+        Nothing is told while the gates of a Pipeline have not answered since it changed.
         """
-        held = _held(group.pipelines, now=self._clock.now())
+        held = answers(group.pipelines, now=self._clock.now())
         if held is None:
             return False
         places = [place for pipeline in group.pipelines for place in places_of(pipeline)]
@@ -227,7 +227,7 @@ class OtherPullRequests:
             raise error
 
 
-def _held(pipelines: Iterable[Pipeline], *, now: datetime) -> dict[Subject, Sequence[str]] | None:
+def answers(pipelines: Iterable[Pipeline], *, now: datetime) -> dict[Subject, Sequence[str]] | None:
     """Return what holds changes to each environment that is held; None while it is not known of all Pipelines."""
     found: dict[Subject, Sequence[str]] = {}
     for pipeline in pipelines:

@@ -30,7 +30,7 @@ from kardinal.runtime import Channel, Clock, EventRecorder, Informer, Result, So
 from kardinal.runtime.predicates import either, generation_changed, status_changed
 from kardinal.scm import OpenHead
 from kardinal_agent.errors import Failure, classified
-from kardinal_agent.hosts.others import AGAIN, Group, OtherPullRequests
+from kardinal_agent.hosts.others import AGAIN, Group, OtherPullRequests, answers
 from kardinal_agent.pipeline_steps import steps_of
 from kardinal_agent.remotes import Queued, Remote, Remotes
 
@@ -185,7 +185,7 @@ class HostPoll:
                 self._merges.push(name)
 
     def _group(self, key: Key) -> Group:
-        """Return the Pipelines that ask for statuses, if they are this agent's to serve.
+        """Return the Pipelines that ask for statuses, if they are this agent's to serve and their gates have answered.
 
         Only one agent may answer for them all, or two would contradict each other.
         """
@@ -195,8 +195,9 @@ class HostPoll:
                 pipeline = Pipeline.model_validate(raw)
                 found += [pipeline] if pipeline.spec.environments else []
         served = [environment.shard for pipeline in found for environment in pipeline.spec.environments][:1]
-        mine = served == [self._shard]
-        return Group(key, found if mine else (), self._steps.by_index(_BY_REPOSITORY, str(key)) if mine else ())
+        if served != [self._shard] or answers(found, now=self._clock.now()) is None:
+            return Group(key, (), ())
+        return Group(key, found, self._steps.by_index(_BY_REPOSITORY, str(key)))
 
     def _tell(self, key: Key, group: Group, failure: Failure | None) -> None:
         """Say once on the Pipelines why their statuses cannot be written."""

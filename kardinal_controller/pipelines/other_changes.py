@@ -69,6 +69,8 @@ class OtherChangesReconciler:
         pipeline = Pipeline.model_validate(current)
         if not pipeline.spec.git.status_on_others:
             unasked = {"other_changes": None, "woken_at": None}
+            if all(getattr(pipeline.status, name) is None for name in unasked):
+                return Result()
             status = pipeline.status.model_copy(update=unasked)
             await self._status.write(PIPELINE, current, status.to_json(), shared=True)
             return Result()

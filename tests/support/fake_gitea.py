@@ -10,7 +10,7 @@ import copy
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,7 +21,7 @@ from kardinal.objects.conditions import format_time
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
 
-__all__ = ["FakeGitea", "Request", "fake_gitea"]
+__all__ = ["FakeGitea", "Pull", "Request", "fake_gitea"]
 
 _OWNER = "acme"
 
@@ -36,7 +36,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class _Pull:
+class Pull:
     number: int
     title: str
     body: str
@@ -50,6 +50,7 @@ class _Pull:
     merge_commit: str | None = None
     labels: list[int] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
+    fork: bool = False
 
 
 Reply = tuple[int, Any]
@@ -65,11 +66,13 @@ class FakeGitea:
         self.repository = repository
         self._now = now
         self._lock = threading.RLock()
-        self.pulls: dict[int, _Pull] = {}
+        self.pulls: dict[int, Pull] = {}
         self.labels: list[str] = []
         self.statuses: dict[str, dict[str, dict[str, str]]] = {}
         self.requests: list[Request] = []
         self.merge_methods: list[str] = []
+        self.listed: dict[str, list[str]] = {}
+        """Commit -> files that are listed instead of those that differ."""
         self.outage: Callable[[Request], Reply | None] = lambda request: None
         """Answers in the place of the host, where it returns something."""
 
@@ -84,6 +87,27 @@ class FakeGitea:
     def asked(self, pattern: str) -> list[Request]:
         """Return the requests so far whose `METHOD path` matches a pattern."""
         return [one for one in self.requests if re.fullmatch(pattern, f"{one.method} {one.path}")]
+
+    def propose(
+        self, files: Mapping[str, str], *, head: str = "fix", base: str = "main", fork: bool = False
+    ) -> tuple[int, str]:
+        """Open a pull request as a person does, from a fork if told so; return its number and its commit."""
+        with self._lock:
+            number, git = len(self.pulls) + 1, self.repository.git
+            branch = f"fork-{number}" if fork else head
+            git("update-ref", f"refs/heads/{branch}", base)
+            commit = self.repository.commit(files, branch=branch)
+            if fork:
+                git("update-ref", f"refs/pull/{number}/head", commit)
+                git("update-ref", "-d", f"refs/heads/{branch}")
+            self.pulls[number] = Pull(number, "A fix", "", head, base, commit, self._now(), fork=fork)
+            return number, commit
+
+    def told(self, commit: str, context: str = "kardinal") -> tuple[str, str]:
+        """Return state and description of a status of a commit."""
+        with self._lock:
+            found = self.statuses.get(commit, {}).get(context, {})
+            return found.get("state", ""), found.get("description", "")
 
     def merge(self, number: int, *, by: str = "alice", method: str = "merge") -> str:
         """Merge as a person does; returns the commit on the base branch."""
@@ -153,6 +177,7 @@ class FakeGitea:
             ("GET", r"/pulls/(\d+)", self._get),
             ("PATCH", r"/pulls/(\d+)", self._edit),
             ("POST", r"/pulls/(\d+)/merge", self._merge),
+            ("GET", r"/pulls/(\d+)/files", self._files),
             ("GET", r"/pulls/([^/]+)/([^/]+)", self._find),
             ("GET", r"/issues/(\d+)/comments", self._comments),
             ("POST", r"/issues/(\d+)/comments", self._comment),
@@ -183,7 +208,7 @@ class FakeGitea:
 
     def _open(self, request: Request) -> Reply:
         body = request.body
-        if any((one.head, one.state) == (body["head"], "open") for one in self.pulls.values()):
+        if any((one.head, one.state, one.fork) == (body["head"], "open", False) for one in self.pulls.values()):
             return 409, {"message": "pull request already exists for these targets"}
         tip = self._tip(body["head"])
         if tip is None:
@@ -191,7 +216,7 @@ class FakeGitea:
         if self.repository.git("merge-base", tip, body["base"]) == tip:
             return 422, {"message": "There are no changes between the head and the base"}
         number = len(self.pulls) + 1
-        pull = _Pull(number, body["title"], body["body"], body["head"], body["base"], tip, self._now())
+        pull = Pull(number, body["title"], body["body"], body["head"], body["base"], tip, self._now())
         pull.labels = body.get("labels") or []
         self.pulls[number] = pull
         return 201, self._shown(pull)
@@ -217,9 +242,20 @@ class FakeGitea:
             return 405, {"message": "Please try again later"}
         return 200, None
 
+    def _files(self, request: Request, number: str) -> Reply:
+        pull = self.pulls[int(number)]
+        head = self._head(pull)
+        names = self.listed.get(head)
+        if names is None:
+            names = self.repository.git("diff", "--name-only", "--no-renames", f"{pull.base}...{head}").split()
+        return 200, [
+            {"filename": name, "status": "changed", "contents_url": f"{self.url}/contents/{name}?ref={head}"}
+            for name in names
+        ]
+
     def _find(self, request: Request, base: str, head: str) -> Reply:
         wanted = head.replace("%2F", "/"), base.replace("%2F", "/")
-        found = [pull for pull in self.pulls.values() if (pull.head, pull.base) == wanted]
+        found = [pull for pull in self.pulls.values() if (pull.head, pull.base) == wanted and not pull.fork]
         return (200, self._shown(found[-1])) if found else (404, {"message": "not found"})
 
     def _comments(self, request: Request, number: str) -> Reply:
@@ -243,7 +279,7 @@ class FakeGitea:
         self.statuses.setdefault(commit, {})[request.body["context"]] = request.body
         return 201, _stated(request.body)
 
-    def _land(self, pull: _Pull, *, by: str, method: str) -> str:
+    def _land(self, pull: Pull, *, by: str, method: str) -> str:
         """Merge in a work tree of its own, as a host does."""
         assert pull.state == "open"
         head, base, git = self._head(pull), self.repository.head(pull.base), self.repository.git
@@ -261,10 +297,11 @@ class FakeGitea:
     def _tip(self, branch: str) -> str | None:
         return self.repository.head(branch) if branch in self.repository.branches() else None
 
-    def _head(self, pull: _Pull) -> str:
-        return (self._tip(pull.head) if pull.state == "open" else None) or pull.sha
+    def _head(self, pull: Pull) -> str:
+        tracked = pull.state == "open" and not pull.fork
+        return (self._tip(pull.head) if tracked else None) or pull.sha
 
-    def _shown(self, pull: _Pull) -> dict[str, Any]:
+    def _shown(self, pull: Pull) -> dict[str, Any]:
         merged = pull.merged_at is not None
         return {
             "number": pull.number,
@@ -278,7 +315,7 @@ class FakeGitea:
             "merged_by": {"login": pull.merged_by} if merged else None,
             "merge_commit_sha": pull.merge_commit,
             "labels": [{"id": one, "name": self.labels[one - 1]} for one in pull.labels],
-            "head": {"label": pull.head, "ref": pull.head, "sha": self._head(pull), "repo_id": 1},
+            "head": {"label": pull.head, "ref": pull.head, "sha": self._head(pull), "repo_id": 2 if pull.fork else 1},
             "base": {"label": pull.base, "ref": pull.base, "sha": "", "repo_id": 1},
         }
 
