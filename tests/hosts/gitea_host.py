@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PROVIDERS, MergeMethod, Target
 from kardinal.scm.http import HostSessions
-from tests.hosts.host import PATIENCE, PERSON, Host
+from tests.hosts.host import HEAD, PATIENCE, PERSON, Host
 from tests.support.gitea import GiteaProject
 
 _VERDICTS = {"approve": "APPROVED", "reject": "REQUEST_CHANGES", "comment": "COMMENT"}
@@ -58,6 +59,25 @@ class GiteaHost(Host):
     async def comments(self, number: int) -> list[str]:
         found = self.project.api("GET", f"{self.project.path}/issues/{number}/comments", by=PERSON)
         return [comment["body"] for comment in found]
+
+    def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
+        project, stranger = self.project, self.project.people["carol"]
+        project.api("POST", f"{project.path}/forks", {"name": "fork"}, by="carol")
+        self.fetch()
+        self.git("branch", "--force", head, "main")
+        commit = self.git("rev-parse", "main")
+        for path, content in files.items():
+            commit = self._only(head, path, content)
+        fork = f"{project.server.url}/{stranger.name}/fork.git"
+        self.git(*project.git_options("carol"), "push", "--quiet", "--force", fork, f"{head}:{head}")
+        body = {"title": "Mine", "head": f"{stranger.name}/fork:{head}", "base": "main"}
+        return int(project.api("POST", f"{project.path}/pulls", body, by="carol")["number"]), commit
+
+    def _only(self, branch: str, path: str, content: str) -> str:
+        tip = self.git("rev-parse", branch)
+        names = self.git("ls-tree", "-r", "--name-only", tip).splitlines()
+        there = {name: self.git("show", f"{tip}:{name}") + "\n" for name in names}
+        return self.git.commit({**there, path: content}, branch=branch, parent=tip)
 
     def comment_by_person(self, number: int, text: str) -> None:
         self.project.api("POST", f"{self.project.path}/issues/{number}/comments", {"body": text}, by=PERSON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kardinal.scm import PROVIDERS, MergeMethod, Target
 from kardinal.scm.http import HostSessions
 from tests.hosts.fakes.github import FakeGitHub
 from tests.hosts.fakes.github_state import Comment
-from tests.hosts.host import PERSON, Host
+from tests.hosts.host import HEAD, PERSON, Host
 from tests.support.smart_server import self_signed
 
 _VERDICTS = {"approve": "APPROVED", "reject": "CHANGES_REQUESTED", "comment": "COMMENTED"}
@@ -61,6 +62,13 @@ class GitHubHost(Host):
 
     async def comments(self, number: int) -> list[str]:
         return [comment.body for comment in self.project.pulls[number].comments]
+
+    def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
+        commit = self.project.git.commit("of-a-fork", files, start="main")
+        self.project.git.delete("of-a-fork")
+        made = self.project.open(head=head, base="main", title="Mine", by="mallory", fork="mallory/config")
+        made.head_sha = commit
+        return made.number, commit
 
     def comment_by_person(self, number: int, text: str) -> None:
         self.project.pulls[number].comments.append(Comment(self.project.identifier(), PERSON, text))

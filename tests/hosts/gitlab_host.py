@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from kardinal.runtime.clock import Clock, SystemClock
@@ -9,7 +10,7 @@ from kardinal.scm import PROVIDERS, MergeMethod, Target
 from kardinal.scm.http import HostSessions
 from tests.hosts.fakes.gitlab import PATH, FakeGitLab
 from tests.hosts.fakes.gitlab_state import Note
-from tests.hosts.host import PERSON, Host
+from tests.hosts.host import HEAD, PERSON, Host
 from tests.support.smart_server import self_signed
 
 
@@ -64,6 +65,13 @@ class GitLabHost(Host):
 
     async def comments(self, number: int) -> list[str]:
         return [note.body for note in self.project.requests[number].notes if not note.system]
+
+    def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
+        commit = self.project.git.commit("of-a-fork", files, start="main")
+        self.project.git.delete("of-a-fork")
+        number = self.project.open(source=head, target="main", title="Mine", description="", by="mallory", fork=99)
+        self.project.requests[number].sha = commit
+        return number, commit
 
     def comment_by_person(self, number: int, text: str) -> None:
         note = Note(self.project.next_identifier(), PERSON, text, self.clock.now())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -159,6 +159,10 @@ class Host(ABC):
     @abstractmethod
     async def comments(self, number: int) -> list[str]:
         """Return the text of every comment."""
+
+    def propose_from_fork(self, files: Mapping[str, str], *, head: str = HEAD) -> tuple[int, str]:
+        """Open a pull request from the fork of a stranger; return its number and its commit."""
+        raise NotImplementedError
 
     def comment_by_person(self, number: int, text: str) -> None:
         raise NotImplementedError

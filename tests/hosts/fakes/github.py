@@ -170,4 +170,6 @@ class FakeGitHub(HostServer):
 
 def _pattern(template: str) -> str:
     """Let a branch or reference in a path have slashes."""
-    return template.replace("{ref}", "{ref:.+}").replace("{branch}", "{branch:.+}")
+    for name in ("ref", "branch", "basehead"):
+        template = template.replace(f"{{{name}}}", f"{{{name}:.+}}")
+    return template

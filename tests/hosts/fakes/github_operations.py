@@ -234,6 +234,31 @@ def _get_reference(call: Call) -> Reply:
     return Reply(200, {"ref": f"refs/{reference}", "object": {"type": "commit", "sha": commit}})
 
 
+def _matching_references(call: Call) -> Reply:
+    prefix = unquote(call.values["ref"]).removeprefix("heads/")
+    return Reply(
+        200,
+        [
+            {"ref": f"refs/heads/{name}", "object": {"type": "commit", "sha": commit}}
+            for name, commit in sorted(call.project.git.branches().items())
+            if name.startswith(prefix)
+        ],
+    )
+
+
+def _compare(call: Call) -> Reply:
+    base, _, commit = unquote(call.values["basehead"]).partition("...")
+    git = call.project.git
+    if git.head(base) is None or not git.exists(commit):
+        raise refuse(404, "Not Found")
+    files = [
+        {"filename": new, "status": "modified" if old == new else "renamed"}
+        | ({} if old == new else {"previous_filename": old})
+        for old, new in git.compare(base, commit)
+    ]
+    return Reply(200, {"status": "ahead", "commits": [], "files": files[:300]})
+
+
 def _delete_reference(call: Call) -> Reply:
     branch = unquote(call.values["ref"]).removeprefix("heads/")
     if call.project.git.head(branch) is None:
@@ -293,6 +318,8 @@ OPERATIONS: Mapping[tuple[str, str], tuple[str, str, Perform]] = {
     ("GET", _REPOSITORY): ("metadata", "read", _repository),
     ("GET", f"{_REPOSITORY}/collaborators/{{username}}/permission"): ("metadata", "read", _permission),
     ("GET", f"{_REPOSITORY}/git/ref/{{ref}}"): ("contents", "read", _get_reference),
+    ("GET", f"{_REPOSITORY}/git/matching-refs/{{ref}}"): ("contents", "read", _matching_references),
+    ("GET", f"{_REPOSITORY}/compare/{{basehead}}"): ("contents", "read", _compare),
     ("DELETE", f"{_REPOSITORY}/git/refs/{{ref}}"): ("contents", "write", _delete_reference),
     ("GET", "/user"): ("metadata", "read", _user),
     ("GET", "/app"): ("app", "", _own_app),

@@ -120,9 +120,13 @@ def _project(call: Call) -> Reply:
 
 def _compare(call: Call) -> Reply:
     git, start, end = call.project.git, call.query["from"], call.query["to"]
-    if git.head(start) is None or git.head(end) is None:
+    if git.head(start) is None or (git.head(end) is None and not git.exists(end)):
         raise refuse(404, "404 Ref Not Found")
-    return Reply(200, {"commits": git.log(start, end), "diffs": [], "compare_same_ref": start == end})
+    commits = git.log(start, end) if git.head(end) is not None else []
+    diffs = [{"old_path": old, "new_path": new} for old, new in git.compare(start, git.head(end) or end)]
+    limit = call.project.diff_limit
+    shown = {"commits": commits, "diffs": diffs[:limit], "compare_timeout": len(diffs) > limit}
+    return Reply(200, {**shown, "compare_same_ref": start == end})
 
 
 def _list(call: Call) -> Reply:

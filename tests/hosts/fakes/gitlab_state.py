@@ -70,6 +70,7 @@ class Project:
     access_level: int = 30
     archived: bool = False
     says_when_approved: bool = True
+    diff_limit: int = 1000
     requests: dict[int, MergeRequest] = field(default_factory=dict)
     statuses: dict[str, list[Status]] = field(default_factory=dict)
     last_identifier: int = 1000

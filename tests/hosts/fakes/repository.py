@@ -150,6 +150,13 @@ class HostedRepository:
             diff = git.diff(git.merge_base(_tip(git, base), theirs), theirs)
             return [delta.new_file.path for delta in diff.deltas]
 
+    def compare(self, base: str, commit: str) -> list[tuple[str, str]]:
+        """Return the old and the new path of each file that a commit has changed since it left branch `base`."""
+        with self._open() as git:
+            diff = git.diff(git.merge_base(_tip(git, base), commit), commit)
+            diff.find_similar()
+            return [(delta.old_file.path, delta.new_file.path) for delta in diff.deltas]
+
     def mergeable(self, base: str, head: str) -> bool:
         with self._open() as git:
             try:
