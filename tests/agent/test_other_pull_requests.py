@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PIPELINE
 from kardinal.api.names import branch_name
-from kardinal.kube import PatchType
-from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
 from kardinal_agent.hosts import others
 from tests.agent.hosted import git_secret, hosted_step
+from tests.agent.other_changes import answer, asking, patched
 from tests.agent.promotion_steps import (
     BUNDLE_NAME,
     close_gate,
@@ -25,8 +23,9 @@ from tests.agent.promotion_steps import (
     start_agent,
 )
 from tests.support.fake_gitea import FakeGitea, Pull
-from tests.support.names import DEV, PROD, TEAM
-from tests.support.objects import environment, pipeline
+from tests.support.names import DEV, POLICIES, PROD
+from tests.support.objects import environment, gate
+from tests.support.programs import start_controller
 from tests.support.world import World
 
 pytestmark = pytest.mark.virtual_time("pauses between looks at a host")
@@ -36,30 +35,6 @@ PROD_FILE = f"environments/{PROD}/kustomization.yaml"
 GATE = f"my-app-1-{DEV}-soak"
 OPEN = ("success", "it changes no environment")
 WRITE = r"POST /statuses/\w+"
-
-
-def asking(host: FakeGitea, name: str = "my-app", **spec: Any) -> JsonObject:
-    """Return a Pipeline that asks for statuses on others."""
-    made = pipeline(host.url, name=name, provider="gitea", **spec)
-    made["spec"]["git"] |= {"secretRef": {"name": "git"}, "statusOnOthers": True, **spec.get("git", {})}
-    return made
-
-
-async def answer(world: World, name: str = "my-app", until: str | None = None, **held: str) -> None:
-    """Write what the controller says of the gates; an environment is held for its reason."""
-    current = await world.get(PIPELINE, name)
-    answers = {
-        "observedGeneration": current["metadata"]["generation"],
-        "evaluatedAt": format_time(world.clock.now()),
-        "until": until,
-        "held": [{"environment": one.replace("_", "-"), "reason": reason} for one, reason in held.items()],
-    }
-    await patched(world, {"otherChanges": answers}, name)
-
-
-async def patched(world: World, status: JsonObject, name: str = "my-app") -> None:
-    await world.client.patch(PIPELINE, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status")
-    await world.settle()
 
 
 async def wake(world: World) -> None:
@@ -289,3 +264,24 @@ async def test_with_the_poll_off_only_what_is_woken_is_looked_at(world: World, g
     _, commit = gitea.propose({"README.md": "x"}, head="words")
     await wake(world)
     assert gitea.told(commit) == OPEN
+
+
+async def test_gates_and_a_pause_reach_the_host_from_the_control_plane(world: World, gitea: FakeGitea) -> None:
+    _, unrelated = gitea.propose({"README.md": "x"}, head="words")
+    _, reaching = gitea.propose({PROD_FILE: "x: 1\n"}, head="scale")
+    await world.apply(gate("soak", "bundle.upstreamSoakMinutes >= 30", namespace=POLICIES), git_secret(gitea))
+    await start_controller(world)
+    await world.apply(asking(gitea))
+    await world.live(SOON)
+    assert gitea.told(unrelated) == OPEN
+    state, description = gitea.told(reaching)
+    assert state == "pending"
+    assert description.startswith(f"{PROD}: gate soak: it decides about Bundles")
+    await world.apply(gate("soak", "true", namespace=POLICIES))
+    await world.live(SOON)
+    assert gitea.told(reaching)[0] == "success"
+    freeze = gate("my-app-freeze", "false", applies_to=None, labels={"kardinal.io/type": "freeze"}, message="incident")
+    await world.apply(freeze)
+    await world.live(SOON)
+    assert gitea.told(reaching) == ("pending", f"{PROD}: held by a freeze of my-app: incident")
+    assert gitea.told(unrelated) == OPEN
