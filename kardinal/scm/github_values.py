@@ -190,7 +190,7 @@ class ApiFile(BaseModel):
 
 
 class ApiComparison(BaseModel):
-    """What one commit changes on another; a pull request that changes nothing has no files."""
+    """The changes between two commits; where nothing differs there are no files."""
 
     files: list[ApiFile] = []
 

@@ -204,7 +204,7 @@ class LocalPullRequests:
         return ()
 
     async def changed_files(self, commit: str, *, base: str, number: int) -> Sequence[str] | None:
-        """Refuse: nobody asks where there are no statuses to tell."""
+        """Refuse: files are only asked for where there are statuses to tell."""
         raise UnsupportedProvider("provider local keeps no commit statuses")
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:

@@ -3,7 +3,7 @@
 One list for each repository serves all promotions that wait there, and all Pipelines of the namespace with
 `git.statusOnOthers`. A promotion is run again when its pull request is no longer open, when its head or its base has
 moved since the list before, and at its first list; nothing of a list is believed beyond that.
-Where nothing waits and nobody asks for statuses, nothing is asked.
+Where nothing waits and no Pipeline asks for statuses, nothing is asked.
 
 The regular look is made up of what deliveries miss. One for the sake of others is due as well when one of their
 Pipelines changes, is woken, or gets another answer of its gates, at most every `PAUSE` seconds.
@@ -213,7 +213,7 @@ class HostPoll:
             self._told[key] = message
 
     def _forget(self, key: Key, now: float) -> None:
-        """Drop what is known of repositories that nobody has asked about since their next look was due."""
+        """Drop what is known of repositories that were not asked about since their next look was due."""
         if len(self._looked) > 2 * len(self._marks) + 64:
             self._looked = {
                 known: looked

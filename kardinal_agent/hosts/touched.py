@@ -1,7 +1,7 @@
 """Decide which environments a change to a repository reaches (pure).
 
-Names of files and branches come from whoever opened the pull request, so they are compared and nothing else, in time
-and memory that their length does not drive.
+Names of files and branches come from the author of the pull request, a stranger perhaps. They are compared and nothing
+else, in time and memory that their length does not drive.
 """
 
 from __future__ import annotations

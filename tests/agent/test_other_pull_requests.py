@@ -1,4 +1,4 @@
-"""Pull requests that no promotion has opened get the status that a branch may require, and nobody makes it lie."""
+"""Pull requests that no promotion has opened get the status that a branch may require, and none makes it lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hosts do not list counts as not known; the commits of a merge queue are told apart from branches of people."""
+"""Files that hosts do not list are not known; commits of a merge queue are told apart from branches of people."""
 
 from __future__ import annotations
 

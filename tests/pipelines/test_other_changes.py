@@ -56,7 +56,8 @@ async def test_gates_of_time_and_place_decide_and_those_about_bundles_hold(
 async def test_a_pause_holds_every_environment_until_it_ends(world: World, controller: Controller) -> None:
     await world.apply(asking())
     assert await held(world) == {}
-    freeze = gate("my-app-freeze", "false", applies_to=None, labels={"kardinal.io/type": "freeze"}, message="incident 7")
+    labels = {"kardinal.io/type": "freeze"}
+    freeze = gate("my-app-freeze", "false", applies_to=None, labels=labels, message="incident 7")
     await world.apply(freeze)
     found = await held(world)
     assert set(found) == {DEV, STAGING, PROD}
