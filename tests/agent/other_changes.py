@@ -38,5 +38,3 @@ async def answer(world: World, name: str = "my-app", until: str | None = None, *
 async def patched(world: World, status: JsonObject, name: str = "my-app") -> None:
     await world.client.patch(PIPELINE, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status")
     await world.settle()
-
-

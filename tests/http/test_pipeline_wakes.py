@@ -17,6 +17,7 @@ from tests.support.world import World
 
 __all__ = ["host"]
 
+
 @pytest.fixture
 async def program(world: World) -> Program:
     """Return the server beside a Pipeline that asks for statuses, and nothing that is promoted."""
@@ -47,7 +48,8 @@ async def test_a_pull_request_that_comes_or_changes_wakes_the_pipeline(world: Wo
         of_action("edited", changes={"ref": {"from": "elsewhere"}}),
     ):
         assert (await host.deliver(body))[0] == 202
-        assert (now := await woken(world)) > last
+        now = await woken(world)
+        assert now > last
         last = now
         await world.live(timedelta(seconds=11))
 

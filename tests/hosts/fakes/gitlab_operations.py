@@ -120,7 +120,8 @@ def _project(call: Call) -> Reply:
 
 def _compare(call: Call) -> Reply:
     git, start, end = call.project.git, call.query["from"], call.query["to"]
-    if git.head(start) is None or (git.head(end) is None and not git.exists(end)):
+    is_commit = len(end) == 40 and not set(end) - set("0123456789abcdef") and git.exists(end)
+    if git.head(start) is None or (git.head(end) is None and not is_commit):
         raise refuse(404, "404 Ref Not Found")
     commits = git.log(start, end) if git.head(end) is not None else []
     diffs = [{"old_path": old, "new_path": new} for old, new in git.compare(start, git.head(end) or end)]
