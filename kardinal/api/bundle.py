@@ -128,7 +128,16 @@ class EnvironmentStatus(Model):
     """The result of the Bundle in one environment; kept after the PromotionStep is gone."""
 
     state: Annotated[str, Field(max_length=32)]
+    """That of its PromotionStep, or Superseded once a newer Bundle has taken the environment over."""
     message: Text | None = None
+    prepared_at: Time | None = None
+    """Since when its change is ready and waits to be written."""
+    admitted_at: Time | None = None
+    """Since when the Bundle may write there; of a Pipeline and type, one Bundle at a time may."""
+    displaced_by: Name | None = None
+    """The newer Bundle that has taken the environment over."""
+    replaced_at: Time | None = None
+    """Since when another Bundle runs there: from then on this one does not soak."""
     promoted_at: Time | None = None
     verified_at: Time | None = None
     commit: Annotated[str | None, Field(max_length=64)] = None

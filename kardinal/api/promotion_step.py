@@ -109,6 +109,8 @@ class PromotionStepStatus(Status):
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
     retry: Retry | None = None
     started_at: Time | None = None
+    prepared_at: Time | None = None
+    """Since when the change is ready and waits until its Bundle is admitted to the environment."""
     promoted_at: Time | None = None
     merged_at: Time | None = None
     health_deadline: Time | None = None

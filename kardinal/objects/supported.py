@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
-    ("PipelineSpec", "promotion_policy"): ("supersede",),
+    ("PipelineSpec", "promotion_policy"): ("supersede", "queue"),
     ("Git", "layout"): ("directory", "branch"),
     ("Git", "merge_method"): (None, "merge", "squash", "rebase"),
     ("Git", "status_on_others"): (False, True),

@@ -10,7 +10,7 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -32,27 +32,36 @@ BUNDLE_ROOTS = frozenset({"bundle", "previousBundle"})
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """Since when a Bundle runs in all upstream environments, or why that cannot be said."""
+    """Since when a Bundle runs in all upstream environments, or why that cannot be said.
+
+    From `until` on another Bundle runs in one of them: the soak stays as it was then.
+    """
 
     since: datetime | None = None
     unknown: str = ""
+    until: datetime | None = None
 
     def minutes(self, now: datetime) -> float:
+        now = min(now, self.until or now)
         elapsed = now - self.since if self.since else timedelta()
         return max(elapsed, timedelta()).total_seconds() / 60
 
 
-def upstream_soak(environment: str, verified: Mapping[str, datetime | None]) -> Soak:
+def upstream_soak(
+    environment: str, verified: Mapping[str, datetime | None], *, replaced: Iterable[datetime | None] = ()
+) -> Soak:
     """Return the soak before `environment`.
 
-    `verified` says of each upstream since when it is Verified, None if it is not.
+    `verified` says of each upstream since when it is Verified, None if it is not, and `replaced` since when another
+    Bundle runs there.
     """
     if not verified:
         return Soak(unknown=f"{environment} has no upstream")
     missing = [name for name, since in verified.items() if since is None]
     if missing:
         return Soak(unknown=f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not Verified")
-    return Soak(since=max(since for since in verified.values() if since is not None))
+    since = max(since for since in verified.values() if since is not None)
+    return Soak(since=since, until=min(filter(None, replaced), default=None))
 
 
 class Attributes(Protocol):

@@ -34,6 +34,7 @@ from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.machine import (
     SUPERSEDED,
     Abandon,
+    Ask,
     Await,
     Delay,
     Fail,
@@ -45,6 +46,7 @@ from kardinal_agent.execution.machine import (
     Verify,
     current_index,
     decide,
+    superseded_by,
 )
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import OwnedStep
@@ -105,7 +107,9 @@ class Attempt:
         self._step = owned.step
         self._bundle = owned.bundle
         self._gates = tools.gates.of(owned)
-        self._superseded = self._bundle.status.phase == "Superseded"
+        self._entry = self._bundle.status.environments.get(self._step.spec.environment)
+        self._successor = (self._entry.displaced_by if self._entry else None) or ""
+        self._superseded = bool(self._successor) or self._bundle.status.phase == "Superseded"
         self._refusal = refusal(self._step, self._bundle, tools.registry, tools.health)
         self._sequence = planned(self._step.spec.steps, tools.registry.steps) if self._refusal is None else ()
         self._values = SequenceValues(self._step, self._bundle, self._sequence)
@@ -139,6 +143,9 @@ class Attempt:
                     result = await self._pause(transitions.awaiting(self._draft.status, message))
                 case Delay(until):
                     result = Result(requeue_after=until - seen.now)
+                case Ask(message):
+                    now = self._tools.clock.now()
+                    result = await self._pause(transitions.asking(self._draft.status, message, now=now))
                 case Hold(message):
                     result = await self._pause(transitions.held(self._draft.status, message, now=seen.now))
                 case Fail(reason, message):
@@ -167,6 +174,9 @@ class Attempt:
             created=metadata.creation_timestamp,
             mine=spec.shard == self._tools.shard and metadata.deletion_timestamp is None,
             superseded=self._superseded,
+            successor=self._successor,
+            admitted=self._entry is not None and self._entry.admitted_at is not None,
+            queued=(self._entry.message if self._entry else None) or "",
             refusal=self._refusal,
             holds=self._gates.holds(),
             proven=self._proof is not None,
@@ -248,7 +258,9 @@ class Attempt:
 
     async def _abandon(self) -> Result | None:
         """Take back what has not landed; what has goes on to its end."""
-        landed = await self._caught(withdraw(self._context(len(self._sequence) - 1, self._sequence)), name="superseded")
+        message = superseded_by(self._successor, self._step.spec.pipeline)
+        context = self._context(len(self._sequence) - 1, self._sequence)
+        landed = await self._caught(withdraw(context, message), name="superseded")
         if isinstance(landed, Failure):
             return await self._retry(landed, name="superseded")
         if isinstance(landed, Waiting):
@@ -256,7 +268,7 @@ class Attempt:
         if landed:
             self._superseded = False
             return None
-        return await self._fail(SUPERSEDED, f"superseded by a newer Bundle of {self._step.spec.pipeline}")
+        return await self._fail(SUPERSEDED, message)
 
     async def _caught(self, action: Awaitable[T], *, name: str) -> T | Waiting | Failure:
         """Await an action of a step; whatever goes wrong in it is a failed attempt."""

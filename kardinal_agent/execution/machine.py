@@ -9,7 +9,8 @@ combination can be tested without a server. Steps are known by what they declare
 
 The order of the questions is the design: what has ended stays ended; a superseded Bundle is abandoned before anything
 else is tried for it, unless its change has landed; a failed attempt waits for its time whatever happens meanwhile; and
-what changes something outside the process asks for permission at the last moment, every time.
+what changes something outside the process asks for permission at the last moment, every time. Before the first such
+change the Bundle must be admitted to the environment: until then another one may be writing there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "SUPERSEDED",
     "Abandon",
     "Action",
+    "Ask",
     "Await",
     "Delay",
     "Fail",
@@ -36,6 +38,7 @@ __all__ = [
     "Verify",
     "current_index",
     "decide",
+    "superseded_by",
 ]
 
 SUPERSEDED = "Superseded"
@@ -58,6 +61,13 @@ class Observation:
     mine: bool = True
     """Whether this agent serves the shard of the PromotionStep, and it is not being deleted."""
     superseded: bool = False
+    """Whether another Bundle has taken the environment over."""
+    successor: str = ""
+    """The name of that Bundle, where it is known."""
+    admitted: bool = True
+    """Whether the Bundle may write to the environment."""
+    queued: str = ""
+    """What it waits for to be admitted, in words."""
     refusal: str | None = None
     """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()
@@ -110,6 +120,13 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """The change is ready: say so, and wait to be admitted to the environment."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Execute the step at `index`; where it reaches outside the process, what is known is written down first."""
 
@@ -130,7 +147,7 @@ class Verify:
     """Everything is proven and nothing holds it."""
 
 
-Action = Rest | Await | Delay | Abandon | Fail | Hold | Run | Skip | Verify
+Action = Rest | Ask | Await | Delay | Abandon | Fail | Hold | Run | Skip | Verify
 
 
 def decide(seen: Observation) -> Action:
@@ -140,11 +157,11 @@ def decide(seen: Observation) -> Action:
         return Rest()
     superseded = seen.superseded and not _landed(seen)
     if superseded and not _reached_outside(seen):
-        return Fail(SUPERSEDED, f"superseded by a newer Bundle of {spec.pipeline} before anything was written")
+        return Fail(SUPERSEDED, f"{superseded_by(seen.successor, spec.pipeline)} before anything was written")
     if seen.refusal is not None:
         return Fail("InvalidSpec", seen.refusal)
     if status.started_at is None and not _upstream_verified(spec):
-        return _await(seen, "waits until every upstream environment is Verified")
+        return _patient(seen) or Await("waits until every upstream environment is Verified")
     if status.retry is not None and seen.now < status.retry.next_at:
         return Delay(status.retry.next_at)
     if superseded:
@@ -157,6 +174,8 @@ def decide(seen: Observation) -> Action:
         return Skip(index, seen.skip)
     if seen.holds and (step.permission or seen.proven):
         return Hold("; ".join(seen.holds))
+    if step.outside and not seen.admitted and not _reached_outside(seen):
+        return _patient(seen) or Ask(f"its change is ready, and {seen.queued or 'waits to be admitted'}")
     return Verify() if seen.proven else Run(index, step.outside)
 
 
@@ -169,11 +188,17 @@ def current_index(status: PromotionStepStatus, sequence: Sequence[StepDeclaratio
     return min(done.index(False) if False in done else len(done), len(sequence) - 1)
 
 
-def _await(seen: Observation, message: str) -> Action:
+def superseded_by(successor: str, pipeline: str) -> str:
+    """Return by whom a promotion is superseded, in words."""
+    return f"superseded by {f'Bundle {successor}' if successor else f'a newer Bundle of {pipeline}'}"
+
+
+def _patient(seen: Observation) -> Delay | None:
+    """Return the delay of a new PromotionStep that only seems to wait."""
     # The server's clock may be ahead of ours by more than `_NEW`: then the age is negative and says nothing.
     if seen.created is not None and timedelta() <= seen.now - seen.created < _NEW:
         return Delay(seen.created + _NEW)
-    return Await(message)
+    return None
 
 
 def _landed(seen: Observation) -> bool:

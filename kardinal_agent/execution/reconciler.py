@@ -89,7 +89,7 @@ def sources(
         # A host has said that another look is worth it.
         Watch(steps, when=changed(_woken) & either(_is_under_way)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
-        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph")),
+        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph") | _standing_changed),
         Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
         # Pull requests say why a gate is closed.
         Watch(gates, map=waiting_behind, when=status_changed("reason")),
@@ -100,6 +100,14 @@ def sources(
 
 
 _answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration")
+
+
+_standing_changed = changed(
+    lambda bundle: {
+        name: (entry.get("admittedAt"), entry.get("displacedBy"))
+        for name, entry in ((bundle.get("status") or {}).get("environments") or {}).items()
+    }
+)
 
 
 def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:

@@ -25,6 +25,7 @@ __all__ = [
     "BLOCKED",
     "HELD",
     "Transition",
+    "asking",
     "awaiting",
     "entered",
     "failed",
@@ -66,6 +67,11 @@ class Transition:
 def awaiting(status: Status, message: str) -> Status:
     """Return the status of a promotion that may not start yet; `message` says what is missing."""
     return status.model_copy(update={"state": status.state or "Pending", "message": _cut(message)})
+
+
+def asking(status: Status, message: str, *, now: datetime) -> Status:
+    """Return the status of a promotion whose change is ready and waits until its Bundle is admitted."""
+    return awaiting(status, message).model_copy(update={"prepared_at": status.prepared_at or now})
 
 
 def entered(status: Status, step: PlannedStep, index: int, *, now: datetime, timeout: timedelta | None) -> Status:

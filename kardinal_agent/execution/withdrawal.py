@@ -1,4 +1,4 @@
-"""Taking back a promotion whose Bundle is superseded.
+"""Taking back a promotion whose environment another Bundle has taken over.
 
 What has landed has landed and goes on to its end; that is asked of the repository, because the process may have died
 between landing and noting it. A pull request that waits for a review is closed with a comment that says why, and its
@@ -14,15 +14,19 @@ from kardinal_agent.steps.pull_requests import AGENT, own_pull_request
 __all__ = ["withdraw"]
 
 
-async def withdraw(context: StepContext) -> bool:
-    """Return whether the change has landed; when it has not, nothing of it is left to be merged."""
+async def withdraw(context: StepContext, reason: str) -> bool:
+    """Return whether the change has landed; when it has not, nothing of it is left to be merged.
+
+    `reason` is in the comment on its pull request.
+    """
     remote = await context.remote()
     if await remote.repository.find(context.target, context.message.trailers) is not None:
         return True
     if not context.proposes:
         return False
     found = await _pull_request(context, remote.proposals)
-    if found is not None and (found.state == "merged" or await _is_merged_instead(context, remote.proposals, found)):
+    comment = f"Bundle {context.bundle.metadata.name} is {reason}."
+    if found is not None and (found.state == "merged" or await _is_merged_instead(remote.proposals, found, comment)):
         return True
     await remote.repository.retract(
         context.branch, base=context.target, edit=context.edit, message=context.message, ours=context.status.commit
@@ -37,11 +41,10 @@ async def _pull_request(context: StepContext, pull_requests: PullRequests) -> Pu
     return await own_pull_request(context, pull_requests)
 
 
-async def _is_merged_instead(context: StepContext, pull_requests: PullRequests, found: PullRequest) -> bool:
+async def _is_merged_instead(pull_requests: PullRequests, found: PullRequest, comment: str) -> bool:
     """Close an open pull request; a person may merge it at the same moment, and wins."""
     if found.state == "closed":
         return False
-    comment = f"A newer Bundle of {context.step.spec.pipeline} supersedes {context.bundle.metadata.name}."
     try:
         await pull_requests.close(found.number, by=AGENT, comment=comment)
     except PullRequestEnded:

@@ -10,7 +10,7 @@ The order of the questions is what is guaranteed:
 1. A superseded Bundle stays superseded. Its Graph is deleted when every step has finished, because deleting it earlier
    would take a step away half way; and never in the run that writes the phase, because by the next run every step has
    had the chance to appear.
-2. A newer Bundle that has started comes before everything that would create or extend a Graph.
+2. A Bundle to which newer ones have left nothing comes before everything that would create or extend a Graph.
 3. A Graph that exists is never created again, whatever the status says. One that was deleted is created again once,
    and only for a Bundle that is being promoted or was refused.
 4. What an author must fix becomes a phase and a condition. What the API server or the network does wrong is raised
@@ -29,9 +29,10 @@ from kardinal.objects import JsonObject
 from kardinal.translation.errors import InvalidSpec, PromotionError
 from kardinal.translation.route import find_route
 from kardinal_controller.bundles import statuses
+from kardinal_controller.bundles.contenders import Standing
 from kardinal_controller.bundles.observation import Observation
-from kardinal_controller.bundles.progress import all_steps_finished, is_over
-from kardinal_controller.bundles.supersession import pending_successor, successor
+from kardinal_controller.bundles.progress import all_steps_finished, progress
+from kardinal_controller.bundles.supersession import successor
 
 __all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Wait", "WriteStatus", "decide"]
 
@@ -106,12 +107,12 @@ def _graph_or_status(observation: Observation) -> Create | Extend | BundleStatus
 
 def _start(observation: Observation) -> Create | BundleStatus:
     """Decide about a Bundle that, as its status says, has no Graph yet."""
-    bundle, siblings = observation.bundle, observation.siblings
-    if newer := successor(bundle, siblings):
-        return statuses.superseded(observation, newer)
     if observation.graph is not None:
         return statuses.from_steps(observation)
-    if newer := pending_successor(bundle, siblings):
+    if why := _superseded_without_graph(observation):
+        return statuses.superseded(observation, why)
+    newer = successor(observation.own, observation.siblings)
+    if newer is not None and not observation.in_queue:
         return statuses.waiting_for_newer(observation, newer)
     if observation.pipeline is None:
         return statuses.waiting_for_pipeline(observation)
@@ -120,10 +121,10 @@ def _start(observation: Observation) -> Create | BundleStatus:
 
 def _go_on(observation: Observation) -> Create | Extend | BundleStatus:
     """Decide about a Bundle that has, or had, a Graph."""
-    if _may_be_superseded(observation) and (newer := successor(observation.bundle, observation.siblings)):
-        return statuses.superseded(observation, newer)
     if observation.graph is None:
         return _without_graph(observation)
+    if progress(observation.environments, observation.upstreams).phase == "Superseded":
+        return statuses.from_steps(observation)
     if not _graph_may_lack_environments(observation):
         return statuses.from_steps(observation)
     if observation.pipeline is None:
@@ -134,6 +135,8 @@ def _go_on(observation: Observation) -> Create | Extend | BundleStatus:
 def _without_graph(observation: Observation) -> Create | BundleStatus:
     """Decide about a Bundle whose Graph was deleted."""
     status = observation.bundle.status
+    if status.phase == "Promoting" and (why := _superseded_without_graph(observation)):
+        return statuses.superseded(observation, why)
     unfinished = status.phase == "Promoting" or _was_refused(status)
     if not unfinished and not _wants_more_environments(observation):
         return statuses.phase_kept(observation)
@@ -146,7 +149,8 @@ def _write_or_end(observation: Observation, status: BundleStatus) -> Decision:
     """Write `status` if it is another one than is stored; then end the run."""
     deletion = _graph_to_delete(observation)
     if status != observation.stored:
-        if deletion is not None or _is_urgent(observation.stored, status):
+        contended = any(other.is_under_way for other in observation.siblings)
+        if deletion is not None or _essence(observation.stored, contended) != _essence(status, contended):
             return WriteStatus(status)
         until = observation.monotonic + PATIENCE if observation.write_by is None else observation.write_by
         return Wait(until) if until - observation.monotonic > _INSTANT else WriteStatus(status)
@@ -159,14 +163,23 @@ def _graph_to_delete(observation: Observation) -> JsonObject | None:
     if graph is None or "deletionTimestamp" in graph["metadata"]:
         return None
     superseded = observation.bundle.status.phase == "Superseded"
-    return graph if superseded and all_steps_finished(observation.steps.values()) else None
+    if not superseded or not all_steps_finished(observation.steps.values()):
+        return None
+    # The step of an environment that it was admitted to may only be about to appear.
+    admitted = (Standing.of(entry) for entry in observation.environments.values() if entry.admitted_at is not None)
+    return graph if all(standing.landed or standing.has_ended for standing in admitted) else None
 
 
-def _may_be_superseded(observation: Observation) -> bool:
-    """Return whether something would still happen for the Bundle; a failed one may go on in other environments."""
-    if observation.topology is None:
-        return observation.bundle.status.phase == "Promoting"
-    return not is_over(observation.environments, observation.topology)
+def _superseded_without_graph(observation: Observation) -> str:
+    """Return why newer Bundles have left nothing to one without a Graph; empty where they have."""
+    if observation.prospect:
+        found = progress(observation.prospect, observation.upstreams)
+        return found.message if found.phase == "Superseded" else ""
+    own = observation.own
+    if own.pinned or observation.in_queue:
+        return ""
+    newer = [other for other in observation.siblings if other.standings and other.created > own.created]
+    return f"superseded by {max(newer, key=lambda other: other.created).name}" if newer else ""
 
 
 def _graph_may_lack_environments(observation: Observation) -> bool:
@@ -191,13 +204,12 @@ def _was_refused(status: BundleStatus) -> bool:
     return status.condition("InvalidSpec") is not None or status.phase == "SkipDenied"
 
 
-def _is_urgent(before: BundleStatus, after: BundleStatus) -> bool:
-    """Return whether more differs than environments and messages."""
-    return _essence(before) != _essence(after)
-
-
-def _essence(status: BundleStatus) -> tuple[object, ...]:
+def _essence(status: BundleStatus, contended: bool) -> tuple[object, ...]:
+    """Return what may not wait to be written: all but progress and messages, and what other Bundles wait for."""
     conditions = {condition.type: (condition.status, condition.reason) for condition in status.conditions}
     kept = status.model_copy(update={"environments": {}, "conditions": ()})
     generations = {condition.observed_generation for condition in status.conditions}
-    return kept, conditions, generations
+    decided = {name: (entry.admitted_at, entry.displaced_by) for name, entry in status.environments.items()}
+    standings = {name: Standing.of(entry) for name, entry in status.environments.items()} if contended else {}
+    awaited = {name: (each.prepared, each.landed, each.has_ended) for name, each in standings.items()}
+    return kept, conditions, generations, decided, awaited

@@ -7,20 +7,25 @@ the informers. What it returns is a value; the rules on it are in `decide`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 
 from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus
-from kardinal.objects import GRAPH, JsonObject, controller_of, key_of
+from kardinal.api.names import ANNOTATION_PIN
+from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Clock
-from kardinal.translation.errors import PromotionError
+from kardinal.translation.errors import InvalidSpec, PromotionError
+from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology, read_topology
+from kardinal_controller.bundles.contenders import Contender, standings_of
 from kardinal_controller.bundles.graphs import GraphKeeper
-from kardinal_controller.bundles.progress import environments
-from kardinal_controller.bundles.supersession import SequenceNumbers
-from kardinal_controller.caches import Caches, pipeline_label
+from kardinal_controller.bundles.progress import environments, graph_trouble
+from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers
+from kardinal_controller.bundles.takeover import settled
+from kardinal_controller.caches import Caches, has_started, pipeline_label
 
 __all__ = ["Observation", "Observer"]
 
@@ -36,8 +41,10 @@ class Observation:
     label: str
     """The Pipeline as a label value; empty where the Bundle names none."""
     pipeline: Pipeline | None
-    siblings: Sequence[Bundle]
-    """The Bundles of the Pipeline that may take the place of this one, with their sequence numbers."""
+    own: Contender
+    """The Bundle as the others see it, as far as its status says."""
+    siblings: Sequence[Contender]
+    """The other Bundles of the Pipeline and type that have started, and a newer one that is about to."""
     graph: JsonObject | None
     """The Graph that belongs to this very Bundle, as it was when the run began."""
     steps: Mapping[str, PromotionStep]
@@ -57,9 +64,57 @@ class Observation:
 
     @cached_property
     def environments(self) -> dict[str, EnvironmentStatus]:
-        """The entry of each environment as the steps have it now."""
+        """The entry of each environment as the steps have it now, and as follows from the other Bundles."""
         status = self.bundle.status
-        return environments(self.topology, self.steps, status.environments, under_way=not status.has_ended)
+        entries = environments(self.topology, self.steps, status.environments, under_way=not status.has_ended)
+        return self._settled(entries) if self.graph is not None else entries
+
+    @cached_property
+    def prospect(self) -> dict[str, EnvironmentStatus]:
+        """The entries that the Bundle would have with a Graph made now; empty where it cannot have one."""
+        entries = {name: EnvironmentStatus(state="Pending") for name in self.upstreams}
+        return self._settled(entries | self.bundle.status.environments) if entries else {}
+
+    @cached_property
+    def upstreams(self) -> Mapping[str, tuple[str, ...]]:
+        """The order of the environments: in the Graph, or without one as the Pipeline has it today."""
+        if self.topology is not None:
+            return self.topology.upstreams
+        if self.pipeline is None:
+            return {}
+        try:
+            return find_route(self.pipeline, self.bundle).upstreams
+        except InvalidSpec:
+            return {}
+
+    @property
+    def in_queue(self) -> bool:
+        """Whether the Bundles of the Pipeline follow each other instead of taking each other's place."""
+        return self.pipeline is not None and self.pipeline.spec.promotion_policy == "queue"
+
+    def _settled(self, entries: dict[str, EnvironmentStatus]) -> dict[str, EnvironmentStatus]:
+        has_graph = self.graph is not None or self.bundle.status.phase != "Superseded"
+        own = replace(self.own, has_graph=has_graph, read_upstreams=lambda: self.upstreams).with_standings(entries)
+        return settled(
+            own,
+            entries,
+            self.siblings,
+            started=self.steps,
+            coming=self._coming(entries),
+            queue=self.in_queue,
+            now=self.now,
+        )
+
+    def _coming(self, entries: Mapping[str, EnvironmentStatus]) -> set[str]:
+        """Return the environments whose step the engine makes at once: nothing stands before them."""
+        topology = self.topology
+        if topology is None or self.graph is None or graph_trouble(self.graph) is not None:
+            return set()
+        gated = {gate.environment for gate in topology.gates}
+        verified = {name for name, entry in entries.items() if entry.state == "Verified"}
+        return {
+            name for name, before in topology.upstreams.items() if name not in gated and verified.issuperset(before)
+        }
 
 
 class Observer:
@@ -70,6 +125,7 @@ class Observer:
         self._graphs = graphs
         self._clock = clock
         self._numbers = SequenceNumbers()
+        self._admissions = Admissions()
 
     def observe(self, current: JsonObject, *, write_by: float | None) -> Observation:
         """Return what can be seen of the Bundle `current`."""
@@ -78,12 +134,10 @@ class Observer:
         stored = self._caches.pipeline(key.namespace, label) if label else None
         bundle = Bundle.model_validate(current)
         status = bundle.status
-        siblings: list[Bundle] = []
         if label:
             if self._numbers.of(current) is None:
                 self._numbers.assign(self._caches.bundles_of(key.namespace, label))
             bundle = self._numbers.fill_in(current)
-            siblings = [self._numbers.fill_in(rival) for rival in self._rivals(current, label)]
         graph = self._graphs.find(bundle)
         steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
         return Observation(
@@ -91,7 +145,8 @@ class Observer:
             stored=status,
             label=label,
             pipeline=Pipeline.model_validate(stored) if stored is not None else None,
-            siblings=siblings,
+            own=self._contender(current),
+            siblings=self.siblings(current),
             graph=graph,
             steps={step.spec.environment: step for step in steps},
             now=self._clock.now(),
@@ -99,20 +154,54 @@ class Observer:
             write_by=write_by,
         )
 
+    def siblings(self, current: JsonObject) -> list[Contender]:
+        """Return what can be seen now of the other Bundles of the Pipeline."""
+        label = pipeline_label(current)
+        return [self._contender(each) for each in self._rivals(current, label)] if label else []
+
+    def note(self, current: JsonObject, status: BundleStatus) -> None:
+        """Take over what a status says that is about to be written."""
+        self._admissions.note(current, status.environments)
+
+    def forget(self, key: Key) -> None:
+        """Drop what is remembered of a Bundle that is gone."""
+        self._admissions.forget(key)
+
     def _rivals(self, current: JsonObject, label: str) -> Iterator[JsonObject]:
-        """Yield the newer Bundles that a decision depends on: the newest that has started, and one that is pending.
+        """Yield the Bundles that a decision depends on: those that have started, and a newer and an older pending one.
 
         A Pipeline may have thousands that are pending; the last that was heard of is most likely the newest.
         """
-        namespace, own = current["metadata"]["namespace"], self._numbers.age(current)
+        key, own = key_of(current), self._numbers.order(current)
+        for bundle in self._caches.started(key.namespace, label):
+            if key_of(bundle) != key and _type(bundle) == _type(current):
+                yield bundle
+        pending = self._caches.pending(key.namespace, label)
+        newer = (each for each in reversed(pending) if self._numbers.order(each) > own)
+        older = (each for each in pending if self._numbers.order(each) < own)
+        for found in (newer, older):
+            # One may have a Graph already while its status has no phase.
+            yield from islice((each for each in found if _type(each) == _type(current) and not has_started(each)), 1)
 
-        def newer(bundle: JsonObject) -> bool:
-            return bundle["spec"].get("type") == current["spec"].get("type") and self._numbers.age(bundle) > own
+    def _contender(self, bundle: JsonObject) -> Contender:
+        metadata, status = bundle["metadata"], bundle.get("status") or {}
+        graph = self._caches.graphs.get(metadata["namespace"], metadata["name"])
+        if graph is not None and graph["metadata"]["uid"] != (status.get("graph") or {}).get("uid"):
+            graph = None
+        phase = status.get("phase")
+        return Contender(
+            name=metadata["name"],
+            created=self._numbers.order(bundle),
+            standings=self._admissions.fill_in(bundle, standings_of(bundle)),
+            pinned=(metadata.get("annotations") or {}).get(ANNOTATION_PIN) == "true",
+            phase=phase,
+            has_graph=graph is not None or phase == "Promoting",
+            read_upstreams=lambda: read_topology(graph).upstreams if graph is not None else {},
+        )
 
-        started = filter(newer, self._caches.started(namespace, label))
-        pending = filter(newer, reversed(self._caches.pending(namespace, label)))
-        found = max(started, key=self._numbers.age, default=None), next(pending, None)
-        yield from (bundle for bundle in found if bundle is not None)
+
+def _type(bundle: JsonObject) -> object:
+    return bundle["spec"].get("type")
 
 
 def _made_by(graph: JsonObject | None, step: JsonObject) -> bool:

@@ -8,13 +8,13 @@ a verification back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kardinal.api import Graph, PromotionStep
 from kardinal.api.bundle import BundlePhase, EnvironmentStatus
-from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.objects import JsonObject
+from kardinal.translation.environment_order import ancestors
 from kardinal.translation.topology import Topology
 
 __all__ = [
@@ -22,9 +22,12 @@ __all__ = [
     "all_steps_finished",
     "environments",
     "graph_trouble",
-    "is_over",
+    "is_displaced",
     "progress",
 ]
+
+_KEPT = ("admitted_at", "displaced_by", "replaced_at")
+"""Fields of an entry that do not come from its step."""
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
 """States whose message is worth a line on the Bundle; in the others it changes too often to be copied."""
@@ -32,7 +35,7 @@ _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The phase of a Bundle that is not superseded, with the reason and the message of its condition Ready."""
+    """The phase of a Bundle, with the reason and the message of its condition Ready."""
 
     phase: BundlePhase
     reason: str
@@ -46,16 +49,20 @@ def environments(
     *,
     under_way: bool,
 ) -> dict[str, EnvironmentStatus]:
-    """Return the entry of each environment of the Graph; without a Graph, of each environment in `before`."""
-    names = topology.environments if topology is not None else before
+    """Return the entry of each environment of the Graph, and of each in `before`."""
+    names = dict.fromkeys([*before, *(topology.environments if topology is not None else ())])
     return {name: _entry(steps.get(name), before.get(name), under_way=under_way) for name in names}
 
 
 def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, under_way: bool) -> EnvironmentStatus:
     if step is None:
-        return before or EnvironmentStatus(state="Pending")
+        # A message without a step says what the environment waits for, which is found out anew.
+        waiting = before is None or before.state == "Pending"
+        before = before or EnvironmentStatus(state="Pending")
+        return before.model_copy(update={"message": None}) if waiting else before
     status = step.status
     state = status.state or "Pending"
+    kept = {name: getattr(before, name) for name in _KEPT} if before is not None else {}
     if before is not None and before.state == "Verified" and state != "Verified":
         taken_back = under_way and state == "Failed"
         if not taken_back:
@@ -63,16 +70,26 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
     return EnvironmentStatus(
         state=state,
         message=status.message if state in _STATES_WITH_MESSAGE else None,
+        prepared_at=status.prepared_at,
         promoted_at=status.promoted_at,
         verified_at=status.verified_at,
         commit=status.commit,
         pr_url=status.pr_url,
         evidence=status.evidence,
+        **kept,
     )
 
 
-def progress(entries: Mapping[str, EnvironmentStatus]) -> Progress:
-    """Return what the environments add up to."""
+def progress(
+    entries: Mapping[str, EnvironmentStatus], upstreams: Mapping[str, Sequence[str]] | None = None
+) -> Progress:
+    """Return what the environments, in the order of `upstreams`, add up to.
+
+    A Bundle is superseded when nothing is left to it and another has taken over some of what was.
+    """
+    displaced = {name: entry.displaced_by for name, entry in entries.items() if is_displaced(entry)}
+    if displaced and _nothing_is_left(entries, upstreams or {}):
+        return Progress("Superseded", "Superseded", _superseded_by(displaced))
     failed = [f"{name}: {entry.message or 'failed'}" for name, entry in entries.items() if entry.state == "Failed"]
     if failed:
         return Progress("Failed", "StepFailed", "; ".join(failed))
@@ -82,13 +99,26 @@ def progress(entries: Mapping[str, EnvironmentStatus]) -> Progress:
     return Progress("Promoting", "Promoting", f"{len(verified)} of {len(entries)} environments are Verified")
 
 
-def is_over(entries: Mapping[str, EnvironmentStatus], topology: Topology) -> bool:
-    """Return whether no step can move any more: every environment is Verified, Failed, or behind a failed one."""
-    states = {name: entry.state for name, entry in entries.items()}
+def is_displaced(entry: EnvironmentStatus) -> bool:
+    """Return whether another Bundle has taken an environment over before this one was Verified there."""
+    return entry.displaced_by is not None and entry.state != "Verified"
+
+
+def _nothing_is_left(entries: Mapping[str, EnvironmentStatus], upstreams: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether every environment is Verified, Failed, taken over, or behind one that is not Verified for good."""
+    stopped = {name for name, entry in entries.items() if entry.state == "Failed" or is_displaced(entry)}
     return all(
-        states.get(name) in ENDED_STATES or any(states.get(upstream) == "Failed" for upstream in topology.before(name))
-        for name in topology.environments
+        name in stopped or entry.state == "Verified" or not stopped.isdisjoint(ancestors(upstreams, name))
+        for name, entry in entries.items()
     )
+
+
+def _superseded_by(displaced: Mapping[str, str | None]) -> str:
+    """Return which Bundle has taken over which environments, in words."""
+    by: dict[str, list[str]] = {}
+    for environment, newer in sorted(displaced.items()):
+        by.setdefault(str(newer), []).append(environment)
+    return "; ".join(f"superseded by {newer} in {', '.join(names)}" for newer, names in by.items())
 
 
 def all_steps_finished(steps: Iterable[PromotionStep]) -> bool:

@@ -57,15 +57,20 @@ class BundleReconciler:
         current = self._caches.bundles.get(*key)
         if current is None:
             self._write_by.pop(key, None)
+            self._observer.forget(key)
             return Result()
         observation = self._observer.observe(current, write_by=self._write_by.get(key))
         while True:
             match decide(observation):
                 case Create(pipeline):
                     current, observation = await self._create(current, observation, pipeline)
+                    observation = replace(observation, siblings=self._observer.siblings(current))
                 case Extend(graph, pipeline):
                     current, observation = await self._extend(current, observation, graph, pipeline)
+                    observation = replace(observation, siblings=self._observer.siblings(current))
                 case WriteStatus(status):
+                    # Nothing was awaited since the siblings were read: when they are decided about, they see this.
+                    self._observer.note(current, status)
                     await self._status.write(BUNDLE, current, status.to_json())
                     self._carry_out(current, effects(observation.bundle, before=observation.stored, after=status))
                     observation = replace(observation, stored=status)

@@ -7,7 +7,7 @@ environments are Verified too.
 
 from __future__ import annotations
 
-from kardinal.api import Bundle, Condition, set_condition
+from kardinal.api import Condition, set_condition
 from kardinal.api.bundle import BundlePhase, BundleStatus, GraphRecord
 from kardinal.api.image import bundle_title
 from kardinal.api.names import LABEL_PIPELINE
@@ -15,6 +15,7 @@ from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
 from kardinal.translation.errors import GraphChanged, InvalidSpec, Problem, PromotionError, SkipDenied
 from kardinal.translation.recorded import spec_hash
+from kardinal_controller.bundles.contenders import Contender
 from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import graph_trouble, progress
 
@@ -38,7 +39,7 @@ MERGED_OUT_OF_BAND = "MergedOutOfBand"
 
 def from_steps(observation: Observation, *, recreated: bool = False) -> BundleStatus:
     """Return what the Graph and the steps say; `recreated` notes that the Graph was created a second time."""
-    found = progress(observation.environments)
+    found = progress(observation.environments, observation.upstreams)
     trouble = None
     if observation.graph is not None and found.phase == "Promoting":
         trouble = graph_trouble(observation.graph)
@@ -63,20 +64,14 @@ def phase_kept(observation: Observation) -> BundleStatus:
     )
 
 
-def superseded(observation: Observation, newer: Bundle) -> BundleStatus:
-    """Return the status of a Bundle that `newer` takes the place of."""
-    return _status(
-        observation,
-        phase="Superseded",
-        reason="Superseded",
-        message=f"Bundle {newer.metadata.name} is newer",
-        has_graph=observation.graph is not None,
-    )
+def superseded(observation: Observation, message: str) -> BundleStatus:
+    """Return the status of a Bundle without a Graph to which newer ones have left nothing."""
+    return _status(observation, phase="Superseded", reason="Superseded", message=message)
 
 
-def waiting_for_newer(observation: Observation, newer: Bundle) -> BundleStatus:
+def waiting_for_newer(observation: Observation, newer: Contender) -> BundleStatus:
     """Return the status of a Bundle that does not start before `newer` has tried to."""
-    message = f"Bundle {newer.metadata.name} is newer and about to start"
+    message = f"Bundle {newer.name} is newer and about to start"
     return _status(observation, phase="Available", reason="Waiting", message=message)
 
 

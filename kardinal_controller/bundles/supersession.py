@@ -1,26 +1,23 @@
-"""Which Bundle takes the place of which (pure, except that sequence numbers are remembered).
-
-A newer Bundle takes the place of older ones of its Pipeline and type once it has a Graph of its own: one that cannot be
-translated must not end a promotion that is going well. A Bundle that has not started waits while a newer one is about
-to, so that a backlog does not promote every version in turn.
+"""The order of the Bundles of a Pipeline, and what of them is decided but not visible yet.
 
 Creation times have whole seconds, so every Bundle gets a number when it is first seen, in the order of creation as the
-API server counts it. The number is in its status from the first write on; until then it is only remembered here.
+API server counts it. The number is in its status from the first write on; until then it is only remembered here. So is
+the admission to an environment: two Bundles that are decided about at one moment must not both be admitted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from kardinal.api import Bundle
-from kardinal.api.names import ANNOTATION_PIN
-from kardinal.objects import JsonObject
+from kardinal.api.bundle import EnvironmentStatus
+from kardinal.objects import JsonObject, Key, key_of
+from kardinal_controller.bundles.contenders import Contender, Order, Standing
 
-__all__ = ["SequenceNumbers", "age", "pending_successor", "successor"]
-
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
+__all__ = ["Admissions", "SequenceNumbers", "successor"]
 
 
 class SequenceNumbers:
@@ -52,37 +49,48 @@ class SequenceNumbers:
         status = read.status.model_copy(update={"sequence": self.of(bundle)})
         return read.model_copy(update={"status": status})
 
-    def age(self, bundle: JsonObject) -> tuple[str, float]:
+    def order(self, bundle: JsonObject) -> Order:
         """Return what sorts the Bundles of a Pipeline; one without a number was heard of last."""
         number = self.of(bundle)
-        return bundle["metadata"]["creationTimestamp"], math.inf if number is None else number
+        return created_at(bundle), math.inf if number is None else number
 
 
-def successor(bundle: Bundle, siblings: Iterable[Bundle]) -> Bundle | None:
-    """Return the newest Bundle that has started and takes the place of `bundle`; None for a pinned one."""
-    started = [other for other in _newer(bundle, siblings) if other.status.graph_ref is not None]
-    return max(started, key=age, default=None)
+class Admissions:
+    """Remembers which Bundles were admitted to which environments until the informer has it from their statuses."""
+
+    def __init__(self) -> None:
+        self._admitted: dict[Key, tuple[str, frozenset[str]]] = {}
+
+    def note(self, bundle: JsonObject, entries: Mapping[str, EnvironmentStatus]) -> None:
+        """Remember what a status that is about to be written says."""
+        admitted = frozenset(name for name, entry in entries.items() if entry.admitted_at is not None)
+        self._admitted[key_of(bundle)] = bundle["metadata"]["uid"], admitted
+
+    def fill_in(self, bundle: JsonObject, standings: Mapping[str, Standing]) -> Mapping[str, Standing]:
+        """Return the standings of a Bundle with its admissions filled in."""
+        uid, admitted = self._admitted.get(key_of(bundle), ("", frozenset[str]()))
+        if uid != bundle["metadata"]["uid"] or all(standings[name].admitted for name in admitted & standings.keys()):
+            self.forget(key_of(bundle))
+            return standings
+        return {name: replace(each, admitted=each.admitted or name in admitted) for name, each in standings.items()}
+
+    def forget(self, key: Key) -> None:
+        """Drop what is remembered of a Bundle."""
+        self._admitted.pop(key, None)
 
 
-def pending_successor(bundle: Bundle, siblings: Iterable[Bundle]) -> Bundle | None:
-    """Return a newer Bundle that has no phase yet: it may start any moment and make a start of `bundle` pointless."""
-    return next((other for other in _newer(bundle, siblings) if other.status.phase is None), None)
+def successor(own: Contender, others: Iterable[Contender]) -> Contender | None:
+    """Return a newer Bundle that no run has decided about.
+
+    It may start any moment, and make a start of `own` pointless: a backlog does not promote every version in turn.
+    """
+    if own.pinned:
+        return None
+    return next((other for other in others if other.phase is None and other.created > own.created), None)
 
 
-def age(bundle: Bundle) -> tuple[datetime, int]:
-    """Return what sorts the Bundles of a Pipeline from the oldest to the newest; they must have their numbers."""
-    return _created(bundle), bundle.status.sequence or 0
-
-
-def _newer(bundle: Bundle, siblings: Iterable[Bundle]) -> list[Bundle]:
-    """Return the Bundles that may take the place of `bundle`."""
-    if bundle.metadata.annotations.get(ANNOTATION_PIN) == "true":
-        return []
-    return [other for other in siblings if other.spec.type == bundle.spec.type and age(other) > age(bundle)]
-
-
-def _created(bundle: Bundle) -> datetime:
-    return bundle.metadata.creation_timestamp or _EARLIEST
+def created_at(bundle: JsonObject) -> datetime:
+    return datetime.fromisoformat(bundle["metadata"]["creationTimestamp"])
 
 
 def _creation(bundle: JsonObject) -> tuple[str, int]:

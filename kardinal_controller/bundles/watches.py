@@ -22,6 +22,7 @@ from kardinal.runtime.predicates import (
     metadata_changed,
     status_changed,
 )
+from kardinal_controller.bundles.contenders import standings_of
 from kardinal_controller.caches import (
     Caches,
     bundle_key,
@@ -34,9 +35,13 @@ from kardinal_controller.caches import (
 __all__ = ["bundle_sources"]
 
 _NEVER_SUPERSEDED = frozenset(["Verified", "Superseded"])
+_UNDER_WAY = frozenset(["Promoting", "Failed"])
 
 # What of a Bundle others wait for: that it is decided about, and that it starts.
 _rivalry = changed(lambda bundle: (is_pending(bundle), has_started(bundle), pipeline_label(bundle)))
+
+# How far it is in each environment, and whether it may be displaced there.
+_advance = changed(lambda bundle: (standings_of(bundle), _is_pinned(bundle), bundle.get("status", {}).get("phase")))
 
 
 def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Sequence[Source]:
@@ -56,6 +61,11 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         others = (other for other in caches.bundles_of(namespace, label) if _created(other) <= since)
         return (key_of(other) for other in others if key_of(other) != key and _may_be_superseded(other))
 
+    def contenders(bundle: JsonObject) -> Iterable[Key]:
+        """Name the Bundles under way beside another one: what it does in an environment concerns them."""
+        key, started = key_of(bundle), caches.started(bundle["metadata"]["namespace"], pipeline_label(bundle))
+        return (key_of(other) for other in started if key_of(other) != key and _is_under_way(other))
+
     def untranslated_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
         key = key_of(pipeline)
         return (key_of(bundle) for bundle in caches.bundles_of(*key) if needs_translation(bundle))
@@ -71,6 +81,7 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
     return [
         Watch(caches.bundles),
         Watch(caches.bundles, siblings, when=_rivalry & ~created),
+        Watch(caches.bundles, contenders, when=_advance & ~created),
         Watch(caches.steps, lambda step: [bundle_key(step)], when=_step_progress),
         Watch(caches.graphs, when=metadata_changed("generation", "deletionTimestamp") | changed(_conditions)),
         Watch(caches.pipelines, untranslated_of_pipeline, when=generation_changed),
@@ -78,7 +89,9 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
     ]
 
 
-_step_progress = status_changed("state", "message", "promotedAt", "verifiedAt", "commit", "prURL", "evidence")
+_step_progress = status_changed(
+    "state", "message", "preparedAt", "promotedAt", "verifiedAt", "commit", "prURL", "evidence"
+)
 
 _concerns_templates = either(lambda gate: is_template(labels_of(gate)))
 
@@ -90,8 +103,15 @@ def _conditions(graph: JsonObject) -> object:
 
 
 def _may_be_superseded(bundle: JsonObject) -> bool:
-    annotations = bundle["metadata"].get("annotations") or {}
-    return bundle.get("status", {}).get("phase") not in _NEVER_SUPERSEDED and annotations.get(ANNOTATION_PIN) != "true"
+    return bundle.get("status", {}).get("phase") not in _NEVER_SUPERSEDED and not _is_pinned(bundle)
+
+
+def _is_under_way(bundle: JsonObject) -> bool:
+    return bundle["status"].get("phase") in _UNDER_WAY
+
+
+def _is_pinned(bundle: JsonObject) -> bool:
+    return (bundle["metadata"].get("annotations") or {}).get(ANNOTATION_PIN) == "true"
 
 
 def _created(bundle: JsonObject) -> str:

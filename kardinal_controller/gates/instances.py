@@ -200,11 +200,13 @@ class GateReconciler:
     def _context(self, expression: str, promoted: _Promotion) -> Context:
         environment = promoted.environment
         verified = {name: self._verified_since(promoted, name) for name in promoted.upstreams}
+        entries = promoted.bundle.status.environments
+        replaced = [entries[name].replaced_at for name in promoted.upstreams if name in entries]
         return Context(
             bundle=promoted.bundle,
             environment=environment,
             approval=promoted.origin.approval,
-            soak=upstream_soak(environment, verified),
+            soak=upstream_soak(environment, verified, replaced=replaced),
             previous_version=self._previous_version(expression, promoted),
             attestation=self._attestations.verify(promoted.bundle),
         )

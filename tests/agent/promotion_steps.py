@@ -23,9 +23,11 @@ from tests.support.world import World
 
 __all__ = [
     "BUNDLE_NAME",
+    "admit",
     "close_gate",
     "create",
     "deploy",
+    "displace",
     "freeze",
     "freeze_gate",
     "gate_instance",
@@ -38,10 +40,12 @@ __all__ = [
     "state",
     "supersede",
     "wake",
+    "withhold",
 ]
 
 BUNDLE_NAME = "my-app-1"
 _HOUR = timedelta(hours=1)
+_ADMITTED = {"state": "Pending", "admittedAt": "2026-03-03T09:00:00Z"}
 
 
 async def start_agent(world: World, **options: Any) -> Agent:
@@ -128,7 +132,9 @@ async def _put(world: World, name: str, objects: Sequence[JsonObject], *, made: 
             "spec": {"nodes": list(known.values())},
         }
     )
-    record = {"status": {"graph": {"uid": graph["metadata"]["uid"], "hash": spec_hash(graph)}}}
+    admitted = {step["spec"]["environment"]: _ADMITTED for step in made if step["kind"] == "PromotionStep"}
+    graph_record = {"uid": graph["metadata"]["uid"], "hash": spec_hash(graph)}
+    record = {"status": {"graph": graph_record, "environments": admitted}}
     await world.client.patch(BUNDLE, name, TEAM, record, kind=PatchType.MERGE, subresource="status")
     await world.apply(*(_owned(obj, graph) for obj in made))
 
@@ -211,6 +217,26 @@ async def close_gate(world: World, name: str, reason: str = "soaked 5m of 30m") 
 
 async def supersede(world: World, name: str = BUNDLE_NAME) -> None:
     body = {"status": {"phase": "Superseded"}}
+    await world.client.patch(BUNDLE, name, TEAM, body, kind=PatchType.MERGE, subresource="status")
+
+
+async def displace(world: World, by: str, environment: str = DEV, *, name: str = BUNDLE_NAME) -> None:
+    """Say that another Bundle has taken an environment over."""
+    await _set_entry(world, name, environment, {"displacedBy": by})
+
+
+async def withhold(world: World, message: str, environment: str = DEV, *, name: str = BUNDLE_NAME) -> None:
+    """Say that the Bundle may not write to an environment yet."""
+    await _set_entry(world, name, environment, {"admittedAt": None, "message": message})
+
+
+async def admit(world: World, environment: str = DEV, *, name: str = BUNDLE_NAME) -> None:
+    """Say that the Bundle may write to an environment."""
+    await _set_entry(world, name, environment, {**_ADMITTED, "message": None})
+
+
+async def _set_entry(world: World, name: str, environment: str, entry: JsonObject) -> None:
+    body = {"status": {"environments": {environment: entry}}}
     await world.client.patch(BUNDLE, name, TEAM, body, kind=PatchType.MERGE, subresource="status")
 
 

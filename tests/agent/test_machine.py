@@ -16,6 +16,7 @@ from kardinal.steps.sequence import default_sequence, planned
 from kardinal_agent.execution.machine import (
     Abandon,
     Action,
+    Ask,
     Await,
     Delay,
     Fail,
@@ -114,6 +115,22 @@ def observed(status: PromotionStepStatus | None = None, **fields: Any) -> Observ
             observed(at(*PUSHED, "open-pr", running="wait-for-merge"), sequence=REVIEWED, superseded=True),
             Abandon(),
             id="a proposal is taken back",
+        ),
+        pytest.param(observed(admitted=False), Run(0, outside=False), id="a change is made ready without admission"),
+        pytest.param(
+            observed(at(*PUSHED[:3]), admitted=False, queued="waits for Bundle app-1"),
+            Ask("its change is ready, and waits for Bundle app-1"),
+            id="a push waits for admission",
+        ),
+        pytest.param(
+            observed(at(*PUSHED[:3]), admitted=False, created=NOW - timedelta(seconds=1)),
+            Delay(NOW + timedelta(seconds=1)),
+            id="a new promotion waits for admission without a word",
+        ),
+        pytest.param(
+            observed(at(*PUSHED[:3], running="git-push"), admitted=False),
+            Run(3, outside=True),
+            id="an effect is taken up again without another admission",
         ),
         pytest.param(observed(refusal="wrong"), Fail("InvalidSpec", "wrong"), id="what cannot be executed is refused"),
         pytest.param(

@@ -256,7 +256,7 @@ async def test_a_superseded_proposal_is_closed_and_its_branch_goes_unless_others
     await supersede(world)
     await reached(world, "Failed")
     assert site.proposals()[1].state == "closed"
-    assert "supersedes my-app-1" in site.proposals()[1].comments[0]
+    assert "Bundle my-app-1 is superseded" in site.proposals()[1].comments[0]
     assert (BRANCH in site.repository.branches()) is of_others
 
 

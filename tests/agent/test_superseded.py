@@ -1,11 +1,24 @@
-"""A superseded Bundle takes back what has not landed; what has landed goes on to its end."""
+"""A Bundle writes to an environment once it is admitted, and takes back what has not landed once it is displaced."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from kardinal.api import POLICY_GATE, names
-from tests.agent.promotion_steps import create, deploy, freeze, promotion_step, reached, start_agent, supersede
+from kardinal.scm import PullRequests
+from tests.agent.promotion_steps import (
+    admit,
+    create,
+    deploy,
+    displace,
+    freeze,
+    promotion_step,
+    reached,
+    start_agent,
+    state,
+    supersede,
+    withhold,
+)
 from tests.agent.test_crashes import Crash, start_crashing, until_crashed
 from tests.support.names import DEV
 from tests.support.repository import APPLICATION, GitRepository
@@ -63,3 +76,44 @@ async def test_what_was_about_to_land_and_did_not_is_dropped(world: World, repos
     status = await reached(world, "Failed")
     assert status["message"] == "superseded by a newer Bundle of my-app"
     assert repository.promotions(DEV) == []
+
+
+async def test_a_change_is_made_ready_and_not_written_before_its_bundle_is_admitted(
+    world: World, repository: GitRepository
+) -> None:
+    await create(world, promotion_step(repository))
+    await withhold(world, "waits for Bundle my-app-0")
+    await start_agent(world)
+    await world.live(timedelta(seconds=3))
+    status = await state(world)
+    assert status["message"] == "its change is ready, and waits for Bundle my-app-0"
+    assert "preparedAt" in status
+    assert status["diff"]
+    assert repository.promotions(DEV) == []
+    await admit(world)
+    await reached(world, "HealthChecking", within=AT_ONCE)
+    assert len(repository.promotions(DEV)) == 1
+
+
+async def test_a_bundle_that_is_displaced_while_it_waits_ends_and_says_by_whom(
+    world: World, repository: GitRepository
+) -> None:
+    await create(world, promotion_step(repository))
+    await withhold(world, "waits for Bundle my-app-0")
+    await start_agent(world)
+    await displace(world, "my-app-2")
+    status = await reached(world, "Failed", within=AT_ONCE)
+    assert status["message"] == "superseded by Bundle my-app-2 before anything was written"
+
+
+async def test_a_review_that_is_taken_over_is_closed_and_says_by_whom(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, approval="pr-review"))
+    opened = await reached(world, "WaitingForMerge")
+    await displace(world, "my-app-2")
+    status = await reached(world, "Failed")
+    assert status["message"] == "superseded by Bundle my-app-2"
+    closed = await reviewer.get(opened["pullRequest"]["number"])
+    assert (closed.state, closed.comments) == ("closed", ("Bundle my-app-1 is superseded by Bundle my-app-2.",))

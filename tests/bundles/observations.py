@@ -11,12 +11,25 @@ from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.objects import JsonObject
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import translate
+from kardinal_controller.bundles.contenders import Contender, Standing
 from kardinal_controller.bundles.decide import WriteStatus, decide
 from kardinal_controller.bundles.observation import Observation
 from tests.support import objects
 from tests.support.registry import REGISTRY
 
-__all__ = ["MONOTONIC", "NOW", "PIPELINE", "SAID", "bundle", "graph", "next_run", "retargeted", "seen", "steps"]
+__all__ = [
+    "MONOTONIC",
+    "NOW",
+    "PIPELINE",
+    "SAID",
+    "bundle",
+    "graph",
+    "next_run",
+    "retargeted",
+    "rival",
+    "seen",
+    "steps",
+]
 
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 MONOTONIC = 100.0
@@ -67,6 +80,7 @@ def seen(subject: Bundle | None = None, **fields: Any) -> Observation:
         "stored": subject.status,
         "label": "my-app",
         "pipeline": PIPELINE,
+        "own": rival(subject.metadata.name, number=subject.status.sequence or 0, pinned=_is_pinned(subject)),
         "siblings": [],
         "graph": None,
         "steps": {},
@@ -74,6 +88,27 @@ def seen(subject: Bundle | None = None, **fields: Any) -> Observation:
         "monotonic": MONOTONIC,
     }
     return Observation(**values | fields)
+
+
+def rival(
+    name: str = "app-3",
+    *,
+    number: int = 3,
+    phase: str | None = "Promoting",
+    pinned: bool = False,
+    upstreams: Mapping[str, tuple[str, ...]] | None = None,
+    **standings: Standing,
+) -> Contender:
+    """Return another Bundle of the Pipeline, with its standings by environment."""
+    order = upstreams or {"dev": (), "prod": ("dev",)}
+    return Contender(
+        name,
+        (NOW + timedelta(seconds=number), number),
+        standings=standings,
+        pinned=pinned,
+        phase=phase,
+        read_upstreams=lambda: order,
+    )
 
 
 def next_run(observation: Observation, **fields: Any) -> Observation:
@@ -109,6 +144,10 @@ def _step(environment: str, state: str | None) -> PromotionStep:
     if state == "Verified":
         status["verifiedAt"] = _time(60)
     return PromotionStep.model_validate({"spec": spec, "status": status})
+
+
+def _is_pinned(subject: Bundle) -> bool:
+    return subject.metadata.annotations.get("kardinal.io/pin") == "true"
 
 
 def _time(seconds: int) -> str:

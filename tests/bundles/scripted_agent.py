@@ -32,6 +32,14 @@ class ScriptedAgent:
             PROMOTION_STEP, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status"
         )
 
+    async def prepare(self, name: str) -> None:
+        """Let a step have a good edit that waits to be written."""
+        await self.step(name, state="Promoting", preparedAt=format_time(self._world.clock.now()))
+
+    async def land(self, name: str) -> None:
+        """Let the change of a step land."""
+        await self.step(name, state="HealthChecking", promotedAt=format_time(self._world.clock.now()))
+
     async def verify(self, *names: str) -> datetime:
         """Let steps be Verified now, one after the other; returns when that was."""
         moment = self._world.clock.now()

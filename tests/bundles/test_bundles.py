@@ -68,6 +68,7 @@ async def test_evidence_is_copied_and_outlives_the_step(
     assert kept["phase"] == "Verified"
     assert kept["environments"][DEV] == {
         "state": "Verified",
+        "admittedAt": kept["environments"][DEV]["admittedAt"],
         "promotedAt": now,
         "verifiedAt": now,
         "commit": "abc",
@@ -145,13 +146,13 @@ async def test_deleting_a_bundle_deletes_its_graph_and_steps(world: World, runni
 
 @pytest.mark.virtual_time("what is written within a second is one write")
 async def test_progress_within_a_second_is_one_write(world: World, running: Controller, agent: ScriptedAgent) -> None:
-    await world.apply(bundle("app-1"))
+    await world.apply(bundle("app-1", intent={"target": DEV}))
     await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
     await world.settle()
     before = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))
     await agent.step(f"app-1-{DEV}", state="Promoting")
     await agent.step(f"app-1-{DEV}", state="HealthChecking")
-    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}", f"app-1-{PROD}")
+    await agent.verify(f"app-1-{DEV}")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     await world.idle(timedelta(minutes=1))
     after = world.audit.count(verbs=["patch"], resource="bundles.kardinal.io", user=world.user("controller"))

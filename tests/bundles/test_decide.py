@@ -14,6 +14,7 @@ from kardinal.api import Bundle, Pipeline
 from kardinal.api.bundle import BundleStatus
 from kardinal.objects import JsonObject
 from kardinal.translation.errors import GraphNameTaken, InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal_controller.bundles.contenders import Standing
 from kardinal_controller.bundles.decide import (
     PATIENCE,
     Create,
@@ -25,7 +26,19 @@ from kardinal_controller.bundles.decide import (
     decide,
 )
 from kardinal_controller.bundles.observation import Observation
-from tests.bundles.observations import MONOTONIC, PIPELINE, SAID, bundle, graph, next_run, retargeted, seen, steps
+from tests.bundles.observations import (
+    MONOTONIC,
+    NOW,
+    PIPELINE,
+    SAID,
+    bundle,
+    graph,
+    next_run,
+    retargeted,
+    rival,
+    seen,
+    steps,
+)
 from tests.support import objects
 
 REGIONS = Pipeline.model_validate(
@@ -44,18 +57,22 @@ DENIED = SkipDenied(environment="dev", gate="soak", why="nothing permits it")
 TAKEN = GraphNameTaken("app-2")
 
 PINNED = bundle(annotations={"kardinal.io/pin": "true"})
-OLDER = bundle("app-1", number=1, status={"phase": "Promoting", "graphRef": "app-1"})
-NEW_ONE = bundle("app-3", number=3)
-NEWER = bundle("app-3", number=3, status={"phase": "Promoting", "graphRef": "app-3"})
-NEWER_OF_ANOTHER_TYPE = bundle("app-3", number=3, type_="config", status={"phase": "Promoting", "graphRef": "app-3"})
-NEWER_THAT_FAILED = bundle("app-3", number=3, status={"phase": "Failed"})
+OLDER = rival("app-1", number=1, dev=Standing(), prod=Standing())
+NEW_ONE = rival(phase=None)
+NEWER = rival(dev=Standing(), prod=Standing())
+NEWER_IN_PROD = rival(dev=Standing("Verified", landed_at=NOW), prod=Standing("Promoting", prepared=True))
+NEWER_IN_US = rival(us=Standing("Promoting", prepared=True), upstreams={"us": ()})
+NEWER_IN_DEV = rival(dev=Standing("HealthChecking", admitted=True, landed_at=NOW), prod=Standing())
+NEWER_THAT_FAILED = rival(phase="Failed")
+NEWER_THAT_FAILED_IN_DEV = rival(phase="Failed", dev=Standing("Failed", admitted=True), prod=Standing())
 
 BOTH_VERIFIED = steps(dev="Verified", prod="Verified")
 
 # What a run finds after an earlier one has written its status.
 PROMOTING = next_run(seen(outcome=GRAPH), graph=GRAPH)
 HALF_WAY = next_run(seen(graph=GRAPH, steps=steps(dev="Verified", prod="Promoting")))
-HALF_WAY_WITH_NEWER = replace(HALF_WAY, siblings=[NEWER])
+HALF_WAY_WITH_NEWER = replace(HALF_WAY, siblings=[NEWER_IN_PROD])
+BEFORE_PROD = next_run(seen(graph=GRAPH, steps=steps(dev="Verified")))
 VERIFIED = next_run(seen(graph=GRAPH, steps=BOTH_VERIFIED))
 VERIFIED_IN_DEV = next_run(seen(bundle(intent={"target": "dev"}), graph=GRAPH_OF_DEV, steps=steps(dev="Verified")))
 MOVED_TO_PROD = retargeted(VERIFIED_IN_DEV, "prod")
@@ -66,6 +83,7 @@ SKIP_DENIED = next_run(seen(outcome=DENIED))
 REFUSED_TO_EXTEND = next_run(replace(MOVED_TO_PROD, outcome=INVALID))
 RECREATED = next_run(replace(HALF_WAY, graph=None, outcome=GRAPH), graph=GRAPH)
 SUPERSEDED_BEFORE_ITS_START = next_run(seen(siblings=[NEWER]), siblings=[])
+SUPERSEDED_BEFORE_ITS_STEPS = next_run(seen(graph=GRAPH, siblings=[NEWER]))
 SUPERSEDED = next_run(HALF_WAY_WITH_NEWER)
 SUPERSEDED_WITH_NEWS = replace(SUPERSEDED, steps=BOTH_VERIFIED)
 SUPERSEDED_AND_FINISHED = next_run(SUPERSEDED_WITH_NEWS)
@@ -99,11 +117,20 @@ NO_GRAPH_YET = [
     ("a pinned Bundle waits for no other", seen(PINNED, siblings=[NEW_ONE]), Create(PIPELINE)),
     ("a newer Bundle that has started supersedes", seen(siblings=[NEWER]), Written("Superseded", "Superseded")),
     ("a pinned Bundle is not superseded", seen(PINNED, siblings=[NEWER]), Create(PIPELINE)),
-    ("a newer Bundle of another type supersedes nothing", seen(siblings=[NEWER_OF_ANOTHER_TYPE]), Create(PIPELINE)),
+    (
+        "a newer Bundle that failed before it landed supersedes nothing",
+        seen(siblings=[NEWER_THAT_FAILED_IN_DEV]),
+        Create(PIPELINE),
+    ),
     ("a newer Bundle that could not start supersedes nothing", seen(siblings=[NEWER_THAT_FAILED]), Create(PIPELINE)),
     ("a Graph that exists is not created again", seen(graph=GRAPH), Written("Promoting", "Promoting")),
     ("with a Graph nothing is waited for", seen(graph=GRAPH, siblings=[NEW_ONE]), Written("Promoting", "Promoting")),
     ("with a Graph it is superseded too", seen(graph=GRAPH, siblings=[NEWER]), Written("Superseded", "Superseded")),
+    (
+        "a step that is there gives way to a good edit alone",
+        seen(graph=GRAPH, steps=steps(dev="Promoting"), siblings=[NEWER]),
+        Written("Promoting", "Promoting"),
+    ),
     ("a created Graph is noted", seen(outcome=GRAPH), Written("Promoting", "Promoting")),
     ("an invalid Pipeline fails the Bundle", seen(outcome=INVALID), Written("Failed", "InvalidSpec")),
     ("a denied skip is a phase of its own", seen(outcome=DENIED), Written("SkipDenied", "SkipDenied")),
@@ -127,13 +154,19 @@ WITH_A_GRAPH = [
         Written("Promoting", "GraphTrouble"),
     ),
     ("a verified Bundle has no trouble with the engine", replace(VERIFIED, graph=REFUSED_GRAPH), Wait()),
-    ("a newer Bundle that has started supersedes", HALF_WAY_WITH_NEWER, Written("Superseded", "Superseded")),
+    ("a newer Bundle with a good edit supersedes", HALF_WAY_WITH_NEWER, Written("Superseded", "Superseded")),
+    ("a newer Bundle that is elsewhere does not", replace(HALF_WAY, siblings=[NEWER_IN_DEV]), Wait()),
+    (
+        "a newer Bundle that is the next to arrive supersedes",
+        replace(BEFORE_PROD, siblings=[NEWER_IN_DEV]),
+        Written("Superseded", "Superseded"),
+    ),
     ("a newer Bundle that has not started supersedes nothing", replace(HALF_WAY, siblings=[NEW_ONE]), Wait()),
     ("a verified Bundle is not superseded", replace(VERIFIED, siblings=[NEWER]), Wait()),
     ("a failed Bundle is not superseded", replace(FAILED, siblings=[NEWER]), Wait()),
     (
         "a failed Bundle is superseded while another environment goes on",
-        replace(FAILED_IN_EU, siblings=[NEWER]),
+        replace(FAILED_IN_EU, siblings=[NEWER_IN_US]),
         Written("Superseded", "Superseded"),
     ),
     ("a target that moved extends the Graph", MOVED_TO_PROD, Extend(GRAPH_OF_DEV, PIPELINE)),
@@ -190,7 +223,8 @@ SUPERSEDED_BUNDLE = [
         Wait(),
     ),
     ("the Graph goes when every step has finished", SUPERSEDED_AND_FINISHED, Delete(GRAPH)),
-    ("the Graph goes when there is no step", replace(SUPERSEDED, steps={}), Delete(GRAPH)),
+    ("the Graph goes when there will be no step", SUPERSEDED_BEFORE_ITS_STEPS, Delete(GRAPH)),
+    ("a step that is about to appear keeps the Graph", replace(SUPERSEDED, steps={}), Wait()),
     ("what the steps brought is written first", SUPERSEDED_WITH_NEWS, Written("Superseded", "Superseded")),
     ("a Graph that is being deleted is left alone", replace(SUPERSEDED_AND_FINISHED, graph=LEAVING), Wait()),
     ("without a Graph nothing is left to do", replace(SUPERSEDED_AND_FINISHED, graph=None), Wait()),
@@ -348,7 +382,7 @@ def test_a_refusal_that_repeats_itself_writes_nothing() -> None:
 
 
 def test_the_graph_does_not_go_in_the_run_that_supersedes() -> None:
-    finished = replace(HALF_WAY_WITH_NEWER, graph=GRAPH, steps=steps(dev="Verified"))
+    finished = seen(graph=GRAPH, siblings=[NEWER])
     assert kinds(run(finished)) == [WriteStatus, Wait]
     assert kinds(run(next_run(finished))) == [Delete]
 

@@ -100,7 +100,7 @@ async def test_the_graph_of_a_superseded_bundle_is_deleted_when_the_agent_has_ab
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
     await world.until(lambda: _gone(world, f"app-1-{PROD}"))
     ended = await world.get(BUNDLE, "app-1")
-    assert states(ended) == {DEV: "Verified", PROD: "Failed"}
+    assert states(ended) == {DEV: "Verified", PROD: "Superseded"}
     assert ended["status"]["phase"] == "Superseded"
     assert repository.promotions(PROD) == []
 

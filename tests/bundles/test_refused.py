@@ -189,7 +189,7 @@ async def test_a_graph_that_cannot_be_created_again_is_created_when_the_pipeline
 ) -> None:
     await world.apply(bundle("app-1"))
     await world.wait_for(GRAPH, "app-1", lambda _: True)
-    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
+    await world.apply(pipeline(REPOSITORY, environments=[environment(DEV, update={"strategy": "oci"})]))
     await world.settle()
     await world.delete(GRAPH, "app-1")
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))

@@ -4,53 +4,133 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.objects import GRAPH
+from kardinal.api import BUNDLE
+from kardinal.objects import GRAPH, JsonObject
 from kardinal_controller.program import Controller
 from tests.bundles.reading import REPOSITORY, condition, gone, phase, states
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.names import DEV, EU, PROD, STAGING, TEAM, US
-from tests.support.objects import bundle, environment, pipeline
+from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller
 from tests.support.world import World
 
 
-async def test_a_newer_bundle_supersedes_a_promoting_one_whose_graph_is_deleted_when_its_steps_have_finished(
+async def entry(world: World, name: str, environment: str) -> JsonObject:
+    """Return what a Bundle says of one environment."""
+    await world.settle()
+    await world.live(timedelta(seconds=2))
+    found: JsonObject = (await world.get(BUNDLE, name))["status"]["environments"][environment]
+    return found
+
+
+async def test_a_review_is_taken_over_once_the_newer_edit_there_is_good_and_before_it_is_written(
     world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1"))
-    await agent.verify(f"app-1-{DEV}")
-    await agent.step(f"app-1-{STAGING}", state="HealthChecking", commit="abc", promotedAt="2026-03-03T10:00:00Z")
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.step(f"app-1-{PROD}", state="WaitingForMerge")
     await world.apply(bundle("app-2"))
+    await agent.verify(f"app-2-{DEV}", f"app-2-{STAGING}")
+    assert "displacedBy" not in await entry(world, "app-1", PROD)
+    assert (await entry(world, "app-2", PROD))["message"] == "waits for Bundle app-1"
+    await agent.prepare(f"app-2-{PROD}")
     old = await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
     ready = condition(old)
     assert ready is not None
-    assert (ready["status"], ready["message"]) == ("False", "Bundle app-2 is newer")
-    await world.idle(timedelta(minutes=5))
+    assert (ready["status"], ready["message"]) == ("False", f"superseded by app-2 in {PROD}")
+    # Its agent may be closing the review at this moment.
+    assert "admittedAt" not in await entry(world, "app-2", PROD)
     assert await world.find(GRAPH, "app-1") is not None
-    await agent.verify(f"app-1-{STAGING}")
-    # The engine may already have started what the agent then abandons.
-    await world.live(timedelta(seconds=2))
-    if await world.find(PROMOTION_STEP, f"app-1-{PROD}") is not None:
-        await agent.step(f"app-1-{PROD}", state="Failed", message="superseded")
+    await agent.step(f"app-1-{PROD}", state="Failed", message="superseded by Bundle app-2")
+    assert "admittedAt" in await entry(world, "app-2", PROD)
     await world.until(lambda: gone(world, GRAPH, "app-1"))
-    await world.live(timedelta(seconds=2))
     ended = await world.get(BUNDLE, "app-1")
     assert ended["status"]["phase"] == "Superseded"
-    assert states(ended)[STAGING] == "Verified"
-    assert (await world.get(BUNDLE, "app-2"))["status"]["phase"] == "Promoting"
-    assert [step["metadata"]["name"] for step in await world.objects(PROMOTION_STEP)] == [f"app-2-{DEV}"]
+    assert states(ended) == {DEV: "Verified", STAGING: "Verified", PROD: "Superseded"}
 
 
-async def test_a_pinned_bundle_is_not_superseded(world: World, running: Controller) -> None:
+async def test_a_bundle_that_stops_before_prod_leaves_the_review_there_alone(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1"))
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.step(f"app-1-{PROD}", state="WaitingForMerge")
+    await world.apply(bundle("app-2", intent={"target": DEV}))
+    await agent.prepare(f"app-2-{DEV}")
+    await agent.verify(f"app-2-{DEV}")
+    await world.wait_for(BUNDLE, "app-2", phase("Verified"))
+    assert (await entry(world, "app-1", PROD))["state"] == "WaitingForMerge"
+    await agent.verify(f"app-1-{PROD}")
+    await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+
+
+async def test_what_has_not_started_is_taken_over_by_one_that_has_landed_in_all_that_comes_before(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(gate("closed", "false", applies_to=PROD), bundle("app-1"))
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await world.live(timedelta(minutes=1))
+    await world.apply(bundle("app-2"))
+    await agent.verify(f"app-2-{DEV}")
+    assert (await entry(world, "app-1", PROD))["state"] == "Pending"
+    assert "replacedAt" in await entry(world, "app-1", DEV)
+    await agent.land(f"app-2-{STAGING}")
+    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
+    assert (await entry(world, "app-1", PROD))["displacedBy"] == "app-2"
+
+
+async def test_what_has_landed_finishes_and_keeps_no_newer_bundle_waiting(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1"))
+    await agent.land(f"app-1-{DEV}")
+    await world.apply(bundle("app-2"))
+    await agent.prepare(f"app-2-{DEV}")
+    assert "admittedAt" in await entry(world, "app-2", DEV)
+    assert "displacedBy" not in await entry(world, "app-1", DEV)
+    await agent.land(f"app-2-{DEV}")
+    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
+    await agent.verify(f"app-1-{DEV}")
+    assert (await entry(world, "app-1", DEV))["state"] == "Verified"
+
+
+async def test_a_newer_bundle_whose_edit_is_no_good_takes_over_nothing(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1"))
+    await agent.step(f"app-1-{DEV}", state="WaitingForMerge")
+    await world.apply(bundle("app-2"))
+    await agent.step(f"app-2-{DEV}", state="Failed", message="NoEffect")
+    await world.wait_for(BUNDLE, "app-2", phase("Failed"))
+    assert "displacedBy" not in await entry(world, "app-1", DEV)
+
+
+async def test_a_pinned_bundle_holds_its_environments_until_its_pin_is_removed(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
     pinned = bundle("app-1")
     pinned["metadata"]["annotations"] = {"kardinal.io/pin": "true"}
     await world.apply(pinned)
-    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    await agent.step(f"app-1-{DEV}", state="WaitingForMerge")
     await world.apply(bundle("app-2"))
-    await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
-    await world.settle()
-    assert (await world.get(BUNDLE, "app-1"))["status"]["phase"] == "Promoting"
+    await agent.prepare(f"app-2-{DEV}")
+    held = await entry(world, "app-2", DEV)
+    assert ("admittedAt" in held, held["message"]) == (False, "waits for Bundle app-1")
+    assert "displacedBy" not in await entry(world, "app-1", DEV)
+    pinned["metadata"]["annotations"] = {"kardinal.io/pin": "false"}
+    await world.apply(pinned)
+    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
+
+
+async def test_a_bundle_that_is_deleted_lets_the_next_one_in(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1"))
+    await agent.step(f"app-1-{DEV}", state="Promoting")
+    await world.apply(bundle("app-2"))
+    assert "admittedAt" not in await entry(world, "app-2", DEV)
+    await world.delete(BUNDLE, "app-1")
+    assert "admittedAt" in await entry(world, "app-2", DEV)
 
 
 async def test_bundles_of_other_pipelines_and_finished_ones_are_left_alone(
@@ -108,13 +188,17 @@ async def test_a_failed_bundle_with_a_step_on_its_way_is_superseded(
     await agent.step(f"app-1-{US}", state="WaitingForMerge")
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     await world.apply(bundle("app-2"))
+    await agent.prepare(f"app-2-{US}")
     await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
 
 
-async def test_of_bundles_created_at_once_only_the_last_is_promoted(world: World, running: Controller) -> None:
+async def test_of_bundles_created_at_once_the_first_and_the_last_start(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
     for name in ("app-3", "app-5", "app-1", "app-4", "app-2"):
         await world.apply(bundle(name))
     await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
+    await agent.prepare(f"app-2-{DEV}")
     await world.settle()
     found = {obj["metadata"]["name"]: obj["status"]["phase"] for obj in await world.objects(BUNDLE)}
     assert found.pop("app-2") == "Promoting"
@@ -136,11 +220,21 @@ async def test_a_superseded_bundle_stays_superseded_when_its_successor_is_delete
     assert await world.find(GRAPH, "app-1") is None
 
 
-async def test_a_bundle_is_superseded_when_its_pin_is_removed(world: World, running: Controller) -> None:
-    pinned = bundle("app-1")
-    pinned["metadata"]["annotations"] = {"kardinal.io/pin": "true"}
-    await world.apply(pinned, bundle("app-2"))
-    await world.wait_for(BUNDLE, "app-2", phase("Promoting"))
-    pinned["metadata"]["annotations"] = {"kardinal.io/pin": "false"}
-    await world.apply(pinned)
-    await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
+async def test_in_a_queue_each_bundle_enters_when_the_one_before_it_has_left(
+    world: World, controller: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(pipeline(REPOSITORY, environments=[DEV, PROD], promotionPolicy="queue"))
+    for name in ("app-1", "app-2", "app-3"):
+        await world.apply(bundle(name))
+    await agent.land(f"app-1-{DEV}")
+    await agent.prepare(f"app-2-{DEV}")
+    await agent.prepare(f"app-3-{DEV}")
+    assert (await entry(world, "app-2", DEV))["message"] == "waits for Bundle app-1"
+    await agent.step(f"app-1-{DEV}", state="Failed", message="broken")
+    assert "admittedAt" in await entry(world, "app-2", DEV)
+    assert (await entry(world, "app-3", DEV))["message"] == "waits for Bundle app-2"
+    await agent.verify(f"app-2-{DEV}")
+    assert "admittedAt" in await entry(world, "app-3", DEV)
+    await agent.verify(f"app-2-{PROD}")
+    found = {obj["metadata"]["name"]: obj["status"]["phase"] for obj in await world.objects(BUNDLE)}
+    assert found == {"app-1": "Failed", "app-2": "Promoting", "app-3": "Promoting"}

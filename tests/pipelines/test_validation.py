@@ -5,17 +5,18 @@ from __future__ import annotations
 from kardinal.api import PIPELINE
 from kardinal_controller.program import Controller
 from tests.bundles.reading import REPOSITORY, condition, reason
-from tests.support.objects import pipeline
+from tests.support.names import DEV
+from tests.support.objects import environment, pipeline
 from tests.support.world import World
 
 
 async def test_ready_says_whether_a_pipeline_can_be_translated(world: World, controller: Controller) -> None:
-    await world.apply(pipeline(REPOSITORY, promotionPolicy="queue"))
+    await world.apply(pipeline(REPOSITORY, environments=[environment(DEV, update={"strategy": "oci"})]))
     bad = await world.wait_for(PIPELINE, "my-app", lambda obj: reason(obj) == "NotAvailable")
     ready = condition(bad)
     assert ready is not None
     assert (ready["status"], ready["observedGeneration"]) == ("False", 1)
-    assert "spec.promotionPolicy: 'queue' is not available in this version" in ready["message"]
+    assert "spec.environments[0].update.strategy: 'oci' is not available in this version" in ready["message"]
     await world.settle()
     assert [event["regarding"]["name"] for event in await world.events("NotAvailable")] == ["my-app"]
     await world.apply(pipeline(REPOSITORY))

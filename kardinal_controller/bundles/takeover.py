@@ -1,0 +1,109 @@
+"""Which Bundle writes to an environment, and which gives way: the rules of docs/design/bundle-life.md (pure).
+
+They are applied for one Bundle at a time, to its own entries; what it may not do to the others, each of them does to
+itself when it sees this one. Three facts stand in an entry and are believed by the agent:
+
+displacedBy   a newer Bundle has taken the environment over: what has not landed is withdrawn, and nothing is started
+admittedAt    the Bundle may write there; at most one of a Pipeline and type may at a time
+preparedAt    its edit is found good, and it waits to be admitted
+
+A Bundle is admitted only once its step is there, or is sure to come at once. So one that is displaced before cannot be
+writing, whatever its agent has not heard of yet; and of one that was admitted before, the end of its step says that it
+writes no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from kardinal.api.bundle import EnvironmentStatus
+from kardinal_controller.bundles.contenders import DISPLACED, Contender
+
+__all__ = ["first_before", "settled", "taker"]
+
+
+def settled(
+    own: Contender,
+    entries: Mapping[str, EnvironmentStatus],
+    others: Sequence[Contender],
+    *,
+    started: Collection[str],
+    coming: Collection[str],
+    queue: bool,
+    now: datetime,
+) -> dict[str, EnvironmentStatus]:
+    """Return the entries of a Bundle with what follows for them from the other Bundles.
+
+    `started` are the environments that have a step, `coming` those whose step nothing holds back any more.
+    """
+    found = dict(entries)
+    for name in found if not queue else ():
+        own = own.with_standings(found)
+        if (newer := taker(own, name, others, started=name in started)) is not None:
+            found[name] = found[name].model_copy(update={"displaced_by": newer.name})
+    for name, entry in found.items():
+        if entry.displaced_by is not None and _is_at_rest(own, name, entry, started=name in started):
+            found[name] = entry.model_copy(update={"state": DISPLACED, "message": None})
+    own = own.with_standings(found)
+    for name, entry in found.items():
+        if entry.admitted_at is None and own.is_live(name) and (name in started or name in coming):
+            first = first_before(own, name, others, queue=queue)
+            update = {"admitted_at": now} if first is None else {"message": f"waits for Bundle {first.name}"}
+            found[name] = entry.model_copy(update=update)
+        if entry.state == "Verified" and entry.replaced_at is None and own.is_under_way:
+            replaced = any(_landed_after(other, name, entry) for other in others)
+            found[name] = entry.model_copy(update={"replaced_at": now if replaced else None})
+    return found
+
+
+def taker(own: Contender, environment: str, others: Sequence[Contender], *, started: bool) -> Contender | None:
+    """Return the newest Bundle that takes an environment over from `own`; None where none does.
+
+    A step that is there gives way to one with a good edit, and one that has landed only to one that has landed after
+    it: until then it may still be proven. Without a step, the newer Bundle only has to be the next to arrive.
+    """
+    if own.pinned or not own.is_live(environment):
+        return None
+    own_order, landed = own.order_at(environment), own.landed(environment)
+
+    def takes(other: Contender) -> bool:
+        here = other.standings.get(environment)
+        if here is None or other.order_at(environment) < own_order:
+            return False
+        if here.landed:
+            return True
+        if landed or not other.is_live(environment):
+            return False
+        return here.has_good_edit if started else other.arrives_next(environment)
+
+    return max(filter(takes, others), key=lambda other: other.order_at(environment), default=None)
+
+
+def first_before(own: Contender, environment: str, others: Sequence[Contender], *, queue: bool) -> Contender | None:
+    """Return a Bundle that goes first where `own` wants to write; None where it may."""
+    own_order = own.order_at(environment)
+
+    def goes_first(other: Contender) -> bool:
+        if other.holds(environment):
+            return True
+        if other.order_at(environment) > own_order or not (queue or other.pinned):
+            return False
+        # One that no run has decided about may be about to start.
+        return other.phase is None or other.is_live(environment)
+
+    return min(filter(goes_first, others), key=lambda other: other.order_at(environment), default=None)
+
+
+def _landed_after(other: Contender, environment: str, entry: EnvironmentStatus) -> bool:
+    here, ours = other.standings.get(environment), entry.promoted_at or entry.verified_at
+    return here is not None and here.landed_at is not None and ours is not None and here.landed_at > ours
+
+
+def _is_at_rest(own: Contender, name: str, entry: EnvironmentStatus, *, started: bool) -> bool:
+    """Return whether nothing is under way in an environment that was taken over."""
+    if entry.state in ("Verified", DISPLACED):
+        return False
+    if entry.state == "Failed":
+        return True
+    return not started and (entry.admitted_at is None or not own.has_graph)

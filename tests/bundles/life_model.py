@@ -1,0 +1,213 @@
+"""The model of docs/design/bundle-life.md: a Pipeline, its Bundles, and agents that hear of things late.
+
+The rules under test decide; engine and agents are written out here as far as they matter. An agent acts on a copy of
+its Bundle's status that is as old as chance will have it, which is what a watch gives a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from kardinal.api.bundle import EnvironmentStatus
+from kardinal.translation.environment_order import ancestors
+from kardinal_controller.bundles.contenders import Contender, Standing
+from kardinal_controller.bundles.progress import progress
+from kardinal_controller.bundles.takeover import settled
+
+__all__ = ["Life", "ModelBundle", "ModelStep"]
+
+START = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
+
+
+@dataclass
+class ModelStep:
+    """A PromotionStep: `writing` from the first effect outside until it has landed or ended."""
+
+    state: str = "Pending"
+    writing: bool = False
+    prepared: datetime | None = None
+    landed: datetime | None = None
+
+
+@dataclass
+class ModelBundle:
+    """A Bundle with its steps; `heard` is what its agent knows of the entries."""
+
+    number: int
+    upstreams: Mapping[str, tuple[str, ...]]
+    pinned: bool = False
+    entries: dict[str, EnvironmentStatus] = field(default_factory=dict)
+    heard: dict[str, EnvironmentStatus] = field(default_factory=dict)
+    steps: dict[str, ModelStep] = field(default_factory=dict)
+    has_graph: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"b{self.number:02}"
+
+    @property
+    def phase(self) -> str:
+        return progress(self.entries, self.upstreams).phase
+
+    def contender(self) -> Contender:
+        return Contender(
+            self.name,
+            (START, self.number),
+            standings={name: Standing.of(entry) for name, entry in self.entries.items()},
+            pinned=self.pinned,
+            phase=self.phase,
+            has_graph=self.has_graph,
+            read_upstreams=lambda: self.upstreams,
+        )
+
+
+class Life:
+    """One history: `landings` has the numbers of the Bundles that landed in each environment, in order."""
+
+    def __init__(self, random: Random, *, queue: bool) -> None:
+        self.random, self.queue = random, queue
+        self.now = START
+        names = [f"e{number}" for number in range(random.randint(1, 5))]
+        self.pipeline = {
+            name: tuple(each for each in names[:i] if random.random() < 0.5) for i, name in enumerate(names)
+        }
+        self.gated = {name for name in names if random.random() < 0.4}
+        self.bundles: list[ModelBundle] = []
+        self.landings: dict[str, list[int]] = {name: [] for name in names}
+        self.broken: list[str] = []
+
+    def go_on(self, actions: int) -> None:
+        """Let random things happen."""
+        for _ in range(actions):
+            self.now += timedelta(seconds=1)
+            if not self.bundles or (len(self.bundles) < 6 and self.random.random() < 0.08):
+                self._create()
+            bundle = self.random.choice(self.bundles)
+            self.random.choice((self._reconcile, self._hear, self._engine, self._agent, self._agent))(bundle)
+            self._check()
+
+    def settle(self) -> None:
+        """Let all that is due happen, without another failure and with open gates."""
+        for _ in range(400):
+            before = self._picture()
+            for bundle in self.bundles:
+                for name in bundle.upstreams:
+                    self._start(bundle, name)
+                    self._act(bundle, name, luck=1.0)
+                self._reconcile(bundle)
+                self._hear(bundle)
+                self._check()
+            if self._picture() == before:
+                return
+            self.now += timedelta(seconds=1)
+        self.broken.append("it never ends")
+
+    def _picture(self) -> object:
+        """Return all that can change."""
+        return [
+            (
+                bundle.has_graph,
+                dict(bundle.entries),
+                bundle.heard,
+                {name: replace(step) for name, step in bundle.steps.items()},
+            )
+            for bundle in self.bundles
+        ]
+
+    def _create(self) -> None:
+        target = self.random.choice([None, *self.pipeline])
+        wanted = {target, *ancestors(self.pipeline, target)} if target else set(self.pipeline)
+        upstreams = {name: before for name, before in self.pipeline.items() if name in wanted}
+        made = ModelBundle(len(self.bundles), upstreams, pinned=self.random.random() < 0.1)
+        made.entries = {name: EnvironmentStatus(state="Pending") for name in upstreams}
+        self.bundles.append(made)
+
+    def _hear(self, bundle: ModelBundle) -> None:
+        bundle.heard = dict(bundle.entries)
+
+    def _engine(self, bundle: ModelBundle) -> None:
+        self._start(bundle, self.random.choice(list(bundle.upstreams)))
+
+    def _agent(self, bundle: ModelBundle) -> None:
+        if bundle.steps:
+            self._act(bundle, self.random.choice(list(bundle.steps)), luck=0.85)
+
+    def _reconcile(self, bundle: ModelBundle) -> None:
+        entries = {name: self._entry(bundle, name) for name in bundle.upstreams}
+        verified = {name for name, entry in entries.items() if entry.state == "Verified"}
+        coming = {
+            name for name, before in bundle.upstreams.items() if name not in self.gated and verified.issuperset(before)
+        }
+        bundle.entries = settled(
+            bundle.contender().with_standings(entries),
+            entries,
+            [other.contender() for other in self.bundles if other is not bundle],
+            started=bundle.steps,
+            coming=coming if bundle.has_graph else (),
+            queue=self.queue,
+            now=self.now,
+        )
+        for name, entry in bundle.entries.items():
+            if entry.displaced_by is not None and entries[name].displaced_by is None:
+                self._check_takeover(bundle, name, entry.displaced_by)
+        admitted = [Standing.of(entry) for entry in bundle.entries.values() if entry.admitted_at is not None]
+        at_rest = all(step.state in ("Verified", "Failed") for step in bundle.steps.values())
+        if bundle.phase == "Superseded" and at_rest and all(each.landed or each.has_ended for each in admitted):
+            bundle.has_graph = False
+
+    def _entry(self, bundle: ModelBundle, name: str) -> EnvironmentStatus:
+        before, step = bundle.entries[name], bundle.steps.get(name)
+        if step is None or before.state == "Verified":
+            return before.model_copy(update={"message": None})
+        update = {"state": step.state, "prepared_at": step.prepared, "promoted_at": step.landed, "message": None}
+        return before.model_copy(update=update)
+
+    def _start(self, bundle: ModelBundle, name: str) -> None:
+        before = (bundle.steps.get(upstream) for upstream in bundle.upstreams[name])
+        if bundle.has_graph and name not in bundle.steps and all(step and step.state == "Verified" for step in before):
+            bundle.steps[name] = ModelStep()
+
+    def _act(self, bundle: ModelBundle, name: str, *, luck: float) -> None:
+        step, known = bundle.steps.get(name), bundle.heard.get(name)
+        if step is None or known is None or step.state in ("Verified", "Failed"):
+            return
+        if step.landed is not None:
+            step.state = "Verified" if self.random.random() < luck else "Failed"
+        elif known.displaced_by is not None:
+            step.state, step.writing = "Failed", False
+        elif step.writing:
+            self._land(bundle, name, step)
+        elif self.random.random() > luck:
+            step.state = "Failed"
+        elif known.admitted_at is not None:
+            step.state, step.writing = "WaitingForMerge", True
+        else:
+            step.state, step.prepared = "Promoting", step.prepared or self.now
+
+    def _land(self, bundle: ModelBundle, name: str, step: ModelStep) -> None:
+        step.state, step.writing, step.landed = "HealthChecking", False, self.now
+        self.landings[name].append(bundle.number)
+
+    def _check(self) -> None:
+        for name, landed in self.landings.items():
+            writing = [bundle.name for bundle in self.bundles if name in bundle.steps and bundle.steps[name].writing]
+            if len(writing) > 1:
+                self.broken.append(f"{writing} write to {name} at once")
+            if landed != sorted(landed):
+                self.broken.append(f"{landed} landed in {name} out of order")
+
+    def _check_takeover(self, bundle: ModelBundle, name: str, taker: str) -> None:
+        by = next(other for other in self.bundles if other.name == taker)
+        if bundle.pinned:
+            self.broken.append(f"{bundle.name} is pinned and displaced")
+        if self.queue:
+            self.broken.append(f"{bundle.name} is displaced in a queue")
+        if by.number < bundle.number or name not in by.upstreams:
+            self.broken.append(f"{bundle.name} is displaced in {name} by {by.name}, which is older or goes elsewhere")
+        theirs = by.steps.get(name)
+        has_edit = theirs is not None and (theirs.prepared or theirs.writing or theirs.landed)
+        if name in bundle.steps and not has_edit:
+            self.broken.append(f"the step of {bundle.name} in {name} ends for {by.name}, which has no edit there")

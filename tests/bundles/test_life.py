@@ -1,0 +1,94 @@
+"""Random histories on random Pipelines keep the rules of docs/design/bundle-life.md, and break with any one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from kardinal_controller.bundles import takeover
+from kardinal_controller.bundles.contenders import Contender, Standing
+from tests.bundles.life_model import Life
+
+HISTORIES = 60
+ACTIONS = 120
+ENDED = ("Verified", "Failed", "Superseded")
+
+
+def histories(*, queue: bool) -> Iterator[Life]:
+    """Live through histories of random events and let each come to its end."""
+    for seed in range(HISTORIES):
+        life = Life(Random(seed), queue=queue)
+        life.go_on(ACTIONS)
+        life.settle()
+        yield life
+
+
+def broken_rules(lives: Iterable[Life]) -> Iterator[str]:
+    """Yield what is wrong with histories, with the seed that gives them again."""
+    for seed, life in enumerate(lives):
+        yield from (f"seed {seed}: {broken}" for broken in life.broken[:1])
+        waiting = [bundle.name for bundle in life.bundles if bundle.phase not in ENDED]
+        if waiting:
+            yield f"seed {seed}: {waiting} wait for ever"
+
+
+def test_histories_keep_the_rules_and_come_to_every_end() -> None:
+    lives = list(histories(queue=False))
+    assert list(broken_rules(lives)) == []
+    bundles = [bundle for life in lives for bundle in life.bundles]
+    phases = [bundle.phase for bundle in bundles]
+    assert min(map(phases.count, ENDED)) > 30
+    asked = [step for bundle in bundles for step in bundle.steps.values() if step.prepared]
+    assert len(asked) > 30
+
+
+def test_histories_in_a_queue_keep_the_rules() -> None:
+    assert list(broken_rules(histories(queue=True))) == []
+
+
+def _nobody_holds(self: Contender, environment: str) -> bool:
+    return False
+
+
+def _old_ones_are_live(self: Contender, environment: str) -> bool:
+    return environment in self.standings
+
+
+def _every_edit_is_good(self: Standing) -> bool:
+    return True
+
+
+def _arrived_without_its_upstreams(self: Contender, environment: str) -> bool:
+    return self.is_live(environment)
+
+
+def _nobody_takes_over(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _nobody_goes_first(*_: Any, **__: Any) -> None:
+    return None
+
+
+MUTANTS = {
+    "two are admitted": (Contender, "holds", _nobody_holds),
+    "what is over is live": (Contender, "is_live", _old_ones_are_live),
+    "any step takes a review over": (Standing, "has_good_edit", property(_every_edit_is_good)),
+    "the older one goes on": (takeover, "taker", _nobody_takes_over),
+    "none waits": (takeover, "first_before", _nobody_goes_first),
+}
+
+
+@pytest.mark.parametrize(("owner", "name", "mutant"), MUTANTS.values(), ids=MUTANTS)
+def test_histories_break_without_a_rule(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mutant: Any) -> None:
+    monkeypatch.setattr(owner, name, mutant)
+    assert next(broken_rules(histories(queue=False)), None) is not None
+
+
+def test_a_queue_breaks_without_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = takeover.first_before
+    monkeypatch.setattr(takeover, "first_before", lambda *args, queue: rule(*args, queue=False))
+    assert next(broken_rules(histories(queue=True)), None) is not None
