@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, labels_of
+from kardinal.objects.conditions import find_condition
 from kardinal.policy.matching import is_instance, is_template
 from kardinal.runtime import Manager
 
@@ -122,8 +123,12 @@ def needs_translation(bundle: JsonObject) -> bool:
 
 
 def is_pending(bundle: JsonObject) -> bool:
-    """Return whether no run has decided about a Bundle yet."""
-    return not bundle.get("status", {}).get("phase")
+    """Return whether no run has decided about a Bundle yet, or only that its Pipeline is not there."""
+    status = bundle.get("status", {})
+    if status.get("phase") == "Available":
+        ready = find_condition(status, "Ready")
+        return ready is not None and ready["reason"] == "PipelineNotFound"
+    return not status.get("phase")
 
 
 def has_started(bundle: JsonObject) -> bool:

@@ -67,7 +67,7 @@ class Observation:
     admitted: bool = True
     """Whether the Bundle may write to the environment."""
     queued: str = ""
-    """What it waits for to be admitted, in words."""
+    """The reason why it is not, in words."""
     refusal: str | None = None
     """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()

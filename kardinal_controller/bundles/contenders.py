@@ -19,7 +19,7 @@ from kardinal.translation.environment_order import ancestors
 __all__ = ["DISPLACED", "Contender", "Order", "Standing", "standings_of"]
 
 Order = tuple[datetime, float]
-"""What sorts intents from the oldest to the newest: a time of the API server, and a number given here."""
+"""Sorts intents from the oldest to the newest: a time of the API server, and a number given here."""
 
 DISPLACED = "Superseded"
 """The state of an environment that another Bundle has taken over and in which nothing is under way any more."""
@@ -91,7 +91,8 @@ class Contender:
     created: Order
     standings: Mapping[str, Standing] = field(default_factory=dict)
     pinned: bool = False
-    phase: str | None = None
+    pending: bool = False
+    """Whether it has not been decided about, and may start any moment."""
     has_graph: bool = True
     """Whether a Graph is there that can make, or has made, its steps; or will be made again."""
     read_upstreams: Callable[[], Mapping[str, tuple[str, ...]]] = dict

@@ -111,11 +111,11 @@ def _start(observation: Observation) -> Create | BundleStatus:
         return statuses.from_steps(observation)
     if why := _superseded_without_graph(observation):
         return statuses.superseded(observation, why)
+    if observation.pipeline is None:
+        return statuses.waiting_for_pipeline(observation)
     newer = successor(observation.own, observation.siblings)
     if newer is not None and not observation.in_queue:
         return statuses.waiting_for_newer(observation, newer)
-    if observation.pipeline is None:
-        return statuses.waiting_for_pipeline(observation)
     return Create(observation.pipeline)
 
 

@@ -25,7 +25,7 @@ from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
 from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers
 from kardinal_controller.bundles.takeover import settled
-from kardinal_controller.caches import Caches, has_started, pipeline_label
+from kardinal_controller.caches import Caches, has_started, is_pending, pipeline_label
 
 __all__ = ["Observation", "Observer"]
 
@@ -89,7 +89,7 @@ class Observation:
 
     @property
     def in_queue(self) -> bool:
-        """Whether the Bundles of the Pipeline follow each other instead of taking each other's place."""
+        """Return whether the Bundles of the Pipeline follow each other instead of taking each other's place."""
         return self.pipeline is not None and self.pipeline.spec.promotion_policy == "queue"
 
     def _settled(self, entries: dict[str, EnvironmentStatus]) -> dict[str, EnvironmentStatus]:
@@ -194,7 +194,7 @@ class Observer:
             created=self._numbers.order(bundle),
             standings=self._admissions.fill_in(bundle, standings_of(bundle)),
             pinned=(metadata.get("annotations") or {}).get(ANNOTATION_PIN) == "true",
-            phase=phase,
+            pending=is_pending(bundle),
             has_graph=graph is not None or phase == "Promoting",
             read_upstreams=lambda: read_topology(graph).upstreams if graph is not None else {},
         )

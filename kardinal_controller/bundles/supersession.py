@@ -80,13 +80,13 @@ class Admissions:
 
 
 def successor(own: Contender, others: Iterable[Contender]) -> Contender | None:
-    """Return a newer Bundle that no run has decided about.
+    """Return a newer Bundle that has not been decided about.
 
     It may start any moment, and make a start of `own` pointless: a backlog does not promote every version in turn.
     """
     if own.pinned:
         return None
-    return next((other for other in others if other.phase is None and other.created > own.created), None)
+    return next((other for other in others if other.pending and other.created > own.created), None)
 
 
 def created_at(bundle: JsonObject) -> datetime:

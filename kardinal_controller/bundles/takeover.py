@@ -89,8 +89,8 @@ def first_before(own: Contender, environment: str, others: Sequence[Contender], 
             return True
         if other.order_at(environment) > own_order or not (queue or other.pinned):
             return False
-        # One that no run has decided about may be about to start.
-        return other.phase is None or other.is_live(environment)
+        # One that has not been decided about may be about to start.
+        return other.pending or other.is_live(environment)
 
     return min(filter(goes_first, others), key=lambda other: other.order_at(environment), default=None)
 

@@ -58,7 +58,6 @@ class ModelBundle:
             (START, self.number),
             standings={name: Standing.of(entry) for name, entry in self.entries.items()},
             pinned=self.pinned,
-            phase=self.phase,
             has_graph=self.has_graph,
             read_upstreams=lambda: self.upstreams,
         )

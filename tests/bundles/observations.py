@@ -94,7 +94,7 @@ def rival(
     name: str = "app-3",
     *,
     number: int = 3,
-    phase: str | None = "Promoting",
+    pending: bool = False,
     pinned: bool = False,
     upstreams: Mapping[str, tuple[str, ...]] | None = None,
     **standings: Standing,
@@ -106,7 +106,7 @@ def rival(
         (NOW + timedelta(seconds=number), number),
         standings=standings,
         pinned=pinned,
-        phase=phase,
+        pending=pending,
         read_upstreams=lambda: order,
     )
 

@@ -58,13 +58,13 @@ TAKEN = GraphNameTaken("app-2")
 
 PINNED = bundle(annotations={"kardinal.io/pin": "true"})
 OLDER = rival("app-1", number=1, dev=Standing(), prod=Standing())
-NEW_ONE = rival(phase=None)
+NEW_ONE = rival(pending=True)
 NEWER = rival(dev=Standing(), prod=Standing())
 NEWER_IN_PROD = rival(dev=Standing("Verified", landed_at=NOW), prod=Standing("Promoting", prepared=True))
 NEWER_IN_US = rival(us=Standing("Promoting", prepared=True), upstreams={"us": ()})
 NEWER_IN_DEV = rival(dev=Standing("HealthChecking", admitted=True, landed_at=NOW), prod=Standing())
-NEWER_THAT_FAILED = rival(phase="Failed")
-NEWER_THAT_FAILED_IN_DEV = rival(phase="Failed", dev=Standing("Failed", admitted=True), prod=Standing())
+NEWER_THAT_FAILED = rival()
+NEWER_THAT_FAILED_IN_DEV = rival(dev=Standing("Failed", admitted=True), prod=Standing())
 
 BOTH_VERIFIED = steps(dev="Verified", prod="Verified")
 
