@@ -8,12 +8,14 @@ they need is installed and they run.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -31,6 +33,7 @@ from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer
 
 __all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_programs", "run_stack", "until_served"]
 
+ENDPOINTS = "endpoints.json"
 INFO = "kardinal-info"
 POLICY_NAMESPACE = "platform-policies"
 ESTABLISHED_DEADLINE = 30.0
@@ -89,7 +92,7 @@ async def run_programs(
             endpoints = await _start_controller(stack, plane, directory)
             if simulate:
                 await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
-            await asyncio.to_thread(write_private, directory / "endpoints.json", orjson.dumps(asdict(endpoints)))
+            await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
             await _publish(installer, endpoints)
         await plane.release()
         yield endpoints
@@ -125,6 +128,7 @@ async def until_served(client: Client, names: set[str]) -> None:
 
 
 async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory: Path) -> Endpoints:
+    before = await asyncio.to_thread(_last_addresses, directory)
     connection = await load_connection(plane.kubeconfig_for("controller"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
     options = ControllerOptions(
@@ -132,9 +136,9 @@ async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory:
         allow_local_repositories=True,
         quote_namespaces=("*",),
         git_cache_dir=directory / "git",
-        api_address="127.0.0.1:0",
-        metrics_address="127.0.0.1:0",
-        probe_address="127.0.0.1:0",
+        api_address=before["api"],
+        metrics_address=before["metrics"],
+        probe_address=before["probes"],
     )
     extensions = await asyncio.to_thread(load_extensions)
     controller = Controller(options, client, clock=SystemClock(), extensions=extensions)
@@ -143,6 +147,29 @@ async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory:
     return Endpoints(
         server=plane.url, api=controller.api_url, metrics=controller.metrics_url, probes=controller.probe_url
     )
+
+
+def _last_addresses(directory: Path) -> dict[str, str]:
+    """Return where the programs listened before, so that what was configured with it stays true; else any free port."""
+    try:
+        before = orjson.loads((directory / ENDPOINTS).read_bytes())
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        before = {}
+    addresses = {}
+    for name in ("api", "metrics", "probes"):
+        port = urlsplit(str(before.get(name, ""))).port or 0
+        addresses[name] = f"127.0.0.1:{port if _is_free(port) else 0}"
+    return addresses
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 async def _start_simulator(

@@ -12,7 +12,7 @@ from kardinal.api.bundle import Artifacts, Image, Intent, Provenance
 from kardinal.api.image import ImageReferenceError, promoted_image
 from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import print_value
+from kardinal.cli.output import print_value, without_managed_fields
 from kardinal.cli.session import Session, cluster_command
 from kardinal.cli.status.following import wait_for_end
 from kardinal.cli.status.view import unattended
@@ -97,7 +97,7 @@ async def bundle(
         raise CommandError(message, remedy="Try again in a second.")
     name = created["metadata"]["name"]
     if output in ("json", "yaml"):
-        print_value(created, output)
+        print_value(without_managed_fields(created), output)
     else:
         click.echo(f"bundle.kardinal.io/{name}" + (" created" if output == "table" else ""))
     if warning := unattended([found], now=datetime.now(UTC)):

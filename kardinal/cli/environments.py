@@ -18,7 +18,10 @@ from kardinal.translation.errors import InvalidSpec
 from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology
 
-__all__ = ["WITHOUT_STEP", "EnvironmentState", "environment_states"]
+__all__ = ["SUPERSEDED", "WITHOUT_STEP", "EnvironmentState", "environment_states"]
+
+SUPERSEDED = "Superseded"
+"""The state of an environment whose step was given up for a newer Bundle; it has not failed."""
 
 WITHOUT_STEP = ("Skipped", "NotTargeted", "NotReached", "Waiting", "Blocked")
 """States of an environment in which the Bundle has no step."""
@@ -94,7 +97,7 @@ def _reached(
     if recorded is not None and recorded.state != "Pending" and (step is None or _stands(recorded, step, bundle)):
         return EnvironmentState(
             name=name,
-            state=recorded.state,
+            state=_given_up(recorded.state, recorded.message, bundle) or recorded.state,
             message=recorded.message or "",
             upstreams=upstreams,
             since=recorded.verified_at or recorded.promoted_at,
@@ -104,12 +107,21 @@ def _reached(
     status = step.status
     return EnvironmentState(
         name=name,
-        state=status.state or "Pending",
+        state=_given_up(status.state, status.message, bundle) or status.state or "Pending",
         message=status.message or "",
         upstreams=upstreams,
         step=step,
         since=status.verified_at or status.started_at or step.metadata.creation_timestamp,
     )
+
+
+def _given_up(state: str | None, message: str | None, bundle: Bundle) -> str:
+    """Return the state of a step that its agent gave up because its Bundle is superseded; empty for another one.
+
+    The step is Failed, because nothing more is done for it, and says so by the words of the agent.
+    """
+    over = bundle.status.phase == "Superseded" and state == "Failed"
+    return SUPERSEDED if over and (message or "").startswith("superseded by") else ""
 
 
 def _stands(recorded: EnvironmentStatus, step: PromotionStep, bundle: Bundle) -> bool:

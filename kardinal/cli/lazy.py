@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -52,6 +53,15 @@ class LazyGroup(click.Group):
     def find(self, name: str) -> LazyCommand | None:
         """Return the command of that name."""
         return self.declared().get(name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        near = get_close_matches(name, self.declared(), n=1)
+        if near and not ctx.resilient_parsing and self.find(name) is None:
+            ctx.fail(f"No such command {name!r}. Did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = self.find(cmd_name)

@@ -54,6 +54,9 @@ _OWN = {
         LazyCommand("resume", "kardinal.cli.pause:resume", "Let the promotions of a paused Pipeline go on."),
         LazyCommand("pr", "kardinal.cli.pr:pr", "List, show, merge or close the pull requests of a local repository."),
         LazyCommand(
+            "completion", "kardinal.cli.completion:completion", "Print the script that completes commands in a shell."
+        ),
+        LazyCommand(
             "version",
             "kardinal.cli.version:version",
             "Print the versions of this command and of the controller it talks to.",
@@ -63,6 +66,9 @@ _OWN = {
 
 _GROUP = "kardinal.commands"
 _AUTHORITIES = "SSL_CERT_FILE"
+
+COMPLETING = "_KARDINAL_COMPLETE"
+"""The environment variable by which click's scripts for shells ask for completions."""
 
 
 class _Group(LazyGroup):
@@ -74,7 +80,12 @@ class _Group(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         ctx.meta[IMPORTING] = _quick_imports
-        return super().get_command(ctx, cmd_name)
+        found = super().get_command(ctx, cmd_name)
+        if found is not None and COMPLETING in os.environ:
+            from kardinal.cli.completion import complete_names  # noqa: PLC0415 - asks an API server, which few do
+
+            complete_names(found)
+        return found
 
 
 def _declared() -> dict[str, LazyCommand]:
@@ -113,6 +124,7 @@ def _quick_imports() -> Iterator[None]:
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="kardinal", message="kardinal %(version)s")
 def main() -> None:
     """Promote versioned artifacts through environments by Git, policy and health.
 

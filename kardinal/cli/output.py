@@ -34,6 +34,7 @@ __all__ = [
     "state_text",
     "styled",
     "width",
+    "without_managed_fields",
 ]
 
 _STATE_STYLES: dict[str, dict[str, Any]] = {
@@ -102,9 +103,15 @@ def styled(text: str, **style: Any) -> str:
 
 
 def print_documents(documents: Sequence[Any], output: str) -> None:
-    """Return a list of resources, as `kubectl get -o json|yaml` prints one."""
-    listing = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
+    """Print a list of resources, as `kubectl get -o json|yaml` prints one."""
+    listing = {"apiVersion": "v1", "kind": "List", "items": [without_managed_fields(each) for each in documents]}
     print_value(listing, output)
+
+
+def without_managed_fields(document: Any) -> Any:
+    """Return a resource without the field of its metadata that is for API servers alone."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    return {**document, "metadata": metadata}
 
 
 def print_value(value: Any, output: str) -> None:

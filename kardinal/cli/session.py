@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -114,9 +115,19 @@ def newest_first(bundles: Any) -> list[Bundle]:
 
 @asynccontextmanager
 async def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> AsyncIterator[Session]:
-    connection = await load_connection(kubeconfig, context)
+    connection = await load_connection(kubeconfig or await asyncio.to_thread(_kubeconfig_of_plane), context)
     async with Client(connection, user_agent="kardinal-cli") as client:
         yield Session(client, namespace or connection.namespace or "default", chosen=namespace is not None)
+
+
+def _kubeconfig_of_plane() -> Path | None:
+    """Return that of `kardinal local up` at its default place, where no other kubeconfig is chosen."""
+    chosen = os.environ.get("KUBECONFIG") or os.environ.get("KUBERNETES_SERVICE_HOST")
+    if chosen or (Path.home() / ".kube" / "config").is_file():
+        return None
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    found = Path(state) / "kardinal" / "local" / "kubeconfig"
+    return found if found.is_file() else None
 
 
 def cluster_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -125,7 +136,7 @@ def cluster_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--kubeconfig",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Path of the kubeconfig; default: KUBECONFIG, then ~/.kube/config.",
+            help="Path of the kubeconfig; default: KUBECONFIG, ~/.kube/config, or that of `kardinal local up`.",
         ),
         click.option("--context", help="Context of the kubeconfig; default: its current one."),
         click.option("-n", "--namespace", help="Namespace to work in; default: the one of the context."),

@@ -87,6 +87,12 @@ _ALL: Final = (
     State("Environment", "Skipped", "The Bundle leaves it out, which a gate permitted."),
     State(
         "Environment",
+        "Superseded",
+        "Its step was given up for a newer Bundle before anything of it had landed. It has not failed.",
+        "kardinal status PIPELINE",
+    ),
+    State(
+        "Environment",
         "NotTargeted",
         "The Bundle does not go as far, or the environment is newer than its Graph.",
         "kardinal promote PIPELINE --env ENVIRONMENT",

@@ -10,6 +10,7 @@ virtual time stands still while a request is in flight.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -231,7 +232,8 @@ def _authorization(access: Access) -> dict[str, str]:
 
 
 def _said(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+    """Return the words of an error, without the object that aiohttp prints for how it would have spoken TLS."""
+    return re.sub(r" ssl:(<[^>]*>|\S+)", "", str(error)) or type(error).__name__
 
 
 def _decode(method: str, url: URL, body: bytes) -> JsonObject:

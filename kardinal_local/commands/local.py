@@ -7,10 +7,11 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -27,9 +28,36 @@ if TYPE_CHECKING:
 
 __all__ = ["local"]
 
+_PLACES = (
+    ("API server", "server", ""),
+    ("webhook", "api", "/api/v1/bundles"),
+    ("metrics", "metrics", "/metrics"),
+    ("health", "probes", "/readyz"),
+)
+"""What listens: its name for people, its key in `endpoints.json`, and the path."""
+
 DOWN_ATTEMPTS = 700
 DOWN_PAUSE = 0.05
 """Seconds between two looks of `down` at a process that is ending; with the attempts, 35 s in all."""
+
+
+class _Directory(click.Path):
+    """A directory in which a plane can be, or can be made."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            local_plane.holder(path)
+        except OSError as error:
+            self.fail(f"{path} cannot be used: {error.strerror}", param, ctx)
+        return path
+
+
+class _Port(click.IntRange):
+    """A port; its bounds are said in words."""
+
+    def _describe_range(self) -> str:
+        return f"from {self.min} to {self.max}"
 
 
 @click.group()
@@ -41,7 +69,7 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--dir",
         "directory",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=_Directory(file_okay=False, resolve_path=True, path_type=Path),
         default=default_directory,
         show_default="$XDG_STATE_HOME/kardinal/local",
         help="Where its data, keys and kubeconfig live.",
@@ -50,7 +78,7 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
 
 @local.command()
 @_directory_option
-@click.option("--port", type=click.IntRange(0, 65535), help="Port of the API server; 0 takes a free one.")
+@click.option("--port", type=_Port(0, 65535), help="Port of the API server; 0 takes a free one.")
 @click.option("--only", type=click.Choice(["plane"]), help="Start the API server alone, with no kind of kardinal's.")
 @click.option("--simulate", is_flag=True, help="Stand in for a GitOps tool and a kubelet.")
 @click.option("--durable", is_flag=True, help="Answer no write before it would survive a power failure.")
@@ -83,6 +111,8 @@ def up(
         run(serving)
     except local_plane.LocalPlaneError as error:
         raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or directory} cannot be used: {error.strerror or error}") from error
     finally:
         gc.enable()
 
@@ -90,7 +120,7 @@ def up(
 async def _serve_plane(directory: Path, options: PlaneOptions) -> None:
     with stop_signals() as stopped:
         async with run_plane(directory, options) as plane:
-            await _announce(plane, {}, stopped)
+            await _announce(plane, {"server": plane.url}, stopped)
 
 
 async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool) -> None:
@@ -98,14 +128,8 @@ async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool) 
         async with run_plane(directory, options, hold=True) as plane:
             run_programs = await asyncio.to_thread(_import_programs)
             async with run_programs(plane, directory, simulate=simulate) as endpoints:
-                places = {
-                    "webhook": f"{endpoints.api}/api/v1/bundles",
-                    "metrics": f"{endpoints.metrics}/metrics",
-                    "health": f"{endpoints.probes}/readyz",
-                }
-                if simulate:
-                    places["simulator"] = "stands in for a GitOps tool and a kubelet: no pods run"
-                await _announce(plane, places, stopped)
+                notes = ["simulator    stands in for a GitOps tool and a kubelet: no pods run"] if simulate else []
+                await _announce(plane, asdict(endpoints), stopped, notes)
 
 
 def _import_programs() -> Callable[..., AbstractAsyncContextManager[Endpoints]]:
@@ -115,11 +139,23 @@ def _import_programs() -> Callable[..., AbstractAsyncContextManager[Endpoints]]:
     return run_programs
 
 
-async def _announce(plane: local_plane.LocalPlane, places: Mapping[str, str], stopped: asyncio.Event) -> None:
+def _print_places(kubeconfig: Path, endpoints: Mapping[str, str]) -> None:
+    """Print what to export, and what listens where; `up` and `status` say the same."""
+    click.echo(f"export KUBECONFIG={kubeconfig}")
+    if "api" in endpoints:
+        click.echo(f"export KARDINAL_URL={endpoints['api']}")
+    for name, key, path in _PLACES:
+        if key in endpoints:
+            click.echo(f"{name:<12} {endpoints[key]}{path}")
+
+
+async def _announce(
+    plane: local_plane.LocalPlane, endpoints: Mapping[str, str], stopped: asyncio.Event, notes: Sequence[str] = ()
+) -> None:
     """Print what runs where, and wait for a signal to stop."""
-    click.echo(f"export KUBECONFIG={plane.kubeconfig}")
-    for name, place in {"API server": plane.url, **places}.items():
-        click.echo(f"{name:<12} {place}")
+    _print_places(plane.kubeconfig, endpoints)
+    for note in notes:
+        click.echo(note)
     click.echo("ready; stop with Ctrl-C")
     # What a start has loaded lives as long as the process. A full collection that visits it stops the event loop for
     # 25 ms, with the controllers for 100 ms; frozen, for less than 1 ms.
@@ -175,8 +211,5 @@ def status(*, directory: Path) -> None:
     if process is None:
         raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
     click.echo(f"process {process} runs on {directory}")
-    click.echo(f"export KUBECONFIG={directory / 'kubeconfig'}")
     endpoints = directory / "endpoints.json"
-    if endpoints.exists():
-        for name, url in orjson.loads(endpoints.read_bytes()).items():
-            click.echo(f"{name:<12} {url}")
+    _print_places(directory / "kubeconfig", orjson.loads(endpoints.read_bytes()) if endpoints.exists() else {})

@@ -76,6 +76,15 @@ def test_a_superseded_bundle_keeps_what_it_reached() -> None:
     }
 
 
+def test_a_step_that_was_given_up_for_a_newer_bundle_has_not_failed() -> None:
+    message = "superseded by a newer Bundle of my-app before anything was written"
+    given_up = _step("dev", "Failed", message=message)
+    assert _states(_bundle({"phase": "Superseded"}), given_up)["dev"] == ("Superseded", message)
+    recorded = {"phase": "Superseded", "environments": {"dev": {"state": "Failed", "message": message}}}
+    assert _states(_bundle(recorded))["dev"] == ("Superseded", message)
+    assert _states(_bundle({"phase": "Promoting"}), given_up)["dev"] == ("Failed", message)
+
+
 def test_a_verification_outlives_a_step_that_is_made_again() -> None:
     status = {"phase": "Superseded", "environments": {"dev": {"state": "Verified"}}}
     assert _states(_bundle(status), _step("dev", "Failed"))["dev"] == ("Verified", "")

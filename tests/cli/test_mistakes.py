@@ -19,6 +19,10 @@ REPOSITORY = "https://git.example.com/acme/gitops.git"
     "arguments",
     [
         ["frobnicate"],
+        ["stauts"],
+        ["get", "stesp", "my-app"],
+        ["local", "up", "--dir", "/dev/null/x"],
+        ["local", "status", "--dir", "/dev/null/x"],
         ["get"],
         ["get", "bundles"],
         ["create", "bundle", "my-app"],
@@ -105,6 +109,7 @@ async def test_a_server_that_is_gone_says_how_to_start_one(prepared_plane: Local
     done = await cli.attempt("get", "pipelines")
     assert done.code == 1
     assert "kardinal local up" in done.err
+    assert "<" not in done.err
 
 
 async def test_a_server_without_the_definitions_says_how_to_install_them(plane: LocalPlane, tmp_path: Path) -> None:

@@ -43,8 +43,11 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
     assert "Traceback" not in refused
     status = await shell.run("kardinal", "local", "status", "--dir", directory)
     (server,) = [line.split()[-1] for line in first.lines if line.startswith("API server")]
+    stable = [line for line in first.lines if line.startswith(("export", "API server", "webhook", "metrics", "health"))]
+    assert [line.partition("=")[0] for line in stable[:2]] == ["export KUBECONFIG", "export KARDINAL_URL"]
+    assert f"{stable[1].partition('=')[2]}/api/v1/bundles" == stable[3].split()[-1]
     assert f"process {first.pid} runs on {directory}" in status
-    assert server in status
+    assert status.splitlines()[1:] == stable
 
     async with local.client() as client:
         await client.create(PIPELINE, pipeline(repository, namespace="default"))
@@ -53,6 +56,7 @@ async def test_it_is_private_alone_on_its_directory_and_keeps_its_data(
 
     await local.up()
     assert f"API server   {server}" in local.process.lines
+    assert stable == local.process.lines[: len(stable)]
     async with local.client() as client:
         assert (await client.get(PIPELINE, "my-app", "default"))["spec"]["environments"][0]["name"] == DEV
     local.process.send(signal.SIGINT)
