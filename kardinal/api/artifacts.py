@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kardinal.api.bundle import Artifacts, BundleType, GitCommit
-from kardinal.api.image import image_problems
+from kardinal.api.image import ImageReference, ImageReferenceError, image_problems, promoted_image
 from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
 
 __all__ = ["ArtifactProblem", "artifact_problems"]
@@ -43,8 +43,23 @@ def artifact_problems(kind: BundleType, artifacts: Artifacts) -> Iterator[Artifa
         yield ArtifactProblem("artifacts.gitCommit", "NotOfThisType", message, "use type: mixed, or config")
     for field, message in image_problems(artifacts):
         yield ArtifactProblem(field, "InvalidImage", message)
+    yield from _two_versions(artifacts)
     if artifacts.git_commit is not None:
         yield from _commit_problems(artifacts.git_commit)
+
+
+def _two_versions(artifacts: Artifacts) -> Iterator[ArtifactProblem]:
+    """Yield each image that is there in another version as well: an environment can run only one of them."""
+    first: dict[str, tuple[int, ImageReference]] = {}
+    for index, image in enumerate(artifacts.images):
+        try:
+            found = promoted_image(image)
+        except ImageReferenceError:
+            continue
+        before, other = first.setdefault(found.canonical, (index, found))
+        if (found.tag, found.digest) != (other.tag, other.digest):
+            message = f"{found.repository} is there as {other.version} (images[{before}]) and as {found.version}"
+            yield ArtifactProblem(f"artifacts.images[{index}]", "TwoVersions", message, "name one version of an image")
 
 
 def _commit_problems(commit: GitCommit) -> Iterator[ArtifactProblem]:

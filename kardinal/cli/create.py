@@ -8,8 +8,10 @@ import click
 from pydantic import ValidationError
 
 from kardinal.api import BUNDLE
+from kardinal.api.artifacts import artifact_problems
 from kardinal.api.bundle import Artifacts, Image, Intent, Provenance
 from kardinal.api.image import ImageReferenceError, promoted_image
+from kardinal.api.names import is_reserved_for_ci
 from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, without_managed_fields
@@ -80,11 +82,14 @@ async def bundle(
             raise CommandError(
                 f"Pipeline {pipeline} has no environment {name}", remedy=f"It has: {', '.join(environments)}"
             )
+    artifacts = Artifacts(images=tuple(map(read_image, images)))
+    for problem in artifact_problems("image", artifacts):
+        raise CommandError(problem.message, remedy=problem.remedy.capitalize())
     provenance = Provenance(commit_sha=commit or None, ci_run_url=ci_run or None, author=author or None)
     new = NewBundle(
         pipeline=pipeline,
         namespace=session.namespace,
-        artifacts=Artifacts(images=tuple(map(read_image, images))),
+        artifacts=artifacts,
         source="cli",
         provenance=provenance if provenance != Provenance() else None,
         intent=Intent(target=target, skip=skips),
@@ -127,5 +132,7 @@ def _labels(pairs: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--label")
+        if is_reserved_for_ci(key):
+            raise click.BadParameter(f"{key} is one of kardinal's own labels", param_hint="--label")
         labels[key] = value
     return labels

@@ -162,6 +162,11 @@ def test_a_commit_beside_images_is_refused_because_it_would_be_left_behind() -> 
     [
         ({"images": []}, "spec.artifacts.images", "nothing to promote"),
         ({"images": [{"reference": "app"}]}, "spec.artifacts.images[0]", "names no version"),
+        (
+            {"images": [{"reference": "nginx:1"}, {"reference": "b:1"}, {"reference": "docker.io/nginx:2"}]},
+            "spec.artifacts.images[2]",
+            "there as 1 (images[0]) and as 2",
+        ),
         ({"images": [{"reference": "a:1"}, {"reference": "A B"}]}, "spec.artifacts.images[1]", "'A B'"),
         ({"images": [{"reference": "a:1", "digest": "sha256:a1b2c3d4e5f6"}]}, None, ""),
         ({"images": [{"reference": "a:1", "digest": DIGEST}]}, None, ""),
