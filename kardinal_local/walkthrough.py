@@ -9,25 +9,30 @@ from __future__ import annotations
 import asyncio
 import difflib
 import getpass
+import os
 import secrets
 import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import click
 import orjson
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, PromotionStep
 from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
+from kardinal.cli.changes import changes
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import console, state_text
+from kardinal.cli.output import console, plain_text
+from kardinal.cli.session import Session
+from kardinal.cli.status.reading import WATCHED, read_objects
+from kardinal.cli.status.screen import screen
+from kardinal.cli.status.view import make_view
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.objects import SECRET, ResourceType
@@ -45,6 +50,12 @@ NAMESPACE = "default"
 DEADLINE = 120.0
 """Seconds without any change after which the demo gives up."""
 POST_DEADLINE = 30.0
+
+_NEXT = """
+what to try next:
+  kardinal local up --simulate   the same to work with; it runs until Ctrl-C and keeps its data
+  kardinal sample                then a repository of your own to break, by the README's "By hand"
+  kardinal init --from PATH      or a Pipeline for the one that you have"""
 
 _CLOCK = SystemClock()
 
@@ -75,10 +86,18 @@ async def walk_through(*, ask: bool, keep: bool) -> None:
         click.echo(f"CI posted {sample.IMAGE}:{sample.NEW_TAG} to the webhook: Bundle {name}\n")
         timeline = await review.follow(name)
         await _conclude(repository, timeline, before.commit)
+        click.echo(_NEXT)
+        if ask or keep:
+            click.echo(
+                f"\nstill running:\n  export KUBECONFIG={stack.plane.kubeconfig}\n  kardinal status {sample.APP}"
+            )
         if keep:
-            click.echo(f"\nstill running: export KUBECONFIG={stack.plane.kubeconfig}\nstop with Ctrl-C")
+            click.echo("stop with Ctrl-C")
             with stop_signals() as stopped:
                 await stopped.wait()
+        elif ask:
+            click.echo("\nPress Enter to stop.")
+            await _line()
 
 
 @asynccontextmanager
@@ -162,6 +181,8 @@ class _Walk:
     async def follow(self, bundle: str) -> Timeline:
         async with asyncio.TaskGroup() as tasks:
             watches = [tasks.create_task(self._watch(resource)) for resource in (BUNDLE, POLICY_GATE, PROMOTION_STEP)]
+            if console().is_terminal:
+                watches.append(tasks.create_task(self._draw()))
             self._open_view()
             try:
                 await self._until_finished(bundle)
@@ -197,9 +218,9 @@ class _Walk:
                     self._changed.set()
 
     def _open_view(self) -> None:
-        """On a terminal, the state of every environment below the lines; elsewhere the lines alone."""
+        """On a terminal, show what `kardinal watch` shows below the lines; elsewhere the lines alone."""
         if console().is_terminal:
-            self._live = Live(_table(self._timeline), console=console(), refresh_per_second=8, transient=True)
+            self._live = Live("", console=console(), auto_refresh=False, transient=True)
             self._live.start()
 
     def _close_view(self) -> None:
@@ -207,10 +228,18 @@ class _Walk:
             self._live.stop()
             self._live = None
 
+    async def _draw(self) -> None:
+        """Draw the view again and again."""
+        session = Session(self._client, NAMESPACE)
+        async with aclosing(changes(session, WATCHED, tick=1.0)) as ticks:
+            async for _ in ticks:
+                view = make_view(await read_objects(session, sample.APP), now=_CLOCK.now())
+                if self._live is not None:
+                    lines = ["", *screen(view, now=_CLOCK.now(), width=console().width)]
+                    self._live.update(Text.from_ansi("\n".join(lines)), refresh=True)
+
     def _show(self, line: Line) -> None:
         console().print(_row(line))
-        if self._live is not None:
-            self._live.update(_table(self._timeline))
 
     async def _review(self, step: PromotionStep) -> None:
         """Show the pull request as its reviewer sees it, and merge it."""
@@ -221,12 +250,11 @@ class _Walk:
         opened = await self._pulls.get(pull.number)
         self._close_view()
         rule = "─" * 78
-        click.echo(f"\n{rule}\npull request #{opened.number}: {opened.title}\n\n{opened.body.rstrip()}\n{rule}\n")
-        if self._ask and not await asyncio.to_thread(click.confirm, "Merge it, as its reviewer?", default=True):
-            await self._pulls.close(opened.number, by=getpass.getuser(), comment="declined in the demo")
-        else:
-            merged = await self._pulls.merge(opened.number, by=getpass.getuser())
-            click.echo(f"merged as {(merged.merge_commit or '')[:12]} by {getpass.getuser()}\n")
+        click.echo(f"\n{rule}\npull request #{opened.number}: {opened.title}\n\n{plain_text(opened.body)}\n{rule}\n")
+        while self._ask and not await _agrees("Merge it, as its reviewer?"):
+            click.echo("It stays open, and prod as it is; a reviewer could close it, too.")
+        merged = await self._pulls.merge(opened.number, by=getpass.getuser())
+        click.echo(f"merged as {(merged.merge_commit or '')[:12]} by {getpass.getuser()}\n")
         self._open_view()
 
 
@@ -234,13 +262,29 @@ def _row(line: Line) -> str:
     return f"{line.seconds:6.1f} s  {line.subject:<18} {line.state:<15} {line.message}"
 
 
-def _table(timeline: Timeline) -> Table:
-    table = Table(box=None, padding=(0, 3, 0, 0))
-    for environment in sample.ENVIRONMENTS:
-        step = timeline.steps.get(environment)
-        state = (step.status.state or "Pending") if step else "-"
-        table.add_row(environment, Text.from_ansi(state_text(state)))
-    return table
+async def _agrees(question: str) -> bool:
+    """Ask a person at the terminal; Enter is yes."""
+    click.echo(f"{question} [Y/n]: ", nl=False)
+    return (await _line()).strip().lower() in ("", "y", "yes")
+
+
+async def _line() -> str:
+    """Read a line that is typed. No thread waits for it, which Ctrl-C could not end."""
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[bytes] = loop.create_future()
+
+    def read() -> None:
+        if not typed.done():
+            typed.set_result(os.read(0, 4096))
+
+    loop.add_reader(0, read)
+    try:
+        line = await typed
+    finally:
+        loop.remove_reader(0)
+    if not line:
+        raise click.Abort
+    return line.decode(errors="replace")
 
 
 async def _conclude(repository: Repository, timeline: Timeline, before: str) -> None:

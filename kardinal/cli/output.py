@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +28,7 @@ __all__ = [
     "age",
     "console",
     "one_line",
+    "plain_text",
     "print_documents",
     "print_table",
     "print_value",
@@ -88,6 +91,13 @@ def width() -> int | None:
 def printable(text: str) -> str:
     """Escape the characters that are not visible: names and messages are other people's text on this terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def plain_text(markdown: str) -> str:
+    """Return Markdown of ours for a terminal: without HTML, and with the characters that its entities stand for."""
+    text = re.sub(r"<summary>(.*?)</summary>", r"\1:", markdown)
+    text = re.sub(r"(?m)^(</?details>|<!--.*-->)\n?", "", text)
+    return "\n".join(map(printable, unescape(text).strip().splitlines()))
 
 
 def one_line(text: str) -> str:

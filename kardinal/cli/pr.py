@@ -15,7 +15,7 @@ import click
 
 from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import age, print_table, print_value, state_text
+from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, printable, state_text
 from kardinal.cli.session import connect, explained, output_option
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import KubeError
@@ -67,7 +67,14 @@ async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
         print_value([_summary(pull) for pull in found], output)
         return
     rows: list[list[str]] = [
-        [f"#{pull.number}", pull.environment, pull.bundle, state_text(pull.state), pull.title, age(pull.created_at)]
+        [
+            f"#{pull.number}",
+            pull.environment,
+            pull.bundle,
+            state_text(pull.state),
+            one_line(pull.title),
+            age(pull.created_at),
+        ]
         for pull in found
     ]
     print_table(
@@ -88,9 +95,10 @@ async def show(pulls: PullRequests, *, number: int, output: str) -> None:
     if output != "table":
         print_value({**_summary(pull), "body": pull.body, "comments": list(pull.comments)}, output)
         return
-    click.echo(f"#{pull.number} {pull.title} ({pull.state})\n{pull.head} -> {pull.base}\n\n{pull.body}")
+    click.echo(f"#{pull.number} {printable(pull.title)} ({pull.state})\n{pull.head} -> {pull.base}\n")
+    click.echo(plain_text(pull.body))
     for comment in pull.comments:
-        click.echo(f"\n> {comment}")
+        click.echo(f"\n> {plain_text(comment)}")
 
 
 @pr.command()

@@ -17,7 +17,7 @@ from tests.cli.conftest import KARDINAL, Cli
 
 __all__ = ["Terminal", "on_terminal", "terminal"]
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -34,6 +34,9 @@ class Terminal:
     @property
     def text(self) -> str:
         return _CONTROL.sub("", self._raw.decode("utf-8", "replace")).replace("\r\n", "\n")
+
+    def type(self, text: str) -> None:
+        os.write(self._reader, text.encode())
 
     async def says(self, words: str) -> None:
         """Return as soon as the terminal has shown some words."""

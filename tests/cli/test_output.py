@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.cli.output import print_table, state_text
+from kardinal.cli.output import plain_text, print_table, state_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,7 @@ def test_an_empty_table_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> N
 
 
 TABLE = """
-from kardinal.cli.output import print_table, state_text
+from kardinal.cli.output import plain_text, print_table, state_text
 print_table(["STATE", "AGE"], [[state_text("Verified"), "1s"], [state_text("Pending"), "2s"]], empty="none")
 """
 
@@ -78,3 +78,10 @@ def test_colour_can_be_turned_off(name: str, value: str) -> None:
 
 def test_what_is_no_terminal_gets_no_colour() -> None:
     assert state_text("Failed") == "Failed"
+
+
+def test_markdown_is_shown_without_html_and_writes_nothing_else_to_the_terminal() -> None:
+    body = (
+        "## a &lt;b&gt; &amp;\n<details>\n<summary>Diff</summary>\n\nx&#8238;&#64;\n</details>\n<!-- kardinal 1 -->\n"
+    )
+    assert plain_text(body) == "## a <b> &\nDiff:\n\nx\\u202e@"

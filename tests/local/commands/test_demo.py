@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import pytest
 
+from tests.cli.conftest import Cli
+from tests.cli.terminal import terminal
 from tests.resilience.processes import Shell
 
 
@@ -22,7 +25,12 @@ async def test_the_demo_walks_through_three_environments_and_leaves_nothing(shel
     for heading in ("Policy Gates", "Artifact", "Upstream Verification", "Changes"):
         assert f"\n### {heading}\n" in printed
     assert '  -    newTag: "6.11.0"\n  +    newTag: "6.12.0"' in printed
-    assert printed.splitlines()[-1] == "all three environments run ghcr.io/acme/podinfo:6.12.0, verified"
+    assert "all three environments run ghcr.io/acme/podinfo:6.12.0, verified\n\nwhat to try next:\n" in printed
+    # The diff of prod is there before the merge, and nothing of it is for browsers.
+    before, _, _ = printed.partition("merged as")
+    assert "Diff:\n" in before
+    assert '-    newTag: "6.11.0"\n+    newTag: "6.12.0"' in before
+    assert not re.search(r"&#?\w+;|</?details>|<!--", printed)
     assert list(shell.temporary.iterdir()) == []
 
 
@@ -37,4 +45,23 @@ async def test_the_demo_is_ended_in_the_middle_and_leaves_nothing(
     demo.send(number)
     assert await demo.ended() == code
     assert "Traceback" not in demo.output
+    assert list(shell.temporary.iterdir()) == []
+
+
+@pytest.mark.local_only("the demo has a plane of its own")
+@pytest.mark.timeout(180)
+async def test_a_person_at_a_terminal_is_asked_until_the_answer_is_yes(shell: Shell) -> None:
+    home = Cli(shell.home / "none", shell.home)
+    home.environment |= {"TMPDIR": str(shell.temporary), "PATH": str(shell.programs)}
+    async with terminal(home, "demo", columns=80) as screen:
+        await screen.says("staging-soak [org]")
+        await screen.says("Merge it, as its reviewer? [Y/n]: ")
+        screen.type("n\n")
+        await screen.says("It stays open")
+        screen.type("\n")
+        await screen.says("Press Enter to stop.")
+        screen.type("\n")
+        assert await screen.ended() == 0
+    assert screen.text.count("[Y/n]") == 2
+    assert "all three environments run" in screen.text
     assert list(shell.temporary.iterdir()) == []
