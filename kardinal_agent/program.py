@@ -173,7 +173,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         policies=options.policy_namespaces,
         quoted=options.quote_namespaces,
     )
-    health = HealthChecks(adapters(extensions.adapters), allowed, HealthWatches(own.dynamic, channel))
+    health = HealthChecks(adapters(extensions.adapters), allowed, HealthWatches(own.dynamic, channel), clock=clock)
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,

@@ -24,7 +24,7 @@ from kardinal.git.values import Commit
 from kardinal.objects.text import cut
 from kardinal.steps.commit_message import parse_trailers
 
-__all__ = ["FIND_DEPTH", "History", "contains", "tagged_commit"]
+__all__ = ["FIND_DEPTH", "History", "contains", "includes", "tagged_commit"]
 
 FIND_DEPTH = 1_000
 """Commits looked at before a trailer counts as absent: what a very busy repository takes in some minutes."""
@@ -122,6 +122,16 @@ def tagged_commit(repository: pygit2.Repository, oid: str, tag: str) -> str:
     except (KeyError, ValueError, pygit2.GitError) as error:
         raise DamagedRepository(f"tag {tag} can not be read") from error
     raise TagNotFound(f"tag {tag} stands for no commit", remedy="Name a tag of a commit")
+
+
+@off_loop
+def includes(repository: pygit2.Repository, revision: str, commit: str) -> bool | None:
+    """Return whether `commit` is `revision` or one of its ancestors; None where one of them is no commit here."""
+    try:
+        known = all(isinstance(repository.get(oid), pygit2.Commit) for oid in (revision, commit))
+    except ValueError:
+        return None  # An id of another length than this repository's.
+    return contains(repository, revision, commit) if known else None
 
 
 def _parse_commit(oid: str, data: bytes) -> Commit:

@@ -18,7 +18,7 @@ from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.diff import unified
 from kardinal.git.differences import differences
 from kardinal.git.errors import CommitNotFound, GitError, TagNotFound
-from kardinal.git.history import History, contains, tagged_commit
+from kardinal.git.history import History, contains, includes, tagged_commit
 from kardinal.git.inputs import open_input
 from kardinal.git.landing import PlannedCommit
 from kardinal.git.local import LocalBackend
@@ -256,6 +256,20 @@ class Repository:
 
         async with self._observed("contains"):
             return await self._now(look)
+
+    async def includes(self, branch: str, revision: str, commit: str) -> bool | None:
+        """Return whether `commit` is `revision` or before it; None where one is not in the repository.
+
+        What is known is enough; only a commit that is not leads to a fetch of `branch`.
+        """
+        self._use(branch)
+
+        def look() -> bool | None:
+            return includes(self._backend.open(), revision, commit)
+
+        async with self._observed("includes"):
+            known = await mended(self._backend, look)
+            return known if known is not None else await self._now(look)
 
     async def read(self, commit: str, path: str) -> bytes | None:
         """Return the content of a file at a commit."""

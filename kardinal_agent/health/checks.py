@@ -7,24 +7,43 @@ promotion, into some namespaces they do not look at all, and what objects say is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject, Key
+from kardinal.runtime import Clock
 from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces
+from kardinal_agent.health.revisions import Revisions
 from kardinal_agent.health.verdict import Adapter, Promotion, Verdict, Watched, progressing
 from kardinal_agent.health.watching import HealthWatches, Unreadable
 
-__all__ = ["HealthChecks"]
+__all__ = ["Finding", "HealthChecks"]
+
+_INSTANT = 0.001
+"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A verdict, and when to look again even if nothing happens."""
+
+    verdict: Verdict
+    again: timedelta | None = None
 
 
 class HealthChecks:
     """The proofs of one agent."""
 
-    def __init__(self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, watches: HealthWatches) -> None:
+    def __init__(
+        self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, watches: HealthWatches, *, clock: Clock
+    ) -> None:
+        self.revisions = Revisions(clock)
         self._adapters = adapters
         self._namespaces = namespaces
         self._watches = watches
+        self._clock = clock
+        self._healthy_since: dict[Key, float] = {}
 
     def refusal(self, step: PromotionStep) -> str | None:
         """Return why the proof that a PromotionStep asks for is not to be had, with its field; None when it is."""
@@ -44,11 +63,23 @@ class HealthChecks:
     def release(self, key: Key) -> None:
         """Look at nothing for a promotion any more."""
         self._watches.release(key)
+        self._healthy_since.pop(key, None)
 
-    async def check(self, step: PromotionStep, promotion: Promotion) -> Verdict:
+    async def check(self, step: PromotionStep, promotion: Promotion) -> Finding:
         """Return the verdict of the moment; its message is the one that the author of the Pipeline may read."""
         adapter = self._adapters[step.spec.health.type or ""]
         key = Key(step.metadata.namespace, step.metadata.name)
+        verdict = await self._judge(step, promotion, adapter, key)
+        if verdict.state != "healthy":
+            self._healthy_since.pop(key, None)
+            return Finding(verdict)
+        now = self._clock.monotonic()
+        left = adapter.confirm_seconds - (now - self._healthy_since.setdefault(key, now))
+        if left > _INSTANT:
+            return Finding(progressing(f"{verdict.message}; looks once more"), timedelta(seconds=left))
+        return Finding(verdict)
+
+    async def _judge(self, step: PromotionStep, promotion: Promotion, adapter: Adapter, key: Key) -> Verdict:
         wanted = list(adapter.watches(step))
         try:
             objects = await self._watches.read(key, wanted)

@@ -7,26 +7,37 @@ once every look for `failureGrace` has found one: tools say so for a moment on t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kardinal.api import format_duration
 from kardinal.api.health import HealthStatus
 from kardinal.api.image import ImageReference
 from kardinal.objects.conditions import format_time
+from kardinal.objects.errors import KardinalError
 from kardinal.steps.images import selected_images
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.health import Promotion, Verdict
+from kardinal_agent.health.revisions import ASK_AGAIN
+from kardinal_agent.remotes import Queued
 from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
 
 __all__ = ["HealthCheck"]
+
+_ANSWER_SECONDS = 30.0
+"""Seconds of real time for questions to the repository in one run."""
 
 
 class HealthCheck:
     async def run(self, context: StepContext) -> StepResult:
         step = context.step.model_copy(update={"status": context.status})
-        verdict = await context.health.check(step, _promotion(context))
+        questions = _Questions(context)
+        finding = await context.health.check(step, _promotion(context, questions))
+        while await questions.answered():
+            finding = await context.health.check(step, _promotion(context, questions))
+        verdict = finding.verdict
         if verdict.state == "healthy":
             return Done(verdict.message)
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
@@ -36,7 +47,46 @@ class HealthCheck:
             raise StepFailed("HealthTimeout", message)
         if verdict.state == "failed":
             return _failing(verdict, context, deadline)
-        return Waiting(verdict.message, until=deadline, update={"health": None})
+        again = questions.again or finding.again
+        moments = [moment for moment in (deadline, context.now + again if again else None) if moment is not None]
+        return Waiting(verdict.message, until=min(moments, default=None), update={"health": None})
+
+
+class _Questions:
+    """Whether revisions contain the commit: what is not known is asked of the repository after the judgement."""
+
+    def __init__(self, context: StepContext) -> None:
+        self._context = context
+        self._url = context.step.spec.git.url
+        self._open: set[str] = set()
+        self.again: timedelta | None = None
+        """When to ask again what the repository could not answer."""
+
+    def contains(self, revision: str) -> bool | None:
+        commit, revisions = self._context.status.commit, self._context.health.revisions
+        if commit is None:
+            return None
+        answer = revisions.contains(self._url, revision, commit)
+        if answer is None:
+            self._open.add(revision)
+        return answer
+
+    async def answered(self) -> bool:
+        """Ask what is open and due; return whether there is an answer that was not there before."""
+        commit, revisions = self._context.status.commit or "", self._context.health.revisions
+        asked, self._open = self._open, set()
+        due = [revision for revision in sorted(asked) if revisions.is_due(self._url, revision, commit)]
+        self.again = ASK_AGAIN if asked else None
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                for revision in due:
+                    repository = (await self._context.remote()).repository
+                    await revisions.ask(
+                        repository, self._url, branch=self._context.target, revision=revision, commit=commit
+                    )
+        except (KardinalError, Queued, TimeoutError):
+            pass  # The verdict says what is not known, and the question is asked again.
+        return any(revisions.contains(self._url, revision, commit) is not None for revision in due)
 
 
 def _failing(verdict: Verdict, context: StepContext, deadline: datetime | None) -> Waiting:
@@ -54,7 +104,7 @@ def _failing(verdict: Verdict, context: StepContext, deadline: datetime | None) 
     return Waiting(verdict.message, until=until, update={"health": health})
 
 
-def _promotion(context: StepContext) -> Promotion:
+def _promotion(context: StepContext, questions: _Questions) -> Promotion:
     spec, commit = context.step.spec, context.status.commit
     return Promotion(
         images=_images(context),
@@ -63,7 +113,7 @@ def _promotion(context: StepContext) -> Promotion:
         repository=spec.git.url,
         branch=context.target,
         path=spec.path,
-        contains=lambda revision: True if revision == commit else None,
+        contains=questions.contains,
     )
 
 

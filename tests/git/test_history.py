@@ -62,6 +62,24 @@ async def test_a_branch_contains_its_ancestors_and_nothing_else(repository: Repo
     assert not await repository.contains("main", "1" * 40)
 
 
+async def test_a_revision_includes_what_is_before_it(repository: Repository, bare: Git) -> None:
+    first = (await repository.head("main")).commit
+    landed = (await repository.land("main", setting("dev", b"v2\n"), message("dev"))).commit
+    assert await repository.includes("main", landed, first) is True
+    assert await repository.includes("main", landed, landed) is True
+    assert await repository.includes("main", first, landed) is False
+
+
+async def test_a_revision_that_is_no_commit_here_includes_nothing_that_is_known(
+    repository: Repository, bare: Git
+) -> None:
+    first = (await repository.head("main")).commit
+    tree = bare("rev-parse", "main^{tree}")
+    for unknown in ("1" * 40, "1" * 64, tree):
+        assert await repository.includes("main", unknown, first) is None
+        assert await repository.includes("main", first, unknown) is None
+
+
 def test_a_message_is_a_subject_a_body_and_trailers() -> None:
     text = str(CommitMessage("promote\nto  dev", "body\n\nmore: text", {"Kardinal-Bundle": "app-1", "Key": "a: b"}))
     assert text == "promote to dev\n\nbody\n\nmore: text\n\nKardinal-Bundle: app-1\nKey: a: b\n"
