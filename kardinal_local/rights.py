@@ -58,6 +58,12 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
     "kardinal-controller-secrets": _SECRETS,
     "kardinal-agent": (*_WORKLOADS, _NAMESPACES),
     "kardinal-agent-secrets": _SECRETS,
+    "kardinal-tools": (
+        _rule("list watch", "argoproj.io", "applications rollouts"),
+        _rule("list watch", "kustomize.toolkit.fluxcd.io", "kustomizations"),
+        _rule("list watch", "helm.toolkit.fluxcd.io", "helmreleases"),
+        _rule("list watch", "flagger.app", "canaries"),
+    ),
     "kardinal-agent-control-plane": (
         _rule("list watch", "kardinal.io", "pipelines promotionsteps policygates bundles"),
         _rule("list watch", "experimental.kro.run", "graphs"),
@@ -75,9 +81,9 @@ OWN_RIGHTS = (
 """The rules of the controller's Role in its own namespace."""
 
 _GIVEN = {
-    "kardinal-controller": ("kardinal-controller", "kardinal-controller-secrets"),
+    "kardinal-controller": ("kardinal-controller", "kardinal-controller-secrets", "kardinal-tools"),
     # Here the control plane is also the cluster of an agent.
-    "kardinal-agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane"),
+    "kardinal-agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane", "kardinal-tools"),
     # It stands in for a GitOps tool, which may do everything in a cluster as well.
     "kardinal-simulator": ("cluster-admin",),
 }

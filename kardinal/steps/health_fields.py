@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kardinal.api.health import Health, HealthResource
 
-__all__ = ["health_problems"]
+__all__ = ["health_problems", "health_type"]
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+_FIELDS = {
+    "resource": "resource",
+    "argocd": "argocd",
+    "flux": "flux",
+    "argoRollouts": "argo_rollouts",
+    "flagger": "flagger",
+}
+"""The built-in values of `type`, each also the field that names its objects, and the attribute of that."""
+
+
+def health_type(health: Health) -> str | None:
+    """Return the `type` that is given, else that of the one object that is named; None where none is."""
+    named = _named(health)
+    return health.type or (named[0] if len(named) == 1 else None)
 
 
 def health_problems(health: Health) -> Iterator[tuple[str, str]]:
     """Yield the field, relative to `health`, and what is wrong with it."""
     if health.resource is not None:
         yield from _resource_problems(health.resource)
-    objects: Mapping[str, object] = {
-        "argocd": health.argocd,
-        "flux": health.flux,
-        "argoRollouts": health.argo_rollouts,
-        "flagger": health.flagger,
-    }
-    if health.type is not None and health.type in objects and objects[health.type] is None:
-        yield health.type, f"is missing: with type {health.type}, name the object that speaks for the environment"
-    for kind, named in objects.items():
-        if named is not None and health.type not in (None, kind):
-            yield kind, f"is not looked at with type {health.type}: leave one of them out"
+    named, kind = _named(health), health.type
+    if kind is None and len(named) > 1:
+        yield named[1], f"stands beside {named[0]}: leave one of them out, or set type"
+    if kind not in _FIELDS:
+        return
+    if kind != "resource" and kind not in named:
+        yield kind, f"is missing: with type {kind}, name the object that speaks for the environment"
+    for other in named:
+        if other != kind:
+            yield other, f"is not looked at with type {kind}: leave one of them out"
+
+
+def _named(health: Health) -> list[str]:
+    return [kind for kind, attribute in _FIELDS.items() if getattr(health, attribute) is not None]
 
 
 def _resource_problems(resource: HealthResource) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,9 @@ class AdapterDeclaration:
     adapter: Callable[[], Any] | None = None
 
 
-BUILTIN_ADAPTERS: Final[Mapping[str, AdapterDeclaration]] = {"resource": AdapterDeclaration(name="resource")}
+BUILTIN_ADAPTERS: Final[Mapping[str, AdapterDeclaration]] = {
+    name: AdapterDeclaration(name=name) for name in ("resource", "argocd", "flux", "argoRollouts", "flagger")
+}
 """Every health adapter of this version, by name."""
 
 

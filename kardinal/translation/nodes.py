@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_duration
 from kardinal.api.base import LIST_SEPARATOR
 from kardinal.api.bundle import BundleType
-from kardinal.api.health import Health, HealthResource
+from kardinal.api.health import Health, HealthObject, HealthResource
 from kardinal.api.names import (
     LABEL_BUNDLE,
     LABEL_ENVIRONMENT,
@@ -38,12 +38,15 @@ from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.policy.freshness import freshness_window
 from kardinal.policy.matching import GateTemplate
+from kardinal.steps.health_fields import health_type
 from kardinal.steps.sequence import default_sequence
 from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 
 __all__ = ["Promotion", "bundle_node", "freeze_node", "gate_node", "step_node", "step_spec"]
 
 HEALTH_TIMEOUT = timedelta(minutes=10)
+
+Placed = TypeVar("Placed", HealthResource, HealthObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +182,21 @@ def step_spec(promotion: Promotion, environment: Environment, pipeline: Pipeline
 
 
 def _health(environment: Environment) -> Health:
-    given = environment.health
-    resource = given.resource or HealthResource()
-    namespace = resource.namespace or environment.name
-    return given.model_copy(
-        update={
-            "type": given.type or "resource",
-            "resource": resource.model_copy(update={"namespace": namespace}),
-            "timeout": given.timeout or HEALTH_TIMEOUT,
-        }
-    )
+    """Return `health` with its defaults; only the objects of its type are looked at."""
+    given, own = environment.health, environment.name
+    kind = health_type(given) or "resource"
+    update: dict[str, object] = {"type": kind, "timeout": given.timeout or HEALTH_TIMEOUT}
+    if kind == "resource":
+        update["resource"] = _placed(given.resource or HealthResource(), own)
+    if given.argo_rollouts is not None:
+        update["argo_rollouts"] = _placed(given.argo_rollouts, own)
+    if given.flagger is not None:
+        update["flagger"] = _placed(given.flagger, own)
+    return given.model_copy(update=update)
+
+
+def _placed(named: Placed, namespace: str) -> Placed:
+    return named.model_copy(update={"namespace": named.namespace or namespace})
 
 
 def _identity(

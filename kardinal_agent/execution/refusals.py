@@ -59,11 +59,7 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
 
 def _missing(spec: PromotionStepSpec) -> Iterable[str]:
     """Return the fields without a value that a Pipeline may leave out and a PromotionStep may not."""
-    resource = spec.health.resource or HealthResource()
-    values = {
-        "steps": spec.steps,
-        "health.type": spec.health.type,
-        "health.resource.namespace": resource.namespace,
-        "health.timeout": spec.health.timeout,
-    }
+    values = {"steps": spec.steps, "health.type": spec.health.type, "health.timeout": spec.health.timeout}
+    if spec.health.type == "resource":
+        values["health.resource.namespace"] = (spec.health.resource or HealthResource()).namespace
     return (field for field, value in values.items() if value is None or value == ())

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from kardinal.steps.registry import AdapterDeclaration
 from kardinal_agent.errors import ConfigurationError
+from kardinal_agent.health.argo_rollouts import ArgoRollouts
+from kardinal_agent.health.argocd import ArgoCD
+from kardinal_agent.health.flagger import Flagger
+from kardinal_agent.health.flux import Flux
 from kardinal_agent.health.resource import ResourceAdapter
 from kardinal_agent.health.verdict import Adapter
 
 __all__ = ["adapters"]
 
-_BUILTIN: Sequence[Adapter] = (ResourceAdapter(),)
+_BUILTIN: Sequence[Adapter] = (ResourceAdapter(), ArgoCD(), Flux(), ArgoRollouts(), Flagger())
 
 
 def adapters(declarations: Mapping[str, AdapterDeclaration]) -> Mapping[str, Adapter]:

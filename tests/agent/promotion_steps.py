@@ -70,7 +70,9 @@ def promotion_step(
     url = repository if isinstance(repository, str) else repository.url
     sequence = default_sequence(approval=spec.get("approval", "auto"), pr=spec.get("pr", False), strategy="kustomize")
     resource = {"name": APPLICATION, "namespace": environment}
-    health = {"type": "resource", "resource": resource, "timeout": "10m"} | spec.pop("health", {})
+    given = spec.pop("health", {})
+    proof = {"type": "resource", "resource": resource} if given.get("type", "resource") == "resource" else {}
+    health = {**proof, "timeout": "10m", **given}
     return {
         "apiVersion": API_VERSION,
         "kind": "PromotionStep",

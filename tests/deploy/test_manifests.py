@@ -16,7 +16,7 @@ from tests.support.strict import apply_strictly
 JsonObject = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = [".", "admission", "agent"]
+FOLDERS = [".", "admission", "agent", "tools"]
 NAMESPACED = ["secrets/namespace.yaml", "agent/secrets/namespace.yaml"]
 CLUSTER_WIDE = ["secrets/every-namespace.yaml", "agent/secrets/every-namespace.yaml"]
 MANIFESTS: list[JsonObject] = [doc for folder in FOLDERS for doc in documents_of(f"{folder}/*.yaml")]

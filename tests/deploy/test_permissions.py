@@ -31,14 +31,28 @@ from tests.support.reviewer import merge_pull_request, open_pull_requests
 from tests.support.webhook import sign, webhook_secret
 from tests.support.world import World
 
+_TOOLS = {
+    Permission(resource, verb): "an environment that this kind speaks for"
+    for resource in (
+        "applications.argoproj.io",
+        "rollouts.argoproj.io",
+        "kustomizations.kustomize.toolkit.fluxcd.io",
+        "helmreleases.helm.toolkit.fluxcd.io",
+        "canaries.flagger.app",
+    )
+    for verb in ("list", "watch")
+}
+
 SELDOM = {
     "controller": {
+        **_TOOLS,
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",
         Permission("graphrevisions.experimental.kro.run", "delete"): "a Graph that was revised more often than is kept",
     },
     "agent": {
+        **_TOOLS,
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("secrets", "get"): "a repository that asks for credentials",

@@ -18,6 +18,8 @@ from kardinal.steps.health_fields import health_problems
         {"resource": {"names": ["web", "worker"], "kind": "StatefulSet"}},
         {"resource": {"selector": {"app.kubernetes.io/name": "web", "empty": ""}}},
         {"type": "argocd", "argocd": {"name": "web"}},
+        {"flux": {"name": "web"}},
+        {"type": "acme-own", "resource": {"name": "web"}},
     ],
 )
 def test_what_can_be_looked_at_is_accepted(health: dict[str, Any]) -> None:
@@ -36,6 +38,12 @@ def test_what_can_be_looked_at_is_accepted(health: dict[str, Any]) -> None:
         ({"type": "argocd"}, "argocd", "name the object"),
         ({"type": "flagger"}, "flagger", "name the object"),
         ({"type": "resource", "flux": {"name": "a"}}, "flux", "is not looked at with type resource"),
+        ({"argocd": {"name": "a"}, "flux": {"name": "a"}}, "flux", "stands beside argocd"),
+        (
+            {"type": "argocd", "argocd": {"name": "a"}, "resource": {"name": "a"}},
+            "resource",
+            "is not looked at with type argocd",
+        ),
     ],
 )
 def test_what_means_nothing_is_told_with_its_field(health: dict[str, Any], field: str, words: str) -> None:

@@ -28,7 +28,13 @@ SYSTEM_NAMESPACE = "kardinal-system"
 ACCOUNTS = {name: f"kardinal-{name}" for name in ("controller", "agent", "simulator")}
 """Identity of a test -> ServiceAccount."""
 
-_INSTALLED = ("controller-rbac.yaml", "secrets/every-namespace.yaml", "00-namespaces.yaml", "controller.yaml")
+_INSTALLED = (
+    "controller-rbac.yaml",
+    "secrets/every-namespace.yaml",
+    "00-namespaces.yaml",
+    "controller.yaml",
+    "tools/gitops.yaml",
+)
 _INSTALLED_OF_AGENT = ("agent/agent.yaml", "agent/control-plane.yaml", "agent/secrets/every-namespace.yaml")
 
 TEST_EXECUTOR = "test-executor"

@@ -20,9 +20,9 @@ from tests.support.world import World
 __all__ = ["ROLES", "Permission", "granted_to", "hold_to_permissions", "needed_by", "virtual"]
 
 ROLES = {
-    "controller": ("kardinal-controller", "kardinal-controller-secrets"),
+    "controller": ("kardinal-controller", "kardinal-controller-secrets", "kardinal-tools"),
     # In a world the control plane is also the cluster of the agent.
-    "agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane"),
+    "agent": ("kardinal-agent", "kardinal-agent-secrets", "kardinal-agent-control-plane", "kardinal-tools"),
 }
 
 _VIRTUAL_VERBS = frozenset({"execute", "serve", "report"})

@@ -135,12 +135,8 @@ def test_a_provider_or_an_adapter_that_nothing_executes_is_refused_by_name(
 @pytest.mark.parametrize(
     ("health", "field"),
     [
-        ({"argocd": {"name": "app"}}, "spec.environments[0].health.argocd"),
-        ({"flux": {"name": "app"}}, "spec.environments[0].health.flux"),
-        ({"argoRollouts": {"name": "app"}}, "spec.environments[0].health.argoRollouts"),
-        ({"flagger": {"name": "app"}}, "spec.environments[0].health.flagger"),
-        ({"type": "resource", "argocd": {"name": "app"}}, "spec.environments[0].health.argocd"),
         ({"cluster": "prod-eu"}, "spec.environments[0].health.cluster"),
+        ({"argocd": {"name": "app"}, "cluster": "prod-eu"}, "spec.environments[0].health.cluster"),
     ],
 )
 def test_parts_of_health_that_nothing_reads_are_refused(health: dict[str, Any], field: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,6 +183,28 @@ def test_what_the_pipeline_says_is_copied_and_not_defaulted_over() -> None:
         "wait-for-merge",
         "health-check",
     ]
+
+
+@pytest.mark.parametrize(
+    ("health", "expected"),
+    [
+        ({"argocd": {"name": "a"}}, {"type": "argocd", "argocd": {"name": "a", "namespace": "argocd"}}),
+        (
+            {"flux": {"name": "a"}},
+            {"type": "flux", "flux": {"kind": "Kustomization", "name": "a", "namespace": "flux-system"}},
+        ),
+        ({"flagger": {"name": "a"}}, {"type": "flagger", "flagger": {"name": "a", "namespace": "dev"}}),
+        (
+            {"argoRollouts": {"name": "a", "namespace": "b"}},
+            {"type": "argoRollouts", "argoRollouts": {"name": "a", "namespace": "b"}},
+        ),
+    ],
+)
+def test_the_object_that_speaks_for_an_environment_says_its_type(
+    health: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = step(translated(pipeline(environment("dev", health=health))), "dev")["spec"]["health"]
+    assert found == {**expected, "timeout": "10m", "failureGrace": "30s"}
 
 
 def test_explicit_steps_are_copied_in_order_with_their_config() -> None:
