@@ -56,7 +56,7 @@ def _done(pull_request: PullRequest, context: StepContext, announcement: Announc
 
 
 async def _new(context: StepContext, remote: Remote) -> NewPullRequest:
-    spec, text = context.step.spec, await text_of(context, remote.repository)
+    spec, text = context.step.spec, await text_of(context, remote.repository, context.status.diff)
     return NewPullRequest(
         title=text.title,
         body=text.body,

@@ -58,8 +58,8 @@ async def own_pull_request(context: StepContext, pull_requests: PullRequests) ->
     return found if started is not None and found.created_at >= started else None
 
 
-async def text_of(context: StepContext, repository: Repository) -> Text:
-    """Return what the pull request of a promotion says.
+async def text_of(context: StepContext, repository: Repository, diff: str | None) -> Text:
+    """Return what the pull request of a promotion says; `diff` is what it changes.
 
     Ages are counted to the beginning of the promotion, so that time alone does not change the text.
     """
@@ -70,7 +70,7 @@ async def text_of(context: StepContext, repository: Repository) -> Text:
         bundle=context.bundle,
         gates=context.gates(),
         changes=await repository.examine(head.commit, context.image_changes),
-        diff=context.status.diff,
+        diff=diff,
         follows=bool(spec.upstream_states),
         merged_by_agent=context.merges_itself,
         now=context.status.started_at or context.now,

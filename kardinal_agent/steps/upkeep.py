@@ -44,7 +44,7 @@ async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept
         subject = Subject(context.step.spec.pipeline, context.step.spec.environment)
         for status in statuses_of({subject: holds}):
             await context.host_memory.status(remote.repository.url, remote.proposals, kept.head, status)
-    again = await _text(context, remote, kept.found)
+    again = await _text(context, remote, kept)
     return Kept(kept.found, kept.head, kept.update, kept.blocked, again)
 
 
@@ -80,6 +80,9 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
         if found.state != "open":
             await _retract(context, remote, landed.commit)
             update = StatusFields()
+    if update and landed.commit != context.status.commit:
+        base = await repository.head(context.target)
+        update["diff"] = (await repository.plan(base.commit, context.edit)).diff or None
     return Kept(found, landed.commit, update)
 
 
@@ -111,9 +114,10 @@ async def _retract(context: StepContext, remote: Remote, commit: str | None) -> 
     )
 
 
-async def _text(context: StepContext, remote: Remote, found: PullRequest) -> timedelta | None:
+async def _text(context: StepContext, remote: Remote, kept: Kept) -> timedelta | None:
     """Write the text when it says something else than before; return how long that has to wait."""
-    text = await text_of(context, remote.repository)
+    found, diff = kept.found, kept.update.get("diff", context.status.diff)
+    text = await text_of(context, remote.repository, diff)
     if text.is_told(found):
         return None
     if delay := context.host_memory.text_delay(context.key):

@@ -129,12 +129,14 @@ async def test_a_pull_request_that_elsewhere_leads_cannot_call_the_head_of_a_pro
     branch = branch_name(BUNDLE_NAME, DEV)
     ours = gitea.repository.head(branch)
     assert gitea.told(ours)[0] == "pending"
+    gitea.requests.clear()
     # From a fork, with the very commit of the proposal, to a branch that no environment is on; and under our name.
     for number, base in ((2, "elsewhere"), (3, "main")):
         gitea.pulls[number] = Pull(number, "t", "", branch, base, ours, world.clock.now(), fork=True)
     await wake(world)
     assert gitea.told(ours)[0] == "pending"
-    assert gitea.told(ours, f"kardinal/my-app/{DEV}")[0] == "pending"
+    # Not for a moment, in which it could be merged.
+    assert gitea.asked(f"POST /statuses/{ours}") == []
     _, forged = gitea.propose({PROD_FILE: "x: 1\n"}, head=branch, fork=True)
     await answer(world, **{PROD.replace("-", "_"): "gate soak: it decides about Bundles"})
     await wake(world)
