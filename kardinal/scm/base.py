@@ -164,7 +164,8 @@ class PullRequests(Protocol):
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request, or adopt the open one with the same head.
 
-        One that is adopted keeps its text. Raises `NothingToMerge` when the base has all of the head's commits.
+        One that is adopted keeps its text. Raises `NothingToMerge` when the base has all of the head's commits, and
+        `PullRequestNotFound`, which is transient, when the host answered with success and shows nothing.
         """
         ...
 

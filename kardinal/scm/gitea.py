@@ -278,6 +278,9 @@ class GiteaPullRequests:
             if one.of_this_repository and (first.head, first.base) == (opened.head, opened.base):
                 await self.close(opened.number, by="", comment=f"Pull request #{first.number} was opened first.")
                 return first
+        else:
+            # Answered with success and not made: it is opened again, which finds what was made by then.
+            await self._get("get", opened.number)
         return opened
 
     async def _get(self, operation: str, number: int, priority: Priority = Priority.OPEN) -> ApiPullRequest:

@@ -99,9 +99,9 @@ class GitLabMergeRequests:
             if found is None or found.state != "open":
                 raise UnknownAnswer(f"{self._client.host.name} has a merge request of {new.head}, and does not show it")
             return await self.update(found.number, labels=[*found.labels, *new.labels])
-        opened = parsed(ApiMergeRequest, answer.value).pull_request()
-        self._age(str(opened.number))
-        return opened
+        number = parsed(ApiMergeRequest, answer.value).iid
+        # Answered with success and not made, it is opened again, which finds what was made by then.
+        return (await self._get("get", number)).pull_request()
 
     async def get(self, number: int) -> PullRequest:
         """Return one merge request."""

@@ -204,7 +204,7 @@ class FakeGitea:
         return 201, {"id": len(self.labels), "name": request.body["name"]}
 
     def _list(self, request: Request) -> Reply:
-        return 200, [self._shown(pull) for pull in self.pulls.values() if pull.state == "open"]
+        return 200, [self.shown(pull) for pull in self.pulls.values() if pull.state == "open"]
 
     def _open(self, request: Request) -> Reply:
         body = request.body
@@ -219,17 +219,17 @@ class FakeGitea:
         pull = Pull(number, body["title"], body["body"], body["head"], body["base"], tip, self._now())
         pull.labels = body.get("labels") or []
         self.pulls[number] = pull
-        return 201, self._shown(pull)
+        return 201, self.shown(pull)
 
     def _get(self, request: Request, number: str) -> Reply:
         pull = self.pulls.get(int(number))
-        return (200, self._shown(pull)) if pull else (404, {"message": "not found"})
+        return (200, self.shown(pull)) if pull else (404, {"message": "not found"})
 
     def _edit(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
         for name in ("title", "body", "state"):
             setattr(pull, name, request.body.get(name, getattr(pull, name)))
-        return 201, self._shown(pull)
+        return 201, self.shown(pull)
 
     def _merge(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
@@ -256,7 +256,7 @@ class FakeGitea:
     def _find(self, request: Request, base: str, head: str) -> Reply:
         wanted = head.replace("%2F", "/"), base.replace("%2F", "/")
         found = [pull for pull in self.pulls.values() if (pull.head, pull.base) == wanted and not pull.fork]
-        return (200, self._shown(found[-1])) if found else (404, {"message": "not found"})
+        return (200, self.shown(found[-1])) if found else (404, {"message": "not found"})
 
     def _comments(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
@@ -301,7 +301,7 @@ class FakeGitea:
         tracked = pull.state == "open" and not pull.fork
         return (self._tip(pull.head) if tracked else None) or pull.sha
 
-    def _shown(self, pull: Pull) -> dict[str, Any]:
+    def shown(self, pull: Pull) -> dict[str, Any]:
         merged = pull.merged_at is not None
         return {
             "number": pull.number,
