@@ -1,4 +1,4 @@
-"""`helm-template`: render a chart of the repository, and write the manifests into the environment's directory.
+"""`helm-template`: render a chart of the repository or of an input, and write it into the environment's directory.
 
 Charts that it depends on have to be in its `charts/`: nothing is fetched.
 """
@@ -11,9 +11,11 @@ from pydantic import AfterValidator, Field
 
 from kardinal.api import PromotionStep
 from kardinal.api.base import RelativePath
-from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
+from kardinal.steps.declaration import EditContext, FileEdit, Role, StepDeclaration
 from kardinal.steps.edit import Changes, EditError, Tree
 from kardinal.steps.environment_files import EnvironmentPath
+from kardinal.steps.inputs import InputConfig, input_tree
+from kardinal.steps.mounted import Mounted
 from kardinal.steps.rendered import OUT, as_files, image_changes
 from kardinal.steps.step_paths import below, inside
 
@@ -22,12 +24,12 @@ __all__ = ["HELM_TEMPLATE", "HelmTemplateConfig"]
 _Name = Annotated[str, Field(min_length=1, max_length=253)]
 
 
-class HelmTemplateConfig(StepConfig):
+class HelmTemplateConfig(InputConfig):
     """The chart, its values, and where its manifests are written."""
 
     chart: Annotated[
         Annotated[RelativePath, AfterValidator(inside)],
-        Field(description="The directory of the chart, from the root of the repository."),
+        Field(description="The directory of the chart, from the root of the repository or of the input."),
     ]
     release: Annotated[_Name | None, Field(description="The name of the release; by default the Pipeline's.")] = None
     namespace: Annotated[_Name | None, Field(description="Its namespace; by default the environment's name.")] = None
@@ -41,10 +43,14 @@ class HelmTemplateConfig(StepConfig):
 
 
 def _plan(context: EditContext, config: HelmTemplateConfig) -> Changes:
-    spec = context.step.spec
+    spec, tree, chart = context.step.spec, context.tree, config.chart
+    if config.input is not None:
+        # A name that is no file's: values stay those of the environment.
+        place = f"{config.input}:"
+        tree, chart = Mounted(tree, at=place, mounted=input_tree(context, config.input)), f"{place}/{chart}"
     output = context.renderer.helm(
-        context.tree,
-        config.chart,
+        tree,
+        chart,
         release=config.release or spec.pipeline,
         namespace=config.namespace or spec.environment,
         values=[below(spec.path, name) for name in config.values],
@@ -55,7 +61,7 @@ def _plan(context: EditContext, config: HelmTemplateConfig) -> Changes:
 
 def _check(tree: Tree, step: PromotionStep, config: HelmTemplateConfig) -> None:
     missing = [name for name in (below(step.spec.path, value) for value in config.values) if tree.size(name) is None]
-    if tree.size(f"{config.chart}/Chart.yaml") is None:
+    if config.input is None and tree.size(f"{config.chart}/Chart.yaml") is None:
         raise EditError(config.chart, "holds no chart: there is no Chart.yaml")
     if missing:
         raise EditError(missing[0], "no such file in the repository")

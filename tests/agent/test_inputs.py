@@ -15,7 +15,7 @@ from tests.agent.inputs import copying, platform_repository, with_inputs
 from tests.agent.promotion_steps import create, deploy, reached, start_agent, state
 from tests.agent.test_crashes import Crash, start_crashing, until_crashed
 from tests.support.names import DEV
-from tests.support.renderers import program
+from tests.support.renderers import CHART, install, needs, program
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -162,6 +162,35 @@ async def test_a_kustomization_of_an_input_is_rendered_into_the_environment(
     build = {"uses": "kustomize-build", "config": {"path": "bases/web", "input": "platform", "out": "web.yaml"}}
     await promoted(world, with_inputs(repository, opening(platform), build, SET))
     assert repository.read(f"{HERE}/web.yaml") == platform.read("bases/web/service.yaml")
+
+
+async def test_a_chart_of_an_input_is_rendered_with_the_values_of_the_environment(
+    world: World, repository: GitRepository, platform: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "programs")
+    needs(tmp_path / "programs", "helm")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:{os.environ['PATH']}")
+    platform.commit(CHART)
+    repository.commit({f"{HERE}/values.yaml": "note: of the environment\n"})
+    config = {"chart": "charts/web", "input": "platform", "values": ["values.yaml"], "out": "web.yaml"}
+    await promoted(world, with_inputs(repository, opening(platform), {"uses": "helm-template", "config": config}, SET))
+    assert "r/web:1" in (rendered := repository.read(f"{HERE}/web.yaml"))
+    assert "of the environment" in rendered
+
+
+async def test_a_chart_that_an_input_does_not_have_is_named_with_it(
+    world: World, repository: GitRepository, platform: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chart of that path in the environment's own repository is another one."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program(programs, "helm", 'for last; do :; done; read -r line < "$last/Chart.yaml" && echo "kind: A # $line"')
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    repository.commit(CHART)
+    config = {"chart": "charts/web", "input": "platform"}
+    step = with_inputs(repository, opening(platform), {"uses": "helm-template", "config": config}, SET)
+    status = await promoted(world, step, "Failed")
+    assert status["message"].startswith("helm-template: platform:/charts/web: cannot be rendered")
 
 
 @pytest.mark.parametrize(
