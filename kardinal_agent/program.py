@@ -40,6 +40,7 @@ from kardinal_agent.hosts.poll import HostPoll
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
+from kardinal_agent.secret_versions import SecretVersions
 from kardinal_agent.steps import effects
 from kardinal_agent.steps.custom import CustomStep
 
@@ -157,6 +158,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     namespaces = own.informer(NAMESPACE)
     channel, shares = Channel(), Shares(CONCURRENCY)
     merges = MergeWatches(channel)
+    versions = SecretVersions()
     connect = partial(
         Remotes,
         repositories,
@@ -166,6 +168,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         rules=RemoteRules(hosts=options.allow_git_hosts, namespaces=options.namespace_map),
         providers=extensions.providers,
         sessions=sessions,
+        versions=versions,
     )
     allowed = HealthNamespaces(
         namespaces,
@@ -222,6 +225,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         shard=options.shard,
         registry=extensions.registry,
         remotes=connect(shares=Shares(READINESS_CONCURRENCY)),
+        versions=versions,
         status=manager.status,
         recorder=manager.recorder,
         clock=clock,

@@ -26,13 +26,14 @@ from kardinal.git.secret_hosts import host_allowed, refused_host, refused_signin
 from kardinal.git.shares import Lane, Shares
 from kardinal.git.signing import SshSigner
 from kardinal.kube import Client, Forbidden, NotFound
-from kardinal.objects import SECRET, JsonObject
+from kardinal.objects import SECRET, JsonObject, Key
 from kardinal.objects.secrets import SecretValueError, text_values
 from kardinal.runtime import Clock
 from kardinal.scm import Provider, PullRequests, RequestObserver, Target
 from kardinal.scm.http import Authenticator, HostSessions
 from kardinal.steps.capabilities import Capabilities
 from kardinal_agent.errors import SecretUnreadable, StepFailed
+from kardinal_agent.secret_versions import SecretVersions
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
 
@@ -98,6 +99,7 @@ class Remotes:
         shares: Shares,
         providers: Mapping[str, Provider],
         sessions: HostSessions,
+        versions: SecretVersions,
     ) -> None:
         self._repositories = repositories
         self._secrets = secrets
@@ -107,6 +109,7 @@ class Remotes:
         self._shares = shares
         self._providers = providers
         self._sessions = sessions
+        self._versions = versions
 
     async def open(self, step: PromotionStep) -> Remote:
         """Return the remote of a step; raises `Queued` where too many use its host, or run for its namespace."""
@@ -200,7 +203,7 @@ class Remotes:
     async def _secret(self, field: str, name: str, hub_namespace: str, *, needs: str) -> JsonObject:
         namespace = self._rules.namespaces.get(hub_namespace, hub_namespace)
         try:
-            return await self._secrets.get(SECRET, name, namespace)
+            secret = await self._secrets.get(SECRET, name, namespace)
         except NotFound:
             raise _unusable(field, f"Secret {namespace}/{name} does not exist", needs) from None
         except Forbidden:
@@ -209,6 +212,8 @@ class Remotes:
                 remedy=f"Apply deploy/agent/secrets/namespace.yaml (for the controller deploy/secrets/namespace.yaml) "
                 f"to namespace {namespace}, with {name} among the names of its Role",
             ) from None
+        self._versions.note(Key(hub_namespace, name), secret)
+        return secret
 
 
 def _hosts(provider: Provider, url: RepositoryURL) -> Sequence[str]:

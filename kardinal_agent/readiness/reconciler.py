@@ -1,23 +1,24 @@
 """Say on each Pipeline whether the agent that serves it can promote to its repository.
 
 The condition is `RepositoryReady`, of the agent of a shard `RepositoryReady-<shard>`. A repository is looked at when
-its Pipeline changes and after a promotion has failed. A repository that is ready is never polled; one that is not is
-looked at again after a while, because whatever mends it happens outside the cluster.
+its Pipeline changes, after a promotion has failed, and when a promotion finds that its Secret has changed. A repository
+that is ready is never polled; one that is not is looked at again after a while, because whatever mends it happens
+outside the cluster.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from kardinal.api import PIPELINE, Pipeline, set_condition
 from kardinal.api.base import Condition
-from kardinal.objects import JsonObject, Key
+from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
-from kardinal.runtime import Backoff, Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
+from kardinal.runtime import Backoff, Channel, Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import planned
@@ -26,15 +27,19 @@ from kardinal.translation.translate import validate
 from kardinal_agent.errors import classified
 from kardinal_agent.pipeline_steps import steps_of
 from kardinal_agent.readiness.check import check_repository
+from kardinal_agent.readiness.inputs import check_inputs
 from kardinal_agent.remotes import Queued, Remotes
+from kardinal_agent.secret_versions import SecretVersions
 
 __all__ = ["ReadinessReconciler", "condition_type"]
 
 RETRY = Backoff(base=5.0, cap=600.0, jitter=0.2)
 """Between looks at a repository that is not ready."""
 _QUEUED = timedelta(seconds=30)
-_DEADLINE = 100.0
-"""Seconds for one look; a transfer under way goes on by itself, and the next look shares it."""
+_DEADLINE = 70.0
+_INPUTS_DEADLINE = 30.0
+"""Seconds for one look, and for its inputs; a transfer under way goes on by itself, and the next look shares it."""
+_BY_CREDENTIALS = "credentials"
 
 
 def condition_type(shard: str | None) -> str:
@@ -61,6 +66,7 @@ class ReadinessReconciler:
         shard: str | None,
         registry: Registry,
         remotes: Remotes,
+        versions: SecretVersions,
         status: StatusWriter,
         recorder: EventRecorder,
         clock: Clock,
@@ -77,11 +83,15 @@ class ReadinessReconciler:
         self._failures: dict[Key, int] = {}
         self._doubted: set[Key] = set()
         self._found: dict[Key, _Found] = {}
+        self._secrets = Channel()
+        pipelines.index(_BY_CREDENTIALS, lambda pipeline: map(str, _secrets_of(pipeline)))
+        versions.subscribe(self._secret_changed)
 
     def sources(self) -> Sequence[Source]:
         return [
             Watch(self._pipelines, when=generation_changed),
             Watch(self._steps, self._pipeline_of, when=status_changed("state", "retry") & ~deleted),
+            self._secrets,
         ]
 
     async def reconcile(self, key: Key) -> Result:
@@ -129,6 +139,8 @@ class ReadinessReconciler:
                     await check_repository(remote.repository, promotions)
             finally:
                 remote.release()
+            async with asyncio.timeout(_INPUTS_DEADLINE):
+                await check_inputs(self._remotes, promotions)
         except Queued:
             raise
         except Exception as error:
@@ -166,10 +178,30 @@ class ReadinessReconciler:
         self._doubted.add(key)
         return [key]
 
+    def _secret_changed(self, secret: Key) -> None:
+        """Look again at the Pipelines that name a Secret that a promotion has found changed."""
+        for pipeline in self._pipelines.by_index(_BY_CREDENTIALS, str(secret)):
+            key = key_of(pipeline)
+            self._doubted.add(key)
+            self._secrets.push(key)
+
     def _forget(self, key: Key) -> None:
         self._failures.pop(key, None)
         self._found.pop(key, None)
         self._doubted.discard(key)
+
+
+def _secrets_of(pipeline: JsonObject) -> Iterator[Key]:
+    """Yield the Secrets that a Pipeline reads repositories with."""
+    namespace, spec = pipeline["metadata"]["namespace"], pipeline.get("spec") or {}
+    holders = [spec.get("git")]
+    for environment in spec.get("environments") or ():
+        holders.append((environment.get("update") or {}).get("config"))
+        holders += (step.get("config") for step in environment.get("steps") or ())
+    for holder in holders:
+        reference = (holder or {}).get("secretRef")
+        if isinstance(reference, dict) and isinstance(reference.get("name"), str):
+            yield Key(namespace, reference["name"])
 
 
 def _version(pipeline: Pipeline) -> tuple[str, int]:

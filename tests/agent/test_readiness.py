@@ -12,6 +12,7 @@ import pytest
 
 from kardinal.api import PIPELINE, names
 from kardinal.objects import JsonObject
+from tests.agent.inputs import copying, platform_repository
 from tests.agent.promotion_steps import create, promotion_step, reached, start_agent
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import environment, pipeline
@@ -118,6 +119,57 @@ async def test_a_failed_promotion_has_the_repository_looked_at_again(world: Worl
     await create(world, promotion_step(repository))
     await reached(world, "Failed")
     assert "has no branch main" in await judged(world, "False", reason="BranchNotFound")
+
+
+def with_input(name: str, config: dict[str, Any]) -> JsonObject:
+    """Return an environment that copies from an input."""
+    edits = [{"uses": "git-clone"}, {"uses": "git-clone", "as": "platform", "config": config}, copying()]
+    ends = [{"uses": uses} for uses in ("git-commit", "git-push", "health-check")]
+    return environment(name, steps=[*edits, *ends])
+
+
+@pytest.mark.virtual_time("lives through the back-off")
+@pytest.mark.parametrize("ref", [{"branch": "next"}, {"tag": "v2"}])
+async def test_an_input_is_asked_for_its_ref(
+    world: World, repository: GitRepository, tmp_path: Path, ref: dict[str, str]
+) -> None:
+    platform = platform_repository(tmp_path)
+    await start_agent(world)
+    (kind, name), url = next(iter(ref.items())), {"url": platform.url}
+    later = with_input(PROD, url | {"tag": "v${bundle.version}"})
+    await world.apply(pipeline(repository, environments=[with_input(DEV, url | ref), later]))
+    assert await judged(world, "False") == f"input platform: {platform.url} has no {kind} {name}. " + (
+        "Create it with a first commit, or name another branch"
+        if kind == "branch"
+        else "Push it, or name another tag or a branch"
+    )
+    platform.git(kind, name, "main")
+    assert await judged(world, "True")
+
+
+async def test_a_secret_that_a_promotion_finds_changed_has_the_repository_looked_at_again(
+    world: World, repository: GitRepository, server: SmartServer
+) -> None:
+    """Agents may not watch Secrets: the change is noticed where one is read, and not before."""
+    repository.git("config", "http.receivepack", "true")
+    await start_agent(world, allow_local_repositories=False)
+    url = f"{server.url}/gitops.git"
+    git = {"url": url, "provider": "git", "secretRef": {"name": "git"}}
+    await world.apply(secret(server), pipeline(repository, environments=[DEV, PROD], git=git))
+    await judged(world, "True")
+    repository.commit({}, delete=[f"environments/{PROD}/kustomization.yaml"])
+    await create(world, promotion_step(url, provider="git", git=git))
+    await reached(world, "HealthChecking")
+    await world.idle(timedelta(minutes=1))
+    assert condition(await world.get(PIPELINE, "my-app"))["status"] == "True"
+
+    changed = secret(server)
+    changed["metadata"]["annotations"]["rotated"] = "today"
+    await world.apply(changed)
+    await world.idle(timedelta(minutes=1))
+    assert condition(await world.get(PIPELINE, "my-app"))["status"] == "True"
+    await create(world, promotion_step(url, provider="git", git=git, bundle="my-app-2"), name="my-app-2")
+    assert f"environments/{PROD}" in await judged(world, "False", reason="PathsMissing")
 
 
 async def test_each_agent_speaks_for_the_environments_of_its_shard(world: World, repository: GitRepository) -> None:
