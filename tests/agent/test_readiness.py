@@ -13,7 +13,7 @@ import pytest
 from kardinal.api import PIPELINE, names
 from kardinal.objects import JsonObject
 from tests.agent.inputs import copying, platform_repository
-from tests.agent.promotion_steps import create, promotion_step, reached, start_agent
+from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import environment, pipeline
 from tests.support.repository import GitRepository
@@ -153,13 +153,14 @@ async def test_a_secret_that_a_promotion_finds_changed_has_the_repository_looked
     """Agents may not watch Secrets: the change is noticed where one is read, and not before."""
     repository.git("config", "http.receivepack", "true")
     await start_agent(world, allow_local_repositories=False)
+    await deploy(world)
     url = f"{server.url}/gitops.git"
     git = {"url": url, "provider": "git", "secretRef": {"name": "git"}}
     await world.apply(secret(server), pipeline(repository, environments=[DEV, PROD], git=git))
     await judged(world, "True")
     repository.commit({}, delete=[f"environments/{PROD}/kustomization.yaml"])
     await create(world, promotion_step(url, provider="git", git=git))
-    await reached(world, "HealthChecking")
+    await reached(world, "Verified")
     await world.idle(timedelta(minutes=1))
     assert condition(await world.get(PIPELINE, "my-app"))["status"] == "True"
 
