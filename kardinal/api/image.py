@@ -167,7 +167,7 @@ def bundle_version(artifacts: Artifacts) -> str:
 
 
 def stored_version(artifacts: JsonObject) -> str:
-    """Return the tag of the first image, else its short digest, else the short commit, else nothing.
+    """Return the tag of the first image, else its short digest; else the version of the first chart, else a commit.
 
     `artifacts` is as an API server has it. For an image that translation would refuse, return its text: a list of
     Bundles must be able to show that one too.
@@ -177,6 +177,8 @@ def stored_version(artifacts: JsonObject) -> str:
             return _promoted(images[0]["reference"], images[0].get("digest")).version
         except ImageReferenceError:
             return str(images[0]["reference"])
+    if charts := artifacts.get("charts"):
+        return str(charts[0]["version"])
     commit: JsonObject = artifacts.get("gitCommit") or {}
     return str(commit.get("sha", ""))[:_SHORT_COMMIT]
 

@@ -6,7 +6,7 @@ file that is one too many: what a promotion may not change need not be read eith
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import pygit2
@@ -38,13 +38,15 @@ def differences(
     Paths are relative to the directory. Raises `EditError` for what a promotion cannot change, and `CommitNotFound`.
     """
     staging = Staging(repository)
-    found = []
+    contents = _Contents(staging, directory)
+    compared = []
     for move in moves:
         for revision in (move.before, move.after):
             _check_on_branch(repository, tip, revision.removesuffix("^"))
         before, after = (_directory(staging, history, revision, directory) for revision in (move.before, move.after))
-        found.append(_read(staging, _limited(_compare(staging, before, after, "")), directory))
-    return found
+        compared.append(_limited(_compare(staging, before, after, "")))
+    contents.check(pair for pairs in compared for pair in pairs)
+    return [[contents.of(pair) for pair in pairs] for pairs in compared]
 
 
 def _check_on_branch(repository: pygit2.Repository, tip: str, commit: str) -> None:
@@ -104,33 +106,44 @@ def _limited(pairs: Iterator[_Pair]) -> list[_Pair]:
     return found
 
 
-def _read(staging: Staging, pairs: Sequence[_Pair], directory: str) -> list[FileChange]:
-    """Read what differs, after everything that is absent is known: a mirror then fetches it at once."""
-    left, missing = TOTAL_READ_LIMIT, set[str]()
-    for path, *entries in pairs:
-        for entry in entries:
-            if entry is None:
-                continue
-            if not entry.is_file:
-                raise EditError(
-                    "/".join(part for part in (directory, path) if part),
-                    "is a symbolic link or a submodule in the configuration, and only files are merged",
-                    remedy="Replace it by the file that it points to",
-                )
-            try:
-                size = staging.size(entry.id)
-            except ObjectsMissing as error:
-                missing |= error.ids
-                continue
-            if size > EDITED_LIMIT:
-                raise too_large(path, size, EDITED_LIMIT, used="merged")
-            left -= size
-            if left < 0:
-                raise EditError(path, f"not looked at: a commit changes files of at most {TOTAL_READ_LIMIT:,} bytes")
-    if missing:
-        raise ObjectsMissing(frozenset(missing))
-    return [FileChange(path, _content(staging, before), _content(staging, after)) for path, before, after in pairs]
+class _Contents:
+    """The files that differ, read after everything that is absent is known: a mirror then fetches it at once."""
 
+    def __init__(self, staging: Staging, directory: str) -> None:
+        self._staging = staging
+        self._directory = directory
+        self._left = TOTAL_READ_LIMIT
 
-def _content(staging: Staging, entry: Entry | None) -> bytes | None:
-    return staging.read(entry.id) if entry is not None else None
+    def check(self, pairs: Iterable[_Pair]) -> None:
+        """Raise `ObjectsMissing` for all that is absent, and `EditError` for what a promotion cannot change."""
+        missing = set[str]()
+        for path, *entries in pairs:
+            for entry in entries:
+                try:
+                    self._check(path, entry)
+                except ObjectsMissing as error:
+                    missing |= error.ids
+        if missing:
+            raise ObjectsMissing(frozenset(missing))
+
+    def of(self, pair: _Pair) -> FileChange:
+        return FileChange(pair.path, self._content(pair.before), self._content(pair.after))
+
+    def _check(self, path: str, entry: Entry | None) -> None:
+        if entry is None:
+            return
+        if not entry.is_file:
+            raise EditError(
+                "/".join(part for part in (self._directory, path) if part),
+                "is a symbolic link or a submodule in the configuration, and only files are merged",
+                remedy="Replace it by the file that it points to",
+            )
+        size = self._staging.size(entry.id)
+        if size > EDITED_LIMIT:
+            raise too_large(path, size, EDITED_LIMIT, used="merged")
+        self._left -= size
+        if self._left < 0:
+            raise EditError(path, f"not looked at: commits change files of at most {TOTAL_READ_LIMIT:,} bytes in all")
+
+    def _content(self, entry: Entry | None) -> bytes | None:
+        return self._staging.read(entry.id) if entry is not None else None

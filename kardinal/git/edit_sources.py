@@ -1,7 +1,8 @@
 """Open what the edits of a promotion read besides the environment's own files, once in a run.
 
 Commits of configurations and of inputs are read here, because an edit does no I/O. What the environment has of a
-configuration is read from the trailers on its branch every time, so nothing of it has to be remembered.
+configuration is read from the trailers on its branch every time, or from the record of a branch that is rendered, so
+nothing of it has to be remembered.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kardinal.api import Bundle, PromotionStep
+from kardinal.git.configurations import read_record, read_replays
 from kardinal.git.history import FIND_DEPTH
 from kardinal.git.names import branch_ref, tag_ref
 from kardinal.git.repository import Repository
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.config_history import FileChange, landed_commits, moves
-from kardinal.steps.config_merge import ConfigSource, sources_of
+from kardinal.steps.config_replay import Replay, check_brought, replays_of
+from kardinal.steps.config_source import ConfigMergeConfig, ConfigSource, config_of, sources_of
 from kardinal.steps.declaration import PlannedStep, Source, Surroundings
 from kardinal.steps.edit import Tree
 from kardinal.steps.git_input import InputSource, input_of
@@ -50,7 +53,8 @@ class EditSources:
         self._bundle = bundle
         self._opener = opener
         self._source: Source | None = None
-        self._differences: dict[ConfigSource, Sequence[Sequence[FileChange]]] = {}
+        self._differences: dict[ConfigSource | Replay, Sequence[Sequence[FileChange]]] = {}
+        self._read_for: tuple[ConfigMergeConfig | None] | None = None
         self._inputs: dict[str, Callable[[Tree], Tree]] = {}
 
     async def open(
@@ -68,9 +72,12 @@ class EditSources:
         spec = self._step.spec
         if source is not None and self._source is None:
             self._source = Source(source, await (await repository()).source(spec.git.branch, source))
-        for wanted in sources_of(self._step, self._bundle, steps):
-            if wanted not in self._differences:
-                self._differences[wanted] = await self._read(wanted, await repository())
+        if spec.branch is not None:
+            await self._read_recorded(spec.branch, steps, repository)
+        else:
+            for wanted in sources_of(self._step, self._bundle, steps):
+                if wanted not in self._differences:
+                    self._differences[wanted] = await self._read(wanted, await repository())
         for planned in steps:
             name = planned.spec.output_name
             if name in inputs and name not in self._inputs:
@@ -88,6 +95,26 @@ class EditSources:
         repository = await self._opener(place)
         wanted = moves(source.commit, landed, source.strategy)
         return await repository.differences(source.branch, wanted, source.directory)
+
+    async def _read_recorded(
+        self, branch: str, steps: Sequence[PlannedStep], own: Callable[[], Awaitable[Repository]]
+    ) -> None:
+        """Read what brings the source to the configuration that an environment's own branch has after the promotion.
+
+        It is read once more when the expressions in the config of the step that merges have their values.
+        """
+        config = config_of(steps)
+        if self._read_for == (config,):
+            return
+        state = await read_record(await own(), branch)
+        check_brought(steps, state)
+        replays = replays_of(self._step, self._bundle, config, state.config)
+        if replays:
+            source = replays[0].source
+            repository = await self._opener(Address(source.repository, source.secret, "update.config.secretRef"))
+            for replay, changes in (await read_replays(repository, replays)).items():
+                self._differences[replay] = changes
+        self._read_for = (config,)
 
     async def _open_input(self, planned: PlannedStep, commit: str) -> Callable[[Tree], Tree]:
         name = planned.spec.output_name

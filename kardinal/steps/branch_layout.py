@@ -2,8 +2,9 @@
 
 Each promotion renders from the source anew, so what earlier Bundles have set there would be undone. It is therefore
 recorded on the environment's branch, and set again first. The record is data of that branch: who may push to it could
-as well write the manifests beside it. It has images and charts and nothing else, no other branch is changed by it, and
-one that kardinal cannot have written ends the promotion.
+as well write the manifests beside it. It has images, charts and commits and nothing else, no other branch is changed by
+it, and one that kardinal cannot have written ends the promotion. Commits are read from the repository that the Pipeline
+takes configuration from, whatever the record says.
 
 The output replaces everything on the branch but names in its root that start with a dot, and CODEOWNERS: they say how a
 host treats the branch.
@@ -19,14 +20,26 @@ from pydantic import Field, ValidationError
 
 from kardinal.api import Bundle
 from kardinal.api.base import Model
-from kardinal.api.bundle import Artifacts, Chart, Image
+from kardinal.api.bundle import ArtifactKind, Artifacts, Chart, Image
 from kardinal.api.image import ImageReference, ImageReferenceError, image_problems
+from kardinal.steps.config_history import RecordedCommit
 from kardinal.steps.edit import CHANGES_LIMIT, Changes, EditError, Tree, split_path
 
-__all__ = ["STATE_PATH", "BranchState", "branch_changes", "files_of", "read_state", "with_artifacts"]
+__all__ = [
+    "COMMITS_LIMIT",
+    "STATE_PATH",
+    "BranchState",
+    "branch_changes",
+    "files_of",
+    "read_state",
+    "with_artifacts",
+]
 
 STATE_PATH = ".kardinal/state.yaml"
 """Written as JSON, which is YAML as well and has no aliases."""
+
+COMMITS_LIMIT = 200
+"""Commits of a configuration that a record has: each promotion brings all of them."""
 
 _STATE_LIMIT = 256 << 10
 """Bytes of the record that are read."""
@@ -37,10 +50,21 @@ class BranchState(Model):
 
     images: Annotated[tuple[Image, ...], Field(max_length=64)] = ()
     charts: Annotated[tuple[Chart, ...], Field(max_length=64)] = ()
+    config: Annotated[tuple[RecordedCommit, ...], Field(max_length=COMMITS_LIMIT)] = ()
+    """Commits of a configuration, in the order in which they landed."""
     source: Annotated[str, Field(max_length=64)] = ""
 
+    @property
+    def kinds(self) -> tuple[ArtifactKind, ...]:
+        """Return the kinds of artifacts that are recorded."""
+        kinds = Artifacts(images=self.images, charts=self.charts).kinds
+        return (*kinds, "gitCommit") if self.config else kinds
+
     def written(self) -> bytes:
-        return f"{json.dumps(self.to_json(), indent=2)}\n".encode()
+        document = self.to_json()
+        if not self.config:
+            del document["config"]  # as branches have it that were rendered before there was one
+        return f"{json.dumps(document, indent=2)}\n".encode()
 
 
 def read_state(tree: Tree) -> BranchState:
@@ -61,13 +85,17 @@ def read_state(tree: Tree) -> BranchState:
 
 
 def with_artifacts(bundle: Bundle, state: BranchState, *, own: bool = True) -> Bundle:
-    """Return a Bundle with the artifacts of an environment, and with its `own`, which take their place."""
+    """Return a Bundle with the images and charts of an environment, and with its `own`, which take their place.
+
+    The commit of its configuration stays, because the record has commits by themselves.
+    """
     brought = bundle.spec.artifacts if own else Artifacts()
     names = {_repository(image) for image in brought.images} | {image.name for image in brought.images if image.name}
     charts = {(chart.repository, chart.name) for chart in brought.charts}
     artifacts = Artifacts(
         images=(*(one for one in state.images if not {_repository(one), one.name} & names), *brought.images),
         charts=(*(one for one in state.charts if (one.repository, one.name) not in charts), *brought.charts),
+        git_commit=bundle.spec.artifacts.git_commit,
     )
     return bundle.model_copy(update={"spec": bundle.spec.model_copy(update={"artifacts": artifacts})})
 

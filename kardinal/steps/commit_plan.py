@@ -10,7 +10,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kardinal.api import Bundle, PromotionStep, names
@@ -19,6 +19,8 @@ from kardinal.api.pipeline import Identity, MessageTemplate
 from kardinal.steps.branch_layout import BranchState, branch_changes, files_of, read_state, with_artifacts
 from kardinal.steps.commit_message import KARDINAL, CommitMessage
 from kardinal.steps.config_history import config_trailers
+from kardinal.steps.config_replay import commits_after
+from kardinal.steps.config_source import config_of
 from kardinal.steps.declaration import EditContext, FileEdit, PlannedStep, Source, Surroundings
 from kardinal.steps.edit import Changes, Edit, EditError, Tree, split_path
 from kardinal.steps.effect import Notes
@@ -66,6 +68,7 @@ def _person(identity: Identity | None) -> str:
 def _artifact_lines(bundle: Bundle) -> list[str]:
     commit = bundle.spec.artifacts.git_commit
     lines = [str(image.reference) for image in images_of(bundle)]
+    lines += [f"{chart.repository} {chart.name} {chart.version}" for chart in bundle.spec.artifacts.charts]
     return [*lines, f"{commit.repository} {commit.sha}"] if commit is not None else lines
 
 
@@ -84,7 +87,7 @@ def edit_of(
         if step.spec.branch is not None:
             return _rendered(tree, step, bundle, sequence, around)
         overlay = Overlay(tree)
-        for applied in _applied(overlay, step, bundle, sequence, around, inputs=_inputs(tree, around)):
+        for applied in _applied(overlay, _context(tree, step, bundle, around), sequence):
             _judge(applied, bundle, around.notes)
         return overlay.changes
 
@@ -100,34 +103,37 @@ def image_changes_of(
 ) -> dict[str, Sequence[ImageChange]]:
     """Return which images the edits of `steps` change in which file: only the step that writes a file can read it."""
     around, found = surroundings or Surroundings(), dict[str, Sequence[ImageChange]]()
-    sequence, inputs = tuple(steps), _inputs(tree, around)
+    sequence, context = tuple(steps), _context(tree, step, bundle, around)
+    before = Overlay(tree)
     if step.spec.branch is not None:
         # What the environment has is the source with the artifacts that were promoted to it before.
-        now = Overlay(_source(step, around).beside(tree))
-        before = with_artifacts(bundle, read_state(tree), own=False)
-        for _ in _applied(now, step, before, sequence, around, inputs=inputs):
+        tree, state = _source(step, around).beside(tree), read_state(tree)
+        context, before = replace(context, state=state), Overlay(tree)
+        for _ in _applied(before, replace(context, bundle=with_artifacts(bundle, state, own=False)), sequence):
             pass
-        tree = now
-    for applied in _applied(Overlay(tree), step, bundle, sequence, around, inputs=inputs):
+        context = replace(context, bundle=with_artifacts(bundle, state))
+    for applied in _applied(Overlay(tree), context, sequence):
         compare = applied.edit.image_changes
-        found |= {path: compare(tree.read(path), content) for path, content in applied.changes.items()}
+        found |= {path: compare(before.read(path), content) for path, content in applied.changes.items()}
     return {path: changes for path, changes in found.items() if changes}
 
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """An edit that was made: the tree of `context` has its changes."""
+    """An edit that was made: the tree of `context` has its changes, and `before` has not."""
 
     planned: PlannedStep
     edit: FileEdit
     context: EditContext
+    before: Tree
     changes: Changes
 
 
 def _judge(applied: _Applied, bundle: Bundle, notes: Notes) -> None:
     """Refuse an edit without an effect for what `bundle` itself brings, as `update.verifyEffect` says."""
     if applied.edit.verify is not None:
-        effect = applied.edit.verify(replace(applied.context, bundle=bundle), applied.planned.config)
+        context = replace(applied.context, bundle=bundle, before=applied.before)
+        effect = applied.edit.verify(context, applied.planned.config)
         notes.take(effect, applied.context.step.spec.update.verify_effect)
 
 
@@ -135,11 +141,12 @@ def _rendered(
     tree: Tree, step: PromotionStep, bundle: Bundle, steps: Sequence[PlannedStep], around: Surroundings
 ) -> Changes:
     """Return what makes `tree`, of an environment's own branch, what the edits make of the source."""
-    source, path = _source(step, around), step.spec.path
-    whole = with_artifacts(bundle, read_state(tree))
+    source, path, state = _source(step, around), step.spec.path, read_state(tree)
+    whole = with_artifacts(bundle, state)
     overlay = Overlay(source.beside(tree))
     rendered: set[str] = set()
-    for applied in _applied(overlay, step, whole, steps, around, inputs=_inputs(tree, around)):
+    context = replace(_context(tree, step, whole, around), state=state)
+    for applied in _applied(overlay, context, steps):
         _judge(applied, bundle, around.notes)
         if applied.planned.declaration.renders:
             rendered |= {name for name, content in applied.changes.items() if content is not None}
@@ -148,8 +155,9 @@ def _rendered(
     renders = any(planned.declaration.renders for planned in steps)
     files = ["/".join(split_path(name)[below:]) for name in sorted(rendered)] if renders else files_of(output)
     artifacts = whole.spec.artifacts
-    state = BranchState(images=artifacts.images, charts=artifacts.charts, source=source.commit)
-    return branch_changes(tree, output, files, state)
+    commits = commits_after(step, bundle, config_of(steps), state.config)
+    record = BranchState(images=artifacts.images, charts=artifacts.charts, config=commits, source=source.commit)
+    return branch_changes(tree, output, files, record)
 
 
 def _source(step: PromotionStep, around: Surroundings) -> Source:
@@ -158,36 +166,28 @@ def _source(step: PromotionStep, around: Surroundings) -> Source:
     return around.source
 
 
-def _inputs(tree: Tree, around: Surroundings) -> dict[str, Tree]:
-    return {name: beside(tree) for name, beside in around.inputs.items()}
+def _context(tree: Tree, step: PromotionStep, bundle: Bundle, around: Surroundings) -> EditContext:
+    return EditContext(
+        step=step,
+        bundle=bundle,
+        tree=tree,
+        inputs={name: beside(tree) for name, beside in around.inputs.items()},
+        renderer=around.renderer,
+        differences=around.differences,
+    )
 
 
-def _applied(
-    overlay: Overlay,
-    step: PromotionStep,
-    bundle: Bundle,
-    steps: Iterable[PlannedStep],
-    around: Surroundings,
-    *,
-    inputs: Mapping[str, Tree],
-) -> Iterator[_Applied]:
+def _applied(overlay: Overlay, context: EditContext, steps: Iterable[PlannedStep]) -> Iterator[_Applied]:
     """Put the changes of each edit on top of those before, and yield them."""
+    context = replace(context, tree=overlay)
     for planned in steps:
         edit = planned.declaration.edit
         if edit is None:
             continue
-        context = EditContext(
-            step=step,
-            bundle=bundle,
-            tree=overlay,
-            inputs=inputs,
-            renderer=around.renderer,
-            differences=around.differences,
-        )
-        changes = edit.plan(context, planned.config)
-        _check_inside(changes, step.spec.path, planned.name)
+        changes, before = edit.plan(context, planned.config), overlay.snapshot()
+        _check_inside(changes, context.step.spec.path, planned.name)
         overlay.apply(changes)
-        yield _Applied(planned, edit, context, changes)
+        yield _Applied(planned, edit, context, before, changes)
 
 
 def _check_inside(changes: Changes, directory: str, name: str) -> None:

@@ -3,19 +3,36 @@
 What has landed stands in the trailers of the environment's own branch, so it is as durable as what landed, and a
 program that starts anew knows it. It is read as a stack: a commit that is promoted again takes away all that landed
 after it, which is how an older commit is gone back to.
+
+A branch that is rendered has a record instead (`branch_layout`), because every promotion brings all of the stack again,
+onto the source as it is now. Going back to a commit undoes nothing there: what landed after it is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import quote
 
+from pydantic import AfterValidator, Field
+
 from kardinal.api import Bundle, PromotionStep, names
+from kardinal.api.base import Model, Url
 from kardinal.api.pipeline import MergeStrategy
 from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
+from kardinal.steps.step_paths import inside
 
-__all__ = ["FileChange", "Move", "config_trailers", "landed_commits", "moves"]
+__all__ = [
+    "FileChange",
+    "Move",
+    "RecordedCommit",
+    "config_trailers",
+    "landed_commits",
+    "moves",
+    "recorded_moves",
+    "stacked",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +50,15 @@ class Move:
 
     before: str
     after: str
+
+
+class RecordedCommit(Model):
+    """A commit that a rendered branch has: of which directory of which repository, and how it was brought."""
+
+    repository: Url
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    directory: Annotated[str, Field(max_length=512), AfterValidator(inside)] = ""
+    strategy: MergeStrategy = "cherry-pick"
 
 
 def config_trailers(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
@@ -72,6 +98,21 @@ def moves(commit: str, landed: list[str], strategy: MergeStrategy) -> list[Move]
         later = landed[landed.index(commit) + 1 :]
         return [Move(undone, f"{undone}^") for undone in reversed(later)]
     return [Move(f"{commit}^", commit)]
+
+
+def stacked(recorded: Sequence[RecordedCommit], commit: RecordedCommit) -> tuple[RecordedCommit, ...]:
+    """Return what a branch has once `commit` is promoted to it."""
+    same = [(one.commit, one.directory) == (commit.commit, commit.directory) for one in recorded]
+    return (*recorded[: same.index(True) if any(same) else len(recorded)], commit)
+
+
+def recorded_moves(recorded: Sequence[RecordedCommit]) -> Iterator[tuple[RecordedCommit, Move]]:
+    """Yield what brings the source of a branch to what it has, in this order."""
+    before = ""
+    for one in recorded:
+        follows = one.strategy == "overlay" and before not in ("", one.commit)
+        yield one, Move(before if follows else f"{one.commit}^", one.commit)
+        before = one.commit
 
 
 def _is(key: str, url: str) -> bool:

@@ -21,6 +21,7 @@ from kardinal.api.base import Model
 from kardinal.api.bundle import ArtifactKind
 from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionState
+from kardinal.steps.branch_layout import BranchState
 from kardinal.steps.config_history import FileChange
 from kardinal.steps.edit import Changes, Tree
 from kardinal.steps.effect import Effect, Notes
@@ -119,6 +120,10 @@ class EditContext:
     renderer: Renderer
     differences: Mapping[Any, Sequence[Sequence[FileChange]]] = field(default_factory=dict)
     """As in `Surroundings`."""
+    state: BranchState = field(default_factory=BranchState)
+    """With layout `branch`: what the environment has been given before; `bundle` has its images and charts as well."""
+    before: Tree | None = None
+    """For `verify`: the tree as the edit has found it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +133,8 @@ class FileEdit:
     `plan` returns the changes for a context and the step's config; it may run several times, on newer trees.
     `image_changes` compares a changed file before (None for a new file) and after (None for one that is deleted), for
     the text of a pull request. `check` raises `EditError` where a tree lacks what the step needs, whatever the Bundle.
-    the text of a pull request. `verify` says whether the changes have an effect; its context has the tree after them.
+    `verify` says whether the changes have an effect for what the Bundle itself brings; its context has the tree after
+    them, and the one before.
     """
 
     plan: Callable[[EditContext, Any], Changes]

@@ -12,7 +12,7 @@ from kardinal.objects.text import cut
 from kardinal.steps.document_path import DocumentPath, Index, Item, Key
 from kardinal.steps.yaml_text import described
 
-__all__ = ["DocumentError", "MissingKey", "MissingValue", "OtherImage", "find", "line_of", "text_of", "walk"]
+__all__ = ["DocumentError", "MissingKey", "MissingValue", "find", "line_of", "text_of", "walk"]
 
 _NAMES_SHOWN = 8
 _MERGE = "tag:yaml.org,2002:merge"
@@ -24,10 +24,6 @@ class DocumentError(KardinalError):
 
 class MissingValue(DocumentError):
     """Nothing stands at the path."""
-
-
-class OtherImage(DocumentError):
-    """The values have no place for the image, or the place is that of another one."""
 
 
 class MissingKey(MissingValue):

@@ -13,10 +13,7 @@ from pydantic_core import PydanticCustomError
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.suggestions import nearest
 from kardinal.steps.declaration import EditContext
-from kardinal.steps.document_walk import OtherImage
 from kardinal.steps.edit import EDITED_LIMIT, EditError, Tree, split_path, too_large
-from kardinal.steps.effect import NoEffect
-from kardinal.steps.literals import LiteralError
 
 __all__ = ["EnvironmentFiles", "EnvironmentPath", "named"]
 
@@ -45,8 +42,16 @@ class EnvironmentFiles:
 
     @classmethod
     def of(cls, context: EditContext) -> EnvironmentFiles:
-        path = context.step.spec.path
-        return cls(context.tree.within(path), "/".join(split_path(path)))
+        return cls._below(context.tree, context.step.spec.path)
+
+    @classmethod
+    def before(cls, context: EditContext) -> EnvironmentFiles:
+        """Return the files as an edit has found them, for its `verify`."""
+        return cls._below(context.tree if context.before is None else context.before, context.step.spec.path)
+
+    @classmethod
+    def _below(cls, tree: Tree, path: str) -> EnvironmentFiles:
+        return cls(tree.within(path), "/".join(split_path(path)))
 
     def full(self, path: str) -> str:
         """Return the path from the root of the repository."""
@@ -77,7 +82,5 @@ def named(path: str) -> Iterator[None]:
         yield
     except EditError:
         raise
-    except (LiteralError, OtherImage) as error:
-        raise NoEffect(path, error.message, remedy=error.remedy) from error
     except KardinalError as error:
         raise EditError(path, error.message, remedy=error.remedy) from error

@@ -16,6 +16,7 @@ from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, 
 from kardinal.steps.document_text import DocumentFile
 from kardinal.steps.document_walk import DocumentError
 from kardinal.steps.edit import EDITED_LIMIT, Changes, EditError
+from kardinal.steps.effect import Effect, Finding
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
 from kardinal.steps.file_patterns import files_of
 from kardinal.steps.images import ImageChange
@@ -52,20 +53,29 @@ class _Asking:
 
 def _plan(context: EditContext, config: HelmSetChartConfig) -> Changes:
     files, charts = EnvironmentFiles.of(context), _charts_of(context.bundle)
-    others: list[str] = []
-    asking = list(_asking(files, config, charts, others)) if charts else []
-    for chart in charts:
-        if not any(chart is found for one in asking for _, found in one.wanted):
-            near = nearest(chart.name, others, cutoff=0.3)
-            shown = ", ".join(dict.fromkeys([near, *others] if near else others[:_SHOWN])) or "no chart at all"
-            raise EditError(files.directory, f"no file asks for chart {chart.name} of {chart.repository}, but {shown}")
     changes: dict[str, bytes | None] = {}
-    for one in asking:
+    for one in _asking(files, config, charts, []) if charts else ():
         with named(files.full(one.path)):
             changes[files.full(one.path)] = edited = set_demands(one.file, one.wanted)
         if one.path.rpartition("/")[2] == _CHART and edited != one.content:
             changes |= _locked(files, one, edited)
     return changes
+
+
+def _verify(context: EditContext, config: HelmSetChartConfig) -> Effect:
+    charts = _charts_of(context.bundle)
+    if not charts or context.step.spec.update.verify_effect == "off":
+        return Effect()
+    files, others = EnvironmentFiles.of(context), list[str]()
+    asked = [chart for one in _asking(files, config, charts, others) for _, chart in one.wanted]
+    findings = []
+    for chart in charts:
+        if not any(chart is found for found in asked):
+            near = nearest(chart.name, others, cutoff=0.3)
+            shown = ", ".join(dict.fromkeys([near, *others] if near else others[:_SHOWN])) or "no chart at all"
+            message = f"no file asks for chart {chart.name} of {chart.repository}, but {shown}"
+            findings.append(Finding(path=files.directory, certain=True, message=message))
+    return Effect(findings=findings)
 
 
 def _charts_of(bundle: Bundle) -> list[PromotedChart]:
@@ -127,5 +137,6 @@ HELM_SET_CHART = StepDeclaration(
     about="Sets the versions of the Bundle's charts in `Chart.yaml`, and in manifests of Flux and Argo CD.",
     role=Role.EDIT,
     config=HelmSetChartConfig,
-    edit=FileEdit(plan=_plan, image_changes=_no_images),
+    edit=FileEdit(plan=_plan, image_changes=_no_images, verify=_verify),
+    takes=frozenset(["charts"]),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -10,9 +11,10 @@ from kardinal.api.pipeline import HelmUpdate
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.document_path import parse_path
 from kardinal.steps.edit import Changes
+from kardinal.steps.effect import Effect, Finding
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
-from kardinal.steps.helm_values import Part, ValuePath, set_image_values
-from kardinal.steps.images import selected_images
+from kardinal.steps.helm_values import Part, ValuePath, set_image_values, value_doubts
+from kardinal.steps.images import PromotedImage, selected_images
 from kardinal.steps.yaml_update import ValueText, is_json, value_image_changes
 
 __all__ = ["HELM_SET_IMAGE", "HelmSetImageConfig"]
@@ -57,18 +59,35 @@ class HelmSetImageConfig(StepConfig):
 
 
 def _plan(context: EditContext, config: HelmSetImageConfig) -> Changes:
-    update = context.step.spec.update
-    helm = update.helm or HelmUpdate()
+    file, places = _asked(context, config)
     files = EnvironmentFiles.of(context)
-    file = config.file or helm.file
     path = files.full(file)
-    content = files.read(file)
     with named(path):
-        places = [
-            ValuePath(parse_path(value.path), value.value, value.image or "") for value in config.values or helm.values
-        ]
-        images, verified = selected_images(context.bundle, update.images), update.verify_effect != "off"
-        return {path: set_image_values(content, images, places, json=is_json(path), verified=verified)}
+        return {path: set_image_values(files.read(file), _images(context), places, json=is_json(path))}
+
+
+def _verify(context: EditContext, config: HelmSetImageConfig) -> Effect:
+    if context.step.spec.update.verify_effect == "off":
+        return Effect()
+    file, places = _asked(context, config)
+    files = EnvironmentFiles.before(context)
+    path = files.full(file)
+    with named(path):
+        doubts = value_doubts(files.read(file), _images(context), places, json=is_json(path))
+    return Effect(findings=[Finding(path=path, certain=True, message=doubt) for doubt in doubts])
+
+
+def _asked(context: EditContext, config: HelmSetImageConfig) -> tuple[str, list[ValuePath]]:
+    """Return the values file and the paths in it."""
+    helm = context.step.spec.update.helm or HelmUpdate()
+    values = config.values or helm.values
+    return config.file or helm.file, [
+        ValuePath(parse_path(value.path), value.value, value.image or "") for value in values
+    ]
+
+
+def _images(context: EditContext) -> Sequence[PromotedImage]:
+    return selected_images(context.bundle, context.step.spec.update.images)
 
 
 HELM_SET_IMAGE = StepDeclaration(
@@ -76,5 +95,6 @@ HELM_SET_IMAGE = StepDeclaration(
     about="Sets the images of the Bundle in the values file of a Helm chart; nothing else in the file changes.",
     role=Role.EDIT,
     config=HelmSetImageConfig,
-    edit=FileEdit(plan=_plan, image_changes=value_image_changes),
+    edit=FileEdit(plan=_plan, image_changes=value_image_changes, verify=_verify),
+    takes=frozenset(["images"]),
 )

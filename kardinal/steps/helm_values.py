@@ -1,13 +1,13 @@
 """Setting the images of a Bundle among the values of a Helm chart.
 
-A promotion must have an effect, so every path is checked before anything is written: it exists, and where a repository
-stands beside it, that is the one of the image. What a Bundle pins must be written somewhere: a digest that no path
-takes would leave the environment on whatever its tag means.
+A promotion must have an effect: every path exists, and where a repository stands beside it, that is the one of the
+image. What a Bundle pins must be written somewhere: a digest that no path takes would leave the environment on whatever
+its tag means. `value_doubts` says what of that is not so; setting the values sets those that can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -17,12 +17,12 @@ import yaml
 from kardinal.api.image import ImageReference
 from kardinal.steps.document_path import DocumentPath, Key, parse_path
 from kardinal.steps.document_text import DocumentFile, Update
-from kardinal.steps.document_walk import DocumentError, OtherImage, text_of
+from kardinal.steps.document_walk import DocumentError, MissingValue, text_of
 from kardinal.steps.images import PromotedImage
 from kardinal.steps.values_images import images_in, reference_in, registries_beside, repositories_beside
 from kardinal.steps.yaml_text import value_of
 
-__all__ = ["Part", "ValuePath", "set_image_values"]
+__all__ = ["Part", "ValuePath", "set_image_values", "value_doubts"]
 
 Part = Literal["tag", "digest", "reference", "repository"]
 """The part of an image that is written at a path."""
@@ -55,27 +55,61 @@ class _Assigned:
         return next((one for one in self.there if one.same_repository(self.reference)), None)
 
 
-def set_image_values(
-    content: bytes,
-    images: Sequence[PromotedImage],
-    paths: Sequence[ValuePath],
-    *,
-    json: bool = False,
-    verified: bool = True,
-) -> bytes:
-    """Return `content` with the images set at `paths`, or where most charts have them. Raises `DocumentError`.
+class _NoPlace(Exception):
+    """The values have no place for an image."""
 
-    `verified`: what stands beside a path must be the repository of the image.
+
+def set_image_values(
+    content: bytes, images: Sequence[PromotedImage], paths: Sequence[ValuePath], *, json: bool = False
+) -> bytes:
+    """Return `content` with the images set at those of `paths` that exist, or where most charts have them.
+
+    A path that names an image which is not promoted is passed over. Raises `DocumentError`.
     """
+    file = _values(content, json=json)
+    chosen, _, _ = _assignments(file, images, paths)
+    return file.edited([update for assigned in chosen for update in _updates(file, assigned)])
+
+
+def value_doubts(
+    content: bytes, images: Sequence[PromotedImage], paths: Sequence[ValuePath], *, json: bool = False
+) -> list[str]:
+    """Return why setting the images in `content` would not have all of its effect. Raises `DocumentError`."""
+    file = _values(content, json=json)
+    chosen, missing, doubts = _assignments(file, images, paths)
+    for image in images if chosen or not doubts else ():
+        if not any(_may_be(image, place) for place in missing):
+            doubts += _incomplete(file, image, chosen, paths)
+    return [*doubts, *(doubt for assigned in chosen for doubt in _of_another(assigned, chosen))]
+
+
+def _values(content: bytes, *, json: bool) -> DocumentFile:
     file = DocumentFile.parse(content, json=json)
     if len(file.roots) != 1:
         raise DocumentError(f"has {len(file.roots)} documents; the values of a chart are one")
-    chosen = [_assigned(file, place, images) for place in paths or _default_paths(file, images)]
-    for image in images:
-        _check_complete(file, image, chosen)
-    for assigned in chosen if verified else ():
-        _check_repository(assigned, chosen)
-    return file.edited([update for assigned in chosen for update in _updates(file, assigned)])
+    return file
+
+
+def _assignments(
+    file: DocumentFile, images: Sequence[PromotedImage], paths: Sequence[ValuePath]
+) -> tuple[list[_Assigned], list[ValuePath], list[str]]:
+    """Return the paths with the image that each takes, those that do not exist, and what is to be said of these."""
+    chosen, missing, doubts = list[_Assigned](), list[ValuePath](), list[str]()
+    if not images:
+        return chosen, missing, doubts
+    try:
+        places = paths or _default_paths(file, images)
+    except _NoPlace as error:
+        return chosen, missing, [str(error)]
+    for place in places:
+        try:
+            assigned = _assigned(file, place, images)
+        except MissingValue as error:
+            missing.append(place)
+            doubts.append(error.message)
+        else:
+            chosen += [assigned] if assigned is not None else []
+    return chosen, missing, doubts
 
 
 def _default_paths(file: DocumentFile, images: Sequence[PromotedImage]) -> list[ValuePath]:
@@ -87,64 +121,74 @@ def _default_paths(file: DocumentFile, images: Sequence[PromotedImage]) -> list[
         )
     image = value_of(root, "image") if isinstance(root, yaml.MappingNode) else None
     if image is None:
-        raise OtherImage(f"has no value `image`; list in values where the image is{_nearest(root)}")
+        raise _NoPlace(f"has no value `image`; list in values where the image is{_nearest(root)}")
     if not isinstance(image, yaml.MappingNode):
         return [ValuePath(_DEFAULT, "reference")]
     parts: list[Part] = ["tag"] if images[0].reference.tag else []
     if value_of(image, "digest") is not None:
         parts.append("digest")
     elif not parts:
-        raise _no_digest(images[0].reference)
+        raise _NoPlace(_no_digest(images[0].reference))
     return [ValuePath(DocumentPath((*_DEFAULT.segments, Key(part))), part) for part in parts]
 
 
-def _assigned(file: DocumentFile, place: ValuePath, images: Sequence[PromotedImage]) -> _Assigned:
-    """Return the path with the image it names, else the only one, else the one that stands there."""
-    there = _repositories_at(file, place)
+def _assigned(file: DocumentFile, place: ValuePath, images: Sequence[PromotedImage]) -> _Assigned | None:
+    """Return the path with the image it names, else the only one, else the one that stands there.
+
+    None for a path of an image that is not promoted here. Raises `MissingValue` where nothing is at the path.
+    """
+    node = file.find(place.path)
+    there = _repositories_at(file, place, node)
     if place.image:
         chosen = [image for image in images if _is_named(image, place.image)]
-        if not chosen:
-            raise DocumentError(f"{place.path}: the image {place.image!r} is not promoted here, but {_listed(images)}")
-    else:
-        chosen = [image for image in images if len(images) == 1 or any(map(image.reference.same_repository, there))]
-        if not chosen:
-            raise DocumentError(f"{place.path}: say by `image` which of {_listed(images)} it takes")
+        return _Assigned(place, chosen[0].reference, there) if chosen else None
+    chosen = [image for image in images if len(images) == 1 or any(map(image.reference.same_repository, there))]
+    if not chosen:
+        raise DocumentError(f"{place.path}: say by `image` which of {_listed(images)} it takes")
     return _Assigned(place, chosen[0].reference, there)
+
+
+def _may_be(image: PromotedImage, place: ValuePath) -> bool:
+    return not place.image or _is_named(image, place.image)
 
 
 def _is_named(image: PromotedImage, name: str) -> bool:
     return name == image.name or image.reference.same_repository(ImageReference(name))
 
 
-def _repositories_at(file: DocumentFile, place: ValuePath) -> Sequence[ImageReference]:
+def _repositories_at(file: DocumentFile, place: ValuePath, node: yaml.Node) -> Sequence[ImageReference]:
     if place.part == "reference":
-        found = reference_in(text_of(file.find(place.path)))
+        found = reference_in(text_of(node))
         return [found] if found else []
     return repositories_beside(file.roots[0], place.path)
 
 
-def _check_complete(file: DocumentFile, image: PromotedImage, chosen: Sequence[_Assigned]) -> None:
-    """Raise for an image of which nothing is written, or a digest that nothing takes."""
+def _incomplete(
+    file: DocumentFile, image: PromotedImage, chosen: Sequence[_Assigned], paths: Sequence[ValuePath]
+) -> Iterator[str]:
+    """Say of an image that nothing of it is written, or not its digest."""
     parts = {assigned.place.part for assigned in chosen if assigned.reference is image.reference}
     if not parts - {"repository"}:
-        raise OtherImage(f"has no path for {image.reference}; list one in values{_nearest(file.roots[0])}")
-    if image.reference.digest and not parts & _PINS_DIGEST:
-        raise _no_digest(image.reference)
+        others = ", ".join(dict.fromkeys(repr(place.image) for place in paths if place.image)) if not parts else ""
+        named = f"; its paths are for {others}" if others else ""
+        yield f"has no path for {image.reference}{named}; list one in values{_nearest(file.roots[0])}"
+    elif image.reference.digest and not parts & _PINS_DIGEST:
+        yield _no_digest(image.reference)
 
 
-def _no_digest(reference: ImageReference) -> DocumentError:
-    return DocumentError(
+def _no_digest(reference: ImageReference) -> str:
+    return (
         f"no path takes the digest of {reference}, and a tag alone may mean another image: list a path with "
         "value: digest or value: reference, or promote a tag without a digest"
     )
 
 
-def _check_repository(assigned: _Assigned, chosen: Sequence[_Assigned]) -> None:
-    """Raise where the values name another repository, and are not to name this one."""
+def _of_another(assigned: _Assigned, chosen: Sequence[_Assigned]) -> Iterator[str]:
+    """Say that the values name another repository, where they are not to name this one."""
     place = assigned.place
     renamed = any(other.place.part == "repository" and other.place.path.parent == place.path.parent for other in chosen)
     if assigned.there and not assigned.spelt and not renamed:
-        raise OtherImage(
+        yield (
             f"{place.path} is about {assigned.there[0].repository}, not {assigned.reference.repository}; name another "
             "path, or list its repository as well, with value: repository"
         )

@@ -44,9 +44,11 @@ def images_of(bundle: Bundle) -> tuple[PromotedImage, ...]:
 def selected_images(bundle: Bundle, selected: Sequence[str]) -> tuple[PromotedImage, ...]:
     """Return the images of a Bundle whose artifacts have these names, all of them without names.
 
-    Raises `EditError` for a name that the Bundle does not have: promoting nothing would look like a success.
+    Raises `EditError` for a name that a Bundle of images does not have: promoting nothing would look like a success.
     """
     images = images_of(bundle)
+    if not images:
+        return ()
     known = {image.name for image in images}
     for name in selected:
         if name not in known:

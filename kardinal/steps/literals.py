@@ -16,7 +16,7 @@ from kardinal.objects.suggestions import nearest
 from kardinal.steps.images import PromotedImage
 from kardinal.steps.values_images import reference_in
 
-__all__ = ["LiteralError", "mentions", "references_in", "replace_versions"]
+__all__ = ["LiteralError", "literal_doubt", "mentions", "references_in", "replace_versions"]
 
 _TAG = rb"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST = rb"sha(?:256|384|512):[0-9a-f]{6,128}"
@@ -31,22 +31,29 @@ _SHOWN = 3
 
 
 class LiteralError(KardinalError):
-    """The text does not name the image; says which ones it does name."""
+    """A literal cannot stand for the images."""
 
 
 def replace_versions(content: bytes, images: Sequence[PromotedImage], *, literal: str | None = None) -> bytes:
-    """Return `content` with the version of every image that it names. Raises `LiteralError` if it names none."""
-    if literal is not None and len(images) != 1:
-        raise LiteralError(f"a literal stands for one image, and {len(images)} are promoted; choose one by images")
-    replaced = 0
-    for image in images:
-        names = [literal] if literal is not None else _spellings(image.reference)
+    """Return `content` with the version of every image that it names. Raises `LiteralError`."""
+    for image, names in _sought(images, literal):
         version = str(ImageReference("", image.reference.tag, image.reference.digest)).encode()
-        content, count = _pattern(names).subn(rb"\g<name>" + version, content)
-        replaced += count
-    if not replaced:
-        raise LiteralError(_missing(content, images, literal))
+        content = _pattern(names).sub(rb"\g<name>" + version, content)
     return content
+
+
+def literal_doubt(content: bytes, images: Sequence[PromotedImage], *, literal: str | None = None) -> str | None:
+    """Return what a text names instead, where it names none of the images with a version. Raises `LiteralError`."""
+    sought = _sought(images, literal)
+    if not sought or any(_pattern(names).search(content) for _, names in sought):
+        return None
+    return _missing(content, images, literal)
+
+
+def _sought(images: Sequence[PromotedImage], literal: str | None) -> list[tuple[PromotedImage, Sequence[str]]]:
+    if literal is not None and len(images) > 1:
+        raise LiteralError(f"a literal stands for one image, and {len(images)} are promoted; choose one by images")
+    return [(image, [literal] if literal is not None else _spellings(image.reference)) for image in images]
 
 
 def mentions(content: bytes, reference: ImageReference) -> bool:

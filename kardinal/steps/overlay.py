@@ -33,6 +33,10 @@ class Overlay:
         """Return every change so far, by path."""
         return dict(self._changes)
 
+    def snapshot(self) -> Overlay:
+        """Return the tree as it is now, without the changes to come."""
+        return Overlay(self._tree, prefix=self._prefix, changes=dict(self._changes))
+
     def apply(self, changes: Changes) -> None:
         """Put `changes` on top; raises `EditError` where a promotion would change too much."""
         for path, content in changes.items():

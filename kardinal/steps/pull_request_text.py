@@ -91,6 +91,8 @@ def _artifact(bundle: Bundle) -> str:
         tag = f":{image.tag}" if image.tag else ""
         rows.append(("Image", cell(image.repository + tag)))
         rows.append(("Digest", cell(image.digest or "not pinned: the tag decides")))
+    charts = bundle.spec.artifacts.charts
+    rows += [("Chart", cell(f"{chart.name} {chart.version} of {chart.repository}")) for chart in charts]
     commit = bundle.spec.artifacts.git_commit
     if commit is not None:
         rows.append(("Configuration", cell(f"{commit.repository} at {commit.sha[:_SHORT_COMMIT]}")))
@@ -148,6 +150,7 @@ def _changes(proposal: Proposal) -> str:
     lines = [f"- {_change(change)} in {cell(path)}" for path, in_file in changes.items() for change in in_file]
     if artifacts.images and not lines:
         lines.append("The branch has these images already.")
+    lines += [f"- chart {cell(chart.name)}: version {cell(chart.version)}" for chart in artifacts.charts]
     if artifacts.git_commit is not None:
         lines.append(f"- files that commit {cell(artifacts.git_commit.sha[:_SHORT_COMMIT])} changes: see the diff")
     return "\n".join(lines)

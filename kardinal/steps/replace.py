@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
+from kardinal.api import Bundle
+from kardinal.steps.branch_layout import with_artifacts
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.edit import Changes, EditError
-from kardinal.steps.effect import NoEffect
+from kardinal.steps.effect import Effect, Finding
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
 from kardinal.steps.images import ImageChange, PromotedImage, selected_images
-from kardinal.steps.literals import mentions, references_in, replace_versions
+from kardinal.steps.literals import literal_doubt, mentions, references_in, replace_versions
 
 __all__ = ["REPLACE", "ReplaceConfig"]
 
@@ -35,29 +38,65 @@ class ReplaceConfig(StepConfig):
     ] = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The files of the environment with what stands before the version in them."""
+
+    contents: Mapping[str, bytes]
+    """By their paths from the root of the repository."""
+    literal: str | None
+
+    @classmethod
+    def of(cls, context: EditContext, config: ReplaceConfig, files: EnvironmentFiles) -> _Asked:
+        update = context.step.spec.update.replace
+        names = config.files or (update.files if update else ())
+        if not names:
+            raise EditError(
+                context.step.spec.path, "no files to replace in", remedy="List them in update.replace.files"
+            )
+        literal = config.literal or (update.literal if update else None)
+        return cls({files.full(name): files.read(name) for name in names}, literal)
+
+
 def _plan(context: EditContext, config: ReplaceConfig) -> Changes:
-    update = context.step.spec.update.replace
-    names = config.files or (update.files if update else ())
-    literal = config.literal or (update.literal if update else None)
-    if not names:
-        raise EditError(context.step.spec.path, "no files to replace in", remedy="List them in update.replace.files")
-    files = EnvironmentFiles.of(context)
-    images = selected_images(context.bundle, context.step.spec.update.images)
-    contents = {name: files.read(name) for name in names}
+    asked, images = _Asked.of(context, config, EnvironmentFiles.of(context)), _images(context, context.bundle)
     changes = {}
-    for name, content in contents.items():
-        with named(files.full(name)):
-            changes[files.full(name)] = replace_versions(content, images, literal=literal)
-    if literal is None:
-        _check_each_occurs(images, contents, files)
+    for path, content in asked.contents.items():
+        with named(path):
+            changes[path] = replace_versions(content, images, literal=asked.literal)
     return changes
 
 
-def _check_each_occurs(images: Sequence[PromotedImage], contents: dict[str, bytes], files: EnvironmentFiles) -> None:
-    for image in images:
-        if not any(mentions(content, image.reference) for content in contents.values()):
-            names = ", ".join(map(files.full, contents))
-            raise NoEffect(names, f"{image.reference.repository} is in none of them with a version")
+def _verify(context: EditContext, config: ReplaceConfig) -> Effect:
+    if context.step.spec.update.verify_effect == "off":
+        return Effect()
+    asked = _Asked.of(context, config, EnvironmentFiles.before(context))
+    return Effect(findings=[*_files_without(context, asked), *_images_without(context, asked)])
+
+
+def _files_without(context: EditContext, asked: _Asked) -> Iterator[Finding]:
+    """Yield the files that name none of the images of the environment."""
+    images = (
+        _images(context, with_artifacts(context.bundle, context.state)) if context.bundle.spec.artifacts.images else ()
+    )
+    for path, content in asked.contents.items():
+        with named(path):
+            doubt = literal_doubt(content, images, literal=asked.literal)
+        if doubt is not None:
+            yield Finding(path=path, certain=True, message=doubt)
+
+
+def _images_without(context: EditContext, asked: _Asked) -> Iterator[Finding]:
+    """Yield the images of several that none of the files names."""
+    images = _images(context, context.bundle)
+    for image in images if asked.literal is None and len(images) > 1 else ():
+        if not any(mentions(content, image.reference) for content in asked.contents.values()):
+            message = f"{image.reference.repository} is in none of them with a version"
+            yield Finding(path=", ".join(asked.contents), certain=True, message=message)
+
+
+def _images(context: EditContext, bundle: Bundle) -> Sequence[PromotedImage]:
+    return selected_images(bundle, context.step.spec.update.images)
 
 
 def _image_changes(before: bytes | None, after: bytes | None) -> Sequence[ImageChange]:
@@ -72,5 +111,6 @@ REPLACE = StepDeclaration(
     about="Sets the version that follows the repository of an image, or another literal, in any text files.",
     role=Role.EDIT,
     config=ReplaceConfig,
-    edit=FileEdit(plan=_plan, image_changes=_image_changes),
+    edit=FileEdit(plan=_plan, image_changes=_image_changes, verify=_verify),
+    takes=frozenset(["images"]),
 )

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from kardinal.api.bundle import ArtifactKind, BundleType
+from kardinal.api.bundle import ArtifactKind
 from kardinal.api.pipeline import Approval, StepSpec
 from kardinal.objects.suggestions import nearest
 from kardinal.steps.builtin import GIT_CLONE, GIT_COMMIT, GIT_PUSH, HEALTH_CHECK, MERGE_PR, OPEN_PR, WAIT_FOR_MERGE
@@ -32,7 +32,9 @@ from kardinal.steps.control import control_problems
 from kardinal.steps.custom import custom_step, is_custom
 from kardinal.steps.declaration import PlannedStep, Role, StepDeclaration
 from kardinal.steps.git_input import input_problems
+from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
+from kardinal.steps.kustomize_build import KUSTOMIZE_BUILD
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
 from kardinal.steps.problems import SequenceProblem
 from kardinal.steps.replace import REPLACE
@@ -80,19 +82,29 @@ _EDITS: Final[Mapping[str, str]] = {
 
 
 def default_sequence(
-    *, approval: Approval, pr: bool, strategy: str, bundle: BundleType = "image", layout: str = "directory"
+    *,
+    approval: Approval,
+    pr: bool,
+    strategy: str,
+    artifacts: Sequence[ArtifactKind] = ("images",),
+    layout: str = "directory",
 ) -> tuple[StepSpec, ...]:
-    """Return the steps of an environment that lists none.
+    """Return the steps of an environment that lists none, for a Bundle with `artifacts`.
 
-    A configuration is merged before images are set: what it says about images is what they were when it was written.
+    A configuration is merged before versions are set: what it says about them is what they were when it was written.
+    A branch of its own is rendered anew each time, so what other Bundles have brought is set again in it.
     """
     merge = WAIT_FOR_MERGE if approval == "pr-review" else MERGE_PR
     proposal = (OPEN_PR.name, merge.name) if _wants_pull_request(approval=approval, pr=pr) else ()
-    config = (CONFIG_MERGE.name,) if bundle != "image" else ()
+    takers = {
+        "gitCommit": CONFIG_MERGE.name,
+        "charts": HELM_SET_CHART.name,
+        "images": _EDITS.get(strategy, strategy),
+    }
+    edits = [name for kind, name in takers.items() if kind in artifacts or layout == "branch"]
     # A kustomization is rendered for a branch of its own: what it is made of is elsewhere on the source branch.
-    render = ("kustomize-build",) if layout == "branch" and strategy == "kustomize" else ()
-    edits = (*config, *((_EDITS.get(strategy, strategy),) if bundle != "config" else ()), *render)
-    names = (GIT_CLONE.name, *edits, GIT_COMMIT.name, GIT_PUSH.name, *proposal, HEALTH_CHECK.name)
+    render = (KUSTOMIZE_BUILD.name,) if layout == "branch" and strategy == "kustomize" else ()
+    names = (GIT_CLONE.name, *edits, *render, GIT_COMMIT.name, GIT_PUSH.name, *proposal, HEALTH_CHECK.name)
     return tuple(StepSpec(uses=name) for name in names)
 
 

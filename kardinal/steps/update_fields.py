@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kardinal.api.pipeline import Environment, StepSpec, Update
+from kardinal.api.pipeline import StepSpec, Update
 from kardinal.steps.document_path import PathSyntaxError, parse_path
-from kardinal.steps.helm_set_chart import HELM_SET_CHART
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.replace import REPLACE
 
-__all__ = ["chart_problem", "update_problems"]
+__all__ = ["update_problems"]
 
 
 def update_problems(update: Update, steps: Sequence[StepSpec]) -> Iterator[tuple[str, str]]:
@@ -31,12 +30,3 @@ def update_problems(update: Update, steps: Sequence[StepSpec]) -> Iterator[tuple
     for index, step in enumerate(steps):
         if step.uses == REPLACE.name and update.replace is None and not (step.config or {}).get("files"):
             yield "update.replace", f"{REPLACE.name} (step {index + 1}) needs files: list them in update.replace.files"
-
-
-def chart_problem(environment: Environment) -> str | None:
-    """Return why an environment would pass over the charts of a Bundle; None if a step of it sets them."""
-    if any(step.uses == HELM_SET_CHART.name for step in environment.steps or ()):
-        return None
-    return (
-        f"no step of environment {environment.name} sets charts: list its steps, with {HELM_SET_CHART.name} among them"
-    )

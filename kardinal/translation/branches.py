@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kardinal.api.pipeline import Environment, Git
 from kardinal.policy.binding import clean_branch
+from kardinal.steps.config_merge import several_merges
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import branch_problems
 
@@ -33,6 +34,8 @@ def own_branch_problems(git: Git, environments: Sequence[Environment], *, subjec
             message = f"{branch} is the branch of {other}, or one of them would be a directory of the other"
             yield Problem(subject, field, "DuplicateBranch", message, "give each environment a branch of its own")
         taken.setdefault(folded, field)
+        if twice := several_merges(environment.steps or ()):
+            yield Problem(subject, f"spec.environments[{index}].steps", "InvalidSequence", twice, "keep one")
 
 
 def _folded(branch: str) -> str:

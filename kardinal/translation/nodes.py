@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, format_duration
 from kardinal.api.base import LIST_SEPARATOR
-from kardinal.api.bundle import BundleType
+from kardinal.api.bundle import ArtifactKind
 from kardinal.api.health import Health, HealthObject, HealthResource
 from kardinal.api.names import (
     LABEL_BUNDLE,
@@ -56,7 +56,8 @@ class Promotion:
     namespace: str
     pipeline: str
     bundle: str
-    type: BundleType = "image"
+    artifacts: tuple[ArtifactKind, ...] = ("images",)
+    """The kinds of artifacts that the Bundle brings."""
 
     def labels(self, more: Mapping[str, str]) -> dict[str, str]:
         owner = {LABEL_PIPELINE: self.pipeline, LABEL_BUNDLE: self.bundle}
@@ -161,7 +162,7 @@ def step_spec(promotion: Promotion, environment: Environment, pipeline: Pipeline
         approval=environment.approval,
         pr=environment.pr,
         strategy=environment.update.strategy,
-        bundle=promotion.type,
+        artifacts=promotion.artifacts,
         layout=pipeline.git.layout,
     )
     return PromotionStepSpec(

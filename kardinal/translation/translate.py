@@ -28,7 +28,7 @@ from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems
 from kardinal.translation.skip import check_skips
 from kardinal.translation.topology import Topology, read_topology
-from kardinal.translation.validation import bundle_problems, chart_problems, gate_problems, pipeline_problems
+from kardinal.translation.validation import bundle_problems, gate_problems, pipeline_problems
 
 __all__ = ["extend_graph", "translate", "validate"]
 
@@ -166,7 +166,6 @@ def _checked(pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], 
         route = find_route(pipeline, bundle)
     except InvalidSpec as invalid:
         raise InvalidSpec([*invalid.problems, *problems]) from None
-    problems += chart_problems(bundle, _environments(pipeline, route.upstreams))
     if not problems:
         there = _environments(pipeline, route.upstreams)
         problems += fit_problems(bundle, pipeline.spec.git, there, features.registry.steps)
@@ -176,4 +175,6 @@ def _checked(pipeline: Pipeline, bundle: Bundle, gates: Sequence[GateTemplate], 
 
 
 def _promotion(pipeline: Pipeline, bundle: Bundle) -> Promotion:
-    return Promotion(bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name, bundle.spec.type)
+    return Promotion(
+        bundle.metadata.namespace, pipeline.metadata.name, bundle.metadata.name, bundle.spec.artifacts.kinds
+    )

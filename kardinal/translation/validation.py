@@ -20,7 +20,7 @@ from kardinal.steps.expressions import EXPRESSIONS_LIMIT
 from kardinal.steps.health_fields import health_problems
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import default_sequence, sequence_problems
-from kardinal.steps.update_fields import chart_problem, update_problems
+from kardinal.steps.update_fields import update_problems
 from kardinal.translation.branches import own_branch_problems
 from kardinal.translation.errors import Problem
 from kardinal.translation.repository import (
@@ -31,7 +31,7 @@ from kardinal.translation.repository import (
     unknown_name,
 )
 
-__all__ = ["bundle_problems", "chart_problems", "gate_problems", "pipeline_problems"]
+__all__ = ["bundle_problems", "gate_problems", "pipeline_problems"]
 
 MAX_TEAM_GATES = 256
 MAX_TEAM_PATTERNS = 256
@@ -73,14 +73,6 @@ def bundle_problems(bundle: Bundle) -> tuple[Problem, ...]:
         for found in artifact_problems(bundle.spec.type, bundle.spec.artifacts)
     ]
     return tuple(problems)
-
-
-def chart_problems(bundle: Bundle, environments: Iterable[Environment]) -> Iterator[Problem]:
-    """Yield the environments on a Bundle's way that would pass over its charts."""
-    for environment in environments if bundle.spec.artifacts.charts else ():
-        message = chart_problem(environment)
-        if message is not None:
-            yield Problem(f"Bundle/{bundle.metadata.name}", "spec.artifacts.charts", "NoStep", message)
 
 
 def gate_problems(gates: Iterable[GateTemplate]) -> tuple[Problem, ...]:

@@ -14,6 +14,7 @@ from kardinal.api.artifacts import artifact_problems
 from kardinal.api.health import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
+from kardinal.steps.config_merge import several_merges
 from kardinal.steps.health_fields import health_problems
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import sequence_problems, without_taker
@@ -49,8 +50,8 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
         spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
     ):
         yield f"{wrong.field}: {wrong.message}"
-    if bundle.spec.artifacts.git_commit is not None and spec.branch is not None:
-        yield f"{bundle_name}: spec.artifacts.gitCommit: cannot be merged with git.layout: branch in this version"
+    if spec.branch is not None and (message := several_merges(spec.steps)):
+        yield f"steps: {message}"
     if (spec.branch is not None) != (spec.git.layout == "branch"):
         yield "branch: is that of an environment with git.layout: branch, which needs one, and of no other"
     for kind in without_taker(spec.steps, registry.steps, bundle.spec.artifacts.kinds):

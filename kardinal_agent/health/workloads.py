@@ -64,7 +64,8 @@ def judge_workload(workload: JsonObject, images: Sequence[ImageReference], *, na
     title, called = title_of(workload), title_of(workload) if named else _anonymous(workload)
     short = _wrong_image(workload, images) or _unobserved(workload) or _ROLLOUTS[workload["kind"]](workload)
     if short is None:
-        proof = f"runs {', '.join(map(str, images))}" if images else "is available"
+        unproven = "is rolled out and available; no image of the Bundle proves which version it runs"
+        proof = f"runs {', '.join(map(str, images))}" if images else unproven
         return healthy(f"{called} {proof}", details="" if named else f"{title} {proof}")
     said = short.details or ("" if named else short.words)
     if short.failure:

@@ -91,6 +91,19 @@ async def test_an_image_that_is_not_there_ends_the_promotion_and_nothing_is_push
     assert repository.head() == before
 
 
+async def test_with_a_warning_the_values_that_are_there_are_set(world: World, repository: GitRepository) -> None:
+    repository.commit({f"{DIRECTORY}/values.yaml": VALUES})
+    values = [{"path": "image.tag"}, {"path": "sidecar.image.tag"}]
+    update = {"strategy": "helm", "verifyEffect": "warn", "helm": {"values": values}}
+    status = await promote(world, repository, "Verified", "Failed", update=update)
+    assert status["state"] == "Verified", status["message"]
+    assert repository.read(f"{DIRECTORY}/values.yaml") == VALUES.replace("1.0.0", "1.1.0")
+    doubt = f"{DIRECTORY}/values.yaml: sidecar.image.tag: no key 'sidecar' in the document"
+    assert doubt in status["steps"][1]["message"]
+    (event,) = await world.events("EffectUnknown")
+    assert (event["type"], doubt in event["note"]) == ("Warning", True)
+
+
 async def test_a_chart_takes_its_version_beside_the_image(world: World, repository: GitRepository) -> None:
     application = """\
 apiVersion: argoproj.io/v1alpha1
@@ -99,18 +112,38 @@ spec:
   source: {repoURL: https://charts.example.com, chart: web, targetRevision: 1.0.0} # moved
 """
     repository.commit({f"{DIRECTORY}/app.yaml": application})
-    uses = ("git-clone", "kustomize-set-image", "helm-set-chart", "git-commit", "git-push", "health-check")
     charts = [{"repository": "https://charts.example.com/", "name": "web", "version": "2.0.0"}]
     images = [{"name": "app", "reference": f"{IMAGE}:1.1.0"}]
     await start_controller(world)
     await deploy(world)
     await world.apply(
-        pipeline(repository, environments=[environment(DEV, steps=[{"uses": step} for step in uses])]),
+        pipeline(repository, environments=[environment(DEV)]),
         bundle(BUNDLE, artifacts={"images": images, "charts": charts}),
     )
     status = await reached(world, "Verified", "Failed")
     assert status["state"] == "Verified", status["message"]
     assert repository.read(f"{DIRECTORY}/app.yaml") == application.replace("1.0.0", "2.0.0")
+
+
+async def test_a_chart_alone_is_proven_by_a_rollout_and_that_says_so(world: World, repository: GitRepository) -> None:
+    wanted = "- {name: web, repository: https://charts.example.com, version: 1.0.0}\n"
+    chart = f"apiVersion: v2\nname: app\ndependencies:\n{wanted}"
+    repository.commit({f"{DIRECTORY}/Chart.yaml": chart})
+    charts = [{"repository": "https://charts.example.com", "name": "web", "version": "2.0.0"}]
+    await start_controller(world)
+    await deploy(world, image="ghcr.io/acme/unrelated:1")
+    health = {"resource": {"name": "my-app"}}
+    await world.apply(
+        pipeline(repository, environments=[environment(DEV, update={"strategy": "helm"}, health=health)]),
+        bundle(BUNDLE, artifacts={"charts": charts}),
+    )
+    status = await reached(world, "Verified", "Failed")
+    assert status["state"] == "Verified", status["message"]
+    assert [step["uses"] for step in status["steps"]][1:-3] == ["helm-set-chart"]
+    assert repository.read(f"{DIRECTORY}/Chart.yaml") == chart.replace("1.0.0", "2.0.0")
+    assert "no image of the Bundle proves" in status["steps"][-1]["message"]
+    (commit,) = repository.promotions(DEV)
+    assert commit.subject == f"Promote my-app 2.0.0 to {DEV}"
 
 
 async def test_a_sequence_of_edits_is_one_commit(world: World, repository: GitRepository) -> None:

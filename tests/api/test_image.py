@@ -16,6 +16,7 @@ from kardinal.api.image import (
     promoted_images,
 )
 
+CHART = Chart(repository="https://charts.example.com", name="web", version="2.0.0")
 DIGEST = "sha256:" + "a1b2c3d4" * 8
 
 
@@ -111,6 +112,8 @@ def test_a_digest_that_is_not_hexadecimal_is_refused() -> None:
     [
         (Artifacts(images=(Image(reference="app:1.29.0"), Image(reference="b:2"))), "1.29.0"),
         (Artifacts(images=(Image(reference="app", digest=DIGEST),)), "a1b2c3d4a1b2"),
+        (Artifacts(images=(Image(reference="app:1"),), charts=(CHART,)), "1"),
+        (Artifacts(charts=(CHART,), git_commit=GitCommit(repository="https://x/y", sha="0123456789abcdef")), "2.0.0"),
         (Artifacts(git_commit=GitCommit(repository="https://x/y", sha="0123456789abcdef")), "0123456"),
         (Artifacts(), ""),
     ],

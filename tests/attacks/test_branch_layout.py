@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from kardinal.api.policy_gate import GateMatch
 from kardinal.objects import JsonObject
 from kardinal.policy.binding import Binding, places_of
 from kardinal.translation.errors import InvalidSpec
-from tests.agent.promotion_steps import reached, start_agent
-from tests.agent.test_branch_layout import BRANCH, promote
+from tests.agent.promotion_steps import put, reached, start_agent
+from tests.agent.test_branch_layout import BRANCH, own_branch, promote
 from tests.support.names import DEV
+from tests.support.objects import bundle as bundle_object
 from tests.support.objects import environment
-from tests.support.repository import IMAGE, GitRepository
+from tests.support.repository import IMAGE, GitRepository, create_repository
 from tests.support.world import World
 from tests.translation.values import bundle, pipeline, translated
 
@@ -100,10 +102,12 @@ def forged(**state: Any) -> str:
         forged(images=[{"reference": f"app:{number}"} for number in range(65)]),
         forged(images=[{"reference": "NOT AN IMAGE"}]),
         forged(images="x"),
+        forged(config=[{"repository": URL, "commit": "0" * 40, "directory": "configs/../../ci"}]),
+        forged(config=[{"repository": URL, "commit": "main"}]),
         "[" * 100_000,
         " " * (256 << 10) + forged(),
     ],
-    ids=["yaml", "a list", "65 images", "no image", "no list", "nested", "large"],
+    ids=["yaml", "a list", "65 images", "no image", "no list", "leaves", "no commit", "nested", "large"],
 )
 async def test_a_record_that_kardinal_cannot_have_written_ends_the_promotion(
     world: World, repository: GitRepository, content: str
@@ -139,3 +143,48 @@ async def test_a_link_on_the_branch_is_not_followed(world: World, repository: Gi
     await promote(world, repository, "app-1", until="Failed")
     assert "is a symbolic link" in (await reached(world, "Failed", bundle="app-1"))["message"]
     assert DEV in BRANCH
+
+
+async def forge(world: World, repository: GitRepository, source: GitRepository, commit: JsonObject) -> str:
+    """Promote an image where the record has a forged commit; return why that failed, with nothing written."""
+    repository.commit({".kardinal/state.yaml": forged(config=[commit])}, branch=BRANCH)
+    before = repository.head(BRANCH)
+    uses = ("git-clone", "config-merge", "kustomize-set-image", "git-commit", "git-push", "health-check")
+    step = own_branch(repository, bundle="app-1", update={"config": {"repository": source.url, "from": "configs"}})
+    step["spec"]["steps"] = [{"uses": name} for name in uses]
+    await start_agent(world)
+    await world.apply(bundle_object("app-1"))
+    await put(world, step)
+    status = await reached(world, "Failed", bundle="app-1")
+    assert repository.head(BRANCH) == before
+    message: str = status["message"]
+    return message
+
+
+async def test_a_forged_record_does_not_choose_the_repository_that_is_read(
+    world: World, repository: GitRepository, tmp_path: Path
+) -> None:
+    """The agent could read it with the Secret of the Pipeline, and would write it where the forger may read."""
+    source = create_repository(tmp_path / "config.git", {"configs/a.yaml": "a\n"})
+    secret = create_repository(tmp_path / "secret.git", {"password": "hunter2\n"})
+    said = await forge(world, repository, source, {"repository": secret.url, "commit": secret.head(), "directory": ""})
+    assert ".kardinal/state.yaml: records commit" in said
+    assert f"the Pipeline takes configuration from {source.url}" in said
+
+
+async def test_a_forged_record_does_not_bring_a_commit_that_nobody_has_merged(
+    world: World, repository: GitRepository, tmp_path: Path
+) -> None:
+    source = create_repository(tmp_path / "config.git", {"configs/a.yaml": "a\n"})
+    sha = source.commit({"configs/a.yaml": "evil\n"}, branch="pull/7")
+    said = await forge(world, repository, source, {"repository": source.url, "commit": sha, "directory": "configs"})
+    assert "is not on the branch that configuration is taken from" in said
+
+
+async def test_a_forged_record_does_not_leave_the_configuration(
+    world: World, repository: GitRepository, tmp_path: Path
+) -> None:
+    source = create_repository(tmp_path / "config.git", {"configs/a.yaml": "a\n", "ci/token": "t\n"})
+    entry = {"repository": source.url, "commit": source.head()}
+    said = await forge(world, repository, source, entry | {"directory": "ci"})
+    assert "of ci, and the Pipeline takes configuration from configs" in said

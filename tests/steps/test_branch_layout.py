@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kardinal.api import Bundle, PromotionStep
+from kardinal.api.bundle import ArtifactKind, Chart, Image
 from kardinal.api.pipeline import StepSpec
-from kardinal.steps.branch_layout import STATE_PATH
+from kardinal.steps.branch_layout import COMMITS_LIMIT, STATE_PATH, BranchState
 from kardinal.steps.commit_plan import edit_of
+from kardinal.steps.config_history import FileChange, RecordedCommit
+from kardinal.steps.config_merge import CONFIG_MERGE
+from kardinal.steps.config_replay import RecordMoved, check_brought, replays_of
+from kardinal.steps.config_source import ConfigMergeConfig
 from kardinal.steps.declaration import (
     EditContext,
     FileEdit,
@@ -113,3 +120,95 @@ def test_a_branch_has_a_bounded_number_of_files() -> None:
 def test_a_directory_that_is_not_in_the_source_is_an_error() -> None:
     with pytest.raises(EditError, match="no such directory"):
         changes({}, {"elsewhere/a.yaml": "a\n"})
+
+
+REPOSITORY = "https://git.example.org/acme/config"
+ONE, TWO = ("1" * 40, "2" * 40)
+
+
+def merging(branch: Mapping[str, str], read: list[str], *, commit: str | None) -> Changes:
+    """Return what a Bundle with `commit` changes, where the commits `read` were read before; each makes one file."""
+    step = PromotionStep.model_validate(
+        {
+            "metadata": {"name": "s", "namespace": "team"},
+            "spec": {
+                "pipeline": "app",
+                "environment": "dev",
+                "bundleRef": "b",
+                "path": HERE,
+                "branch": "env/dev",
+                "git": {"url": "https://git.example.org/acme/gitops", "layout": "branch"},
+                "update": {"config": {"repository": REPOSITORY}},
+            },
+        }
+    )
+    artifacts = {"gitCommit": {"repository": REPOSITORY, "sha": commit}} if commit else {}
+    bundle = Bundle.model_validate(bundle_object("b", type="config", artifacts=artifacts))
+    steps = (PlannedStep(CONFIG_MERGE, ConfigMergeConfig(), StepSpec(uses="config-merge")),)
+    known = tuple(RecordedCommit(repository=REPOSITORY, commit=one) for one in read)
+    differences = {
+        replay: [[FileChange(f"{replay.source.commit[:1]}.yaml", None, b"x\n")]]
+        for replay in replays_of(step, Bundle.model_validate(bundle_object("x")), ConfigMergeConfig(), known)
+    }
+    source = Source("c" * 40, lambda _: tree({f"{HERE}/a.yaml": "a\n"}))
+    around = Surroundings(source=source, differences=differences)
+    return edit_of(step, bundle, steps, around)(tree(branch))
+
+
+def record(*commits: str, **fields: Any) -> dict[str, str]:
+    entries = [{"repository": REPOSITORY, "commit": commit} | fields for commit in commits]
+    return {STATE_PATH: json.dumps({"config": entries})}
+
+
+def test_the_commits_of_the_record_are_brought_before_that_of_the_bundle() -> None:
+    found = merging(record(ONE), [ONE, TWO], commit=TWO)
+    assert {"a.yaml", "1.yaml", "2.yaml"} <= set(found)
+    state = json.loads(found[STATE_PATH] or b"")
+    assert [one["commit"] for one in state["config"]] == [ONE, TWO]
+    assert set(merging(record(ONE, TWO), [ONE, TWO], commit=ONE)) == {"a.yaml", "1.yaml", STATE_PATH}
+    assert set(merging(record(ONE), [ONE], commit=None)) == {"a.yaml", "1.yaml", STATE_PATH}
+
+
+def test_a_record_that_has_changed_since_it_was_read_is_read_again() -> None:
+    """Another promotion has landed between the reading and the edit."""
+    with pytest.raises(RecordMoved) as caught:
+        merging(record(ONE), [TWO], commit=TWO)
+    assert caught.value.transient
+
+
+def test_a_record_has_a_bounded_number_of_commits() -> None:
+    full = [f"{number:040x}" for number in range(COMMITS_LIMIT)]
+    assert merging(record(*full), full, commit=full[0])
+    with pytest.raises(EditError, match=f"has {COMMITS_LIMIT} commits of {REPOSITORY}, and no more are recorded"):
+        merging(record(*full), [*full, TWO], commit=TWO)
+    with pytest.raises(EditError, match="is not what kardinal wrote"):
+        merging(record(*full, TWO), [*full, TWO], commit=None)
+
+
+def test_a_record_of_another_repository_is_refused() -> None:
+    with pytest.raises(EditError) as caught:
+        merging(record(ONE, repository="https://git.example.org/other/secret"), [ONE], commit=None)
+    assert f"{STATE_PATH}: records commit {ONE[:12]}, but the Pipeline takes configuration from {REPOSITORY}" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "takes", "missing"),
+    [
+        (BranchState(images=(Image(reference="a:1"),)), ["charts"], "images"),
+        (BranchState(charts=(Chart(repository="https://c", name="c", version="1"),)), ["images"], "charts"),
+        (BranchState(config=(RecordedCommit(repository=REPOSITORY, commit=ONE),)), ["images"], "gitCommit"),
+    ],
+)
+def test_what_is_recorded_is_not_left_out(state: BranchState, takes: list[ArtifactKind], missing: str) -> None:
+    def step(kinds: frozenset[ArtifactKind] | None) -> PlannedStep:
+        return PlannedStep(
+            replace(planned(touch, renders=False).declaration, takes=kinds), NoConfig(), StepSpec(uses="e")
+        )
+
+    with pytest.raises(EditError, match=f"records {missing}, and no step of the environment brings them"):
+        check_brought([step(frozenset(takes))], state)
+    check_brought([step(frozenset(takes)), step(None)], state)
+    check_brought([step(frozenset(state.kinds))], state)
+    check_brought([], state)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal.steps.config_history import Move, landed_commits, moves
+from kardinal.api.pipeline import MergeStrategy
+from kardinal.steps.config_history import Move, RecordedCommit, landed_commits, moves, recorded_moves, stacked
 
 URL = "https://git.example.org/acme/config"
 ONE, TWO, THREE = ("1" * 40, "2" * 40, "3" * 40)
@@ -45,3 +46,31 @@ def test_an_overlay_goes_from_one_snapshot_to_the_other() -> None:
     assert moves(ONE, [], "overlay") == [Move(f"{ONE}^", ONE)]
     assert moves(THREE, [ONE], "overlay") == [Move(ONE, THREE)]
     assert moves(ONE, [ONE, THREE], "overlay") == [Move(THREE, ONE)]
+
+
+def recorded(commit: str, directory: str = "", strategy: MergeStrategy = "cherry-pick") -> RecordedCommit:
+    return RecordedCommit(repository=URL, commit=commit, directory=directory, strategy=strategy)
+
+
+def test_a_record_loses_what_landed_after_a_commit_that_is_promoted_again() -> None:
+    one, two, three = map(recorded, (ONE, TWO, THREE))
+    assert stacked((), one) == (one,)
+    assert stacked((one, two), three) == (one, two, three)
+    assert stacked((one, two, three), one) == (one,)
+    assert stacked((one, two, three), three) == (one, two, three)
+    # The same commit of another directory brings other files, and is promoted beside it.
+    assert stacked((one, two), recorded(ONE, "other")) == (one, two, recorded(ONE, "other"))
+    # How it is brought is what the last promotion said.
+    assert stacked((one, two), recorded(TWO, strategy="overlay")) == (one, recorded(TWO, strategy="overlay"))
+
+
+def test_a_record_is_brought_as_it_landed() -> None:
+    record = (
+        recorded(ONE, strategy="overlay"),
+        recorded(TWO),
+        recorded(THREE, strategy="overlay"),
+        recorded(THREE, "other", "overlay"),
+    )
+    moved = [Move(f"{ONE}^", ONE), Move(f"{TWO}^", TWO), Move(TWO, THREE), Move(f"{THREE}^", THREE)]
+    assert list(recorded_moves(record)) == list(zip(record, moved, strict=True))
+    assert list(recorded_moves(())) == []

@@ -11,6 +11,7 @@ import pytest
 from kardinal.api import Bundle
 from kardinal.git.objects import Entry
 from kardinal.steps.edit import EditError, Tree
+from kardinal.steps.effect import NoEffect, Notes
 from tests.steps.trees import Files, promoted_bundle
 
 APP = "ghcr.io/acme/app"
@@ -172,6 +173,64 @@ def test_replace_wants_every_image_in_some_file_and_some_image_in_every_file(tmp
     assert "environments/dev: no files to replace in. List them in update.replace.files" in refusal(
         files, ("replace", {})
     )
+
+
+CHARTS = [{"repository": "https://charts.example.com", "name": "web", "version": "2"}]
+CHART = "dependencies: [{name: wbe, repository: 'https://charts.example.com', version: '1'}]\napiVersion: v2\n"
+PATHS = [{"path": "image.tag"}, {"path": "sidecar.tag"}]
+
+
+@pytest.mark.parametrize(
+    ("step", "content", "after", "doubt"),
+    [
+        (
+            ("helm-set-image", {"file": "x", "values": PATHS}),
+            VALUES,
+            VALUES.replace("1.0", "1.1"),
+            "environments/dev/x: sidecar.tag: no key 'sidecar' in the document; it has image",
+        ),
+        (
+            ("replace", {"files": ["x", "y"]}),
+            f"{APP}:1",
+            f"{APP}:1.1",
+            f"environments/dev/y: does not hold '{APP}' with a version, nor any other image",
+        ),
+        (
+            ("helm-set-chart", {"files": ["x"]}),
+            CHART,
+            CHART,
+            "environments/dev: no file asks for chart web of https://charts.example.com, but wbe 1 of",
+        ),
+    ],
+    ids=["helm", "replace", "chart"],
+)
+def test_verify_effect_decides_what_becomes_of_an_edit_that_lacks_its_place(
+    tmp_path: Path, step: tuple[str, Mapping[str, Any]], content: str, after: str, doubt: str
+) -> None:
+    of = promoted_bundle(f"{APP}:1.1", charts=CHARTS if "chart" in step[0] else [])
+
+    def made(mode: str) -> tuple[Files, Notes]:
+        files, notes = Files(tmp_path / mode, {"x": content, "y": "nothing"}), Notes()
+        files.changes(step, of=of, notes=notes, update={"verifyEffect": mode})
+        return files, notes
+
+    with pytest.raises(NoEffect) as caught:
+        made("fail")
+    assert str(caught.value).startswith(doubt)
+    files, notes = made("warn")
+    assert files.read("x") == after
+    assert [str(finding).startswith(doubt) for finding in notes.findings] == [True]
+    files, notes = made("off")
+    assert files.read("x") == after
+    assert notes.findings == []
+
+
+@pytest.mark.parametrize("mode", ["warn", "off"])
+def test_what_cannot_be_edited_is_an_error_in_every_mode(tmp_path: Path, mode: str) -> None:
+    files = Files(tmp_path, {"values.yaml": "a: [", "link": "x"})
+    for step in (("helm-set-image", {}), ("helm-set-image", {"file": "no.yaml"}), ("replace", {"files": ["none"]})):
+        with pytest.raises(EditError):
+            files.changes(step, of=BUNDLE, update={"verifyEffect": mode})
 
 
 TREE = {

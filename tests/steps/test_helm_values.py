@@ -9,7 +9,7 @@ import pytest
 from kardinal.api.image import ImageReference
 from kardinal.steps.document_path import parse_path
 from kardinal.steps.document_walk import DocumentError
-from kardinal.steps.helm_values import Part, ValuePath, set_image_values
+from kardinal.steps.helm_values import Part, ValuePath, set_image_values, value_doubts
 from kardinal.steps.images import PromotedImage
 
 DIGEST = "sha256:" + "ab" * 32
@@ -31,6 +31,11 @@ def refusal(text: str, *images: PromotedImage, paths: tuple[Path, ...] = ()) -> 
     with pytest.raises(DocumentError) as caught:
         edited(text, *images, paths=paths)
     return str(caught.value)
+
+
+def doubts(text: str, *images: PromotedImage, paths: tuple[Path, ...] = ()) -> list[str]:
+    places = [ValuePath(parse_path(path), *rest) for path, *rest in paths]
+    return value_doubts(textwrap.dedent(text).encode(), images or (promoted(),), places)
 
 
 CHART = """\
@@ -140,29 +145,90 @@ def test_a_list_of_containers_is_reached_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "images", "paths", "message"),
+    ("text", "images", "paths", "messages", "after"),
     [
         (
             CHART.replace("acme/app", "acme/guestbok"),
             (),
             (),
-            "image.tag is about ghcr.io/acme/guestbok, not ghcr.io/acme/app",
+            ["image.tag is about ghcr.io/acme/guestbok, not ghcr.io/acme/app"],
+            CHART.replace("acme/app", "acme/guestbok").replace('"1.0"', '"1.1"'),
         ),
-        ("image: ghcr.io/acme/other:1\n", (), (), "image is about ghcr.io/acme/other, not ghcr.io/acme/app"),
+        (
+            "image: ghcr.io/acme/other:1\n",
+            (),
+            (),
+            ["image is about ghcr.io/acme/other, not ghcr.io/acme/app"],
+            "image: ghcr.io/acme/app:1.1\n",
+        ),
         (
             TWO,
             (),
             (),
-            "has no value `image`; list in values where the image is: there are web.image (ghcr.io/acme/web:2",
+            ["has no value `image`; list in values where the image is: there are web.image (ghcr.io/acme/web:2"],
+            TWO,
         ),
+        (
+            TWO,
+            BOTH,
+            (("web.image.tag", "tag"),),
+            ["has no path for ghcr.io/acme/app:1.1; list one in values: there are"],
+            TWO.replace('"2.0"', '"2.1"'),
+        ),
+        (
+            TWO,
+            (),
+            (("app.image", "reference", "ap"),),
+            ["has no path for ghcr.io/acme/app:1.1; its paths are for 'ap'; list one in values"],
+            TWO,
+        ),
+        (CHART, (), (("image.repository", "repository"),), ["has no path for ghcr.io/acme/app:1.1"], CHART),
+        (
+            CHART,
+            (),
+            (("image.tga", "tag"), ("image.tag", "tag"), ("images[0]", "reference")),
+            ["image.tga: no key 'tga' in image (line 4); did you mean 'tag'?", "images[0]: no key 'images' in"],
+            CHART.replace('"1.0"', '"1.1"'),
+        ),
+        (
+            CHART,
+            (promoted(f"ghcr.io/acme/app@{DIGEST}"),),
+            (),
+            ["list a path with value: digest or value: reference"],
+            CHART,
+        ),
+        (
+            CHART,
+            (promoted(f"ghcr.io/acme/app:1.1@{DIGEST}"),),
+            (),
+            ["a tag alone may mean another image"],
+            CHART.replace('"1.0"', '"1.1"'),
+        ),
+        ("- image: x\n", (), (), ["has no value `image`"], "- image: x\n"),
+    ],
+)
+def test_what_has_no_effect_is_told_and_what_can_be_set_is_set(
+    text: str, images: tuple[PromotedImage, ...], paths: tuple[Path, ...], messages: list[str], after: str
+) -> None:
+    found = doubts(text, *images, paths=paths)
+    assert [one for one, part in zip(found, messages, strict=True) if part not in one] == []
+    assert edited(text, *images, paths=paths) == after
+
+
+def test_a_path_of_an_image_that_is_not_promoted_is_passed_over() -> None:
+    """A Bundle may bring some of the images of an environment."""
+    paths: tuple[Path, ...] = (("web.image.tag", "tag", "web"), ("app.image", "reference", "my-app"))
+    assert edited(TWO, promoted(), paths=paths) == TWO.replace("app:1.0", "app:1.1")
+    assert doubts(TWO, promoted(), paths=paths) == []
+    assert value_doubts(TWO.encode(), (), []) == []
+    assert set_image_values(TWO.encode(), (), []) == TWO.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "images", "paths", "message"),
+    [
         (TWO, BOTH, (), "takes 2 images, and which value belongs to which is not said; list them in values: there are"),
         (TWO, BOTH, (("jobs[0].version", "tag"),), "jobs[0].version: say by `image` which of my-app, web it takes"),
-        (TWO, BOTH, (("web.image.tag", "tag"),), "has no path for ghcr.io/acme/app:1.1; list one in values: there are"),
-        (TWO, (), (("app.image", "reference", "ap"),), "app.image: the image 'ap' is not promoted here, but my-app"),
-        (CHART, (), (("image.repository", "repository"),), "has no path for ghcr.io/acme/app:1.1"),
-        (CHART, (), (("image.tga", "tag"),), "image.tga: no key 'tga' in image (line 4); did you mean 'tag'?"),
-        (CHART, (promoted(f"ghcr.io/acme/app@{DIGEST}"),), (), "list a path with value: digest or value: reference"),
-        (CHART, (promoted(f"ghcr.io/acme/app:1@{DIGEST}"),), (), "a tag alone may mean another image"),
         (
             "image: {registry: quay.io, repository: acme/app, tag: x}",
             (),
@@ -170,12 +236,11 @@ def test_a_list_of_containers_is_reached_by_name() -> None:
             "ghcr.io/acme/app is not in the registry quay.io that stands beside it",
         ),
         ("a: 1\n---\nimage: x\n", (), (), "has 2 documents; the values of a chart are one"),
-        ("- image: x\n", (), (), "has no value `image`"),
         ("", (), (), "has 0 documents"),
         ("image: [1]\n", (), (), "image (line 1) is a list; name a single value in it"),
     ],
 )
-def test_what_would_have_no_effect_is_refused(
+def test_what_cannot_be_edited_is_refused(
     text: str, images: tuple[PromotedImage, ...], paths: tuple[Path, ...], message: str
 ) -> None:
     assert message in refusal(text, *images, paths=paths)

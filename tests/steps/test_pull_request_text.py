@@ -194,3 +194,11 @@ def test_an_environment_whose_upstream_is_only_just_verified_is_not_called_the_f
     bundle = Bundle.model_validate({"spec": {"artifacts": {"images": [{"reference": "app:1"}]}}})
     assert "were Verified a moment ago" in body(proposal(bundle=bundle))
     assert "are shown when the promotion gets here" in body(proposal(bundle=bundle, gates=None))
+
+
+def test_charts_are_among_the_artifacts_and_the_changes() -> None:
+    charts = [{"repository": "https://charts.example.com", "name": "web|x", "version": "2.0.0"}]
+    text = body(proposal(bundle=bundle(artifacts={"charts": charts}), changes={}))
+    assert "| Chart | web\\|x 2.0.0 of https://charts.example.com |" in text
+    assert "- chart web\\|x: version 2.0.0" in text
+    assert title(proposal(bundle=bundle(artifacts={"charts": charts}))) == "Promote my-app 2.0.0 to prod"

@@ -17,6 +17,7 @@ from kardinal.steps.builtin import BUILTIN_STEPS
 from kardinal.steps.commit_plan import edit_of
 from kardinal.steps.declaration import Surroundings
 from kardinal.steps.edit import Changes, Tree
+from kardinal.steps.effect import Notes
 from kardinal.steps.sequence import planned
 from tests.support.objects import bundle
 
@@ -44,7 +45,12 @@ class Files:
         return TreeView.for_edit(self.staging, self.tree)
 
     def changes(
-        self, *steps: tuple[str, Mapping[str, Any]], of: Bundle, inputs: Mapping[str, Tree] | None = None, **spec: Any
+        self,
+        *steps: tuple[str, Mapping[str, Any]],
+        of: Bundle,
+        inputs: Mapping[str, Tree] | None = None,
+        notes: Notes | None = None,
+        **spec: Any,
     ) -> dict[str, bytes | None]:
         """Return what the steps change; a path inside the environment's directory is relative to it."""
         step = PromotionStep.model_validate(
@@ -64,7 +70,7 @@ class Files:
         )
         sequence = planned([StepSpec(uses=uses, config=dict(config)) for uses, config in steps], BUILTIN_STEPS)
         given = {name: partial(_beside, tree) for name, tree in (inputs or {}).items()}
-        edit = edit_of(step, of, sequence, Surroundings(inputs=given))
+        edit = edit_of(step, of, sequence, Surroundings(inputs=given, notes=notes or Notes()))
         found: Changes = edit(self.view())
         self.tree = apply(self.staging, self.tree, found)
         return {_short(path): content for path, content in found.items()}

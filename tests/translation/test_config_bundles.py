@@ -109,3 +109,48 @@ def test_a_typing_mistake_in_the_config_of_the_step_is_told() -> None:
         pipeline(environment("dev", steps=steps), url=OWN, provider="git"), artifacts={"images": IMAGES}
     )
     assert "strategy" in problem.message
+
+
+def branches(**config: Any) -> Any:
+    git = {"url": OWN, "provider": "git", "layout": "branch"}
+    update = {"config": config} if config else {}
+    return pipeline(environment("dev", path="apps/dev", update=update), git=git)
+
+
+def test_an_environment_with_a_branch_of_its_own_takes_commits_and_sets_all_again() -> None:
+    way = branches(repository=CONFIG)
+    brought = ["config-merge", "helm-set-chart", "kustomize-set-image", "kustomize-build"]
+    for kind, artifacts in (
+        ("config", commit()),
+        ("mixed", commit() | {"images": IMAGES}),
+        ("image", {"images": IMAGES}),
+    ):
+        assert uses(way, type=kind, artifacts=artifacts)[1:-3] == brought
+
+
+def test_a_commit_that_the_source_has_already_is_refused() -> None:
+    for way in (branches(**{"from": "apps/dev/"}), branches(**{"from": "./apps/dev", "branch": "main"})):
+        (problem,) = problems(way, type="config", artifacts=commit(OWN))
+        assert (problem.field, problem.reason) == ("spec.artifacts.gitCommit", "InSource")
+        assert problem.message == "environment dev is rendered from branch main, which has the commit already"
+    (problem,) = problems(branches(), type="config", artifacts=commit(f"{OWN}.git", path="apps/dev"))
+    assert problem.reason == "InSource"
+    for way in (branches(**{"from": "config/dev"}), branches(**{"from": "apps/dev", "branch": "config"})):
+        assert "config-merge" in uses(way, type="config", artifacts=commit(OWN))
+
+
+def test_a_branch_records_the_commits_of_one_step() -> None:
+    names = (
+        "git-clone",
+        "config-merge",
+        "config-merge",
+        "kustomize-set-image",
+        "git-commit",
+        "git-push",
+        "health-check",
+    )
+    git = {"url": OWN, "provider": "git", "layout": "branch"}
+    way = pipeline(environment("dev", steps=[{"uses": name} for name in names]), git=git)
+    (problem,) = problems(way, artifacts={"images": IMAGES})
+    assert (problem.field, problem.reason) == ("spec.environments[0].steps", "InvalidSequence")
+    assert "config-merge stands in the sequence twice" in problem.message

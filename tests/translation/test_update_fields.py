@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.objects import environment
 from tests.translation.test_supported import refused
-from tests.translation.values import bundle, pipeline, translated
+from tests.translation.values import bundle, node, pipeline, translated
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,47 @@ def test_a_field_that_no_step_can_use_is_refused(fields: dict[str, Any], field: 
     assert message in problem.message
 
 
-def test_charts_that_no_step_would_set_are_refused_for_the_environments_on_the_way() -> None:
-    charts = [{"repository": "https://charts.example.com", "name": "web", "version": "1.0.0"}]
-    edits = ("git-clone", "kustomize-set-image", "helm-set-chart", "git-commit", "git-push", "health-check")
-    sets = environment("dev", steps=[{"uses": uses} for uses in edits])
-    what = bundle(artifacts={"images": [{"reference": "ghcr.io/acme/app:1"}], "charts": charts})
-    (problem,) = refused(way=pipeline(sets, "prod"), what=what)
+CHARTS = [{"repository": "https://charts.example.com", "name": "web", "version": "1.0.0"}]
+IMAGES = [{"reference": "ghcr.io/acme/app:1"}]
+PROVEN = {"health": {"resource": {"name": "web"}}}
+
+
+def listed(*edits: str) -> list[dict[str, str]]:
+    return [{"uses": uses} for uses in ("git-clone", *edits, "git-commit", "git-push", "health-check")]
+
+
+def sequence(way: Any, what: Any) -> list[str]:
+    return [step["uses"] for step in node(translated(way, what), "dev")["template"]["spec"]["steps"]]
+
+
+@pytest.mark.parametrize("edit", ["kustomize-set-image", "helm-set-image", "config-merge"])
+def test_charts_that_no_step_would_set_are_refused_for_the_environments_on_the_way(edit: str) -> None:
+    way = pipeline(environment("dev", steps=listed("kustomize-set-image", "helm-set-chart")))
+    what = bundle(artifacts={"images": IMAGES, "charts": CHARTS})
+    assert translated(way, what)
+    way = pipeline("dev", environment("prod", steps=listed(edit, "kustomize-set-image")))
+    (problem,) = refused(way=way, what=what)
     assert (problem.subject, problem.field) == ("Bundle/app-1", "spec.artifacts.charts")
-    assert "no step of environment prod sets charts" in problem.message
-    assert translated(pipeline(sets), what)
+    assert problem.message == "no step of environment prod brings it"
+
+
+@pytest.mark.parametrize("strategy", ["kustomize", "helm"])
+def test_the_default_sequence_sets_charts_before_images(strategy: str) -> None:
+    way = pipeline(environment("dev", update={"strategy": strategy}, **PROVEN))
+    both = bundle(artifacts={"images": IMAGES, "charts": CHARTS})
+    assert sequence(way, both)[1:-3] == ["helm-set-chart", f"{strategy}-set-image"]
+    assert sequence(way, bundle(artifacts={"charts": CHARTS}))[1:-3] == ["helm-set-chart"]
+    assert sequence(way, bundle(artifacts={"images": IMAGES}))[1:-3] == [f"{strategy}-set-image"]
+
+
+def test_a_chart_without_an_image_needs_a_proof_that_is_named() -> None:
+    what = bundle(artifacts={"charts": CHARTS})
+    (problem,) = refused(way=pipeline("dev", environment("prod", **PROVEN)), what=what)
+    assert (problem.field, problem.reason) == ("spec.artifacts.charts", "NoProof")
+    assert problem.message == ("nothing is named that proves it in environment dev: a chart has no image to look for")
+    assert "health.resource" in problem.remedy
+    (problem,) = refused(way=pipeline(environment("dev", health={"timeout": "5m"})), what=what)
+    assert problem.reason == "NoProof"
+    assert translated(pipeline(environment("dev", **PROVEN)), what)
+    assert translated(pipeline(environment("dev", health={"type": "resource"})), what)
+    assert translated(pipeline("dev"), bundle(artifacts={"images": IMAGES, "charts": CHARTS}))
