@@ -29,7 +29,7 @@ class RecordMoved(EditError):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What one commit of a record changes: by this it is asked for, and found among what was read."""
+    """A commit of a record and what brings it: the key by which its changes are asked for, and found when read."""
 
     source: ConfigSource
     move: Move

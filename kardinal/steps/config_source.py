@@ -1,4 +1,4 @@
-"""Where the commits of a configuration are read from.
+"""The source of the commits of a configuration.
 
 Which repository it is is the Pipeline's word. A Bundle says which commit of it: who may create Bundles must not be able
 to bring manifests from anywhere, nor have a Secret sent there.

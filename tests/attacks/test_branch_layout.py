@@ -172,7 +172,7 @@ async def test_a_forged_record_does_not_choose_the_repository_that_is_read(
     assert f"the Pipeline takes configuration from {source.url}" in said
 
 
-async def test_a_forged_record_does_not_bring_a_commit_that_nobody_has_merged(
+async def test_a_forged_record_does_not_bring_a_commit_that_was_not_merged(
     world: World, repository: GitRepository, tmp_path: Path
 ) -> None:
     source = create_repository(tmp_path / "config.git", {"configs/a.yaml": "a\n"})
