@@ -50,8 +50,8 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
         spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
     ):
         yield f"{wrong.field}: {wrong.message}"
-    if spec.branch is not None and (message := several_merges(spec.steps)):
-        yield f"steps: {message}"
+    if spec.branch is not None and (twice := several_merges(spec.steps)):
+        yield f"steps: {twice}"
     if (spec.branch is not None) != (spec.git.layout == "branch"):
         yield "branch: is that of an environment with git.layout: branch, which needs one, and of no other"
     for kind in without_taker(spec.steps, registry.steps, bundle.spec.artifacts.kinds):
