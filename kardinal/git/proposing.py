@@ -16,14 +16,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from kardinal.git.backend import Backend, require_tip
-from kardinal.git.errors import PushRejected
+from kardinal.git.errors import DamagedRepository, PushRejected
 from kardinal.git.history import History
 from kardinal.git.landing import PlannedCommit
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.tree import TreeView, apply
-from kardinal.git.values import Landed
+from kardinal.git.values import Commit, Landed
 from kardinal.steps.edit import Changes
 
 __all__ = ["propose", "retract"]
@@ -78,11 +78,21 @@ def retract(
     found = history.find(staging, tip, planned.message.trailers, since=backend.tip(branch_ref(base)))
     if found is None or found.id != tip:
         return False
-    parents = [history.commit(staging, parent).tree for parent in found.parents[:1]]
-    if tip != ours and [_edited(staging, made_on, planned) for made_on in parents] != [found.tree]:
+    if tip != ours and not _is_edit(staging, history, found, planned):
         return False
     backend.remove(branch_ref(branch), old=tip)
     return True
+
+
+def _is_edit(staging: Staging, history: History, commit: Commit, planned: PlannedCommit) -> bool:
+    """Return whether a commit is nothing but the edit of `planned`; of one that cannot be made here it is not known."""
+    try:
+        made_on = [history.commit(staging, parent).tree for parent in commit.parents[:1]]
+        return [_edited(staging, tree, planned) for tree in made_on] == [commit.tree]
+    except DamagedRepository:
+        raise
+    except Exception:  # an edit is foreign code, and its sources may be closed
+        return False
 
 
 def _edited(staging: Staging, tree: str, planned: PlannedCommit) -> str:

@@ -31,7 +31,8 @@ def platform(tmp_path: Path) -> GitRepository:
 
 @pytest.fixture
 def server(platform: GitRepository, certificate: Path) -> Iterator[SmartServer]:
-    """Yield an HTTPS server of `platform.git`."""
+    """Yield an HTTPS server of `platform.git`, which leaves out files."""
+    platform.git("config", "uploadpack.allowFilter", "true")
     with serving(platform.path.parent, certificate) as server:
         yield server
 

@@ -69,3 +69,18 @@ async def test_nothing_to_propose_makes_no_branch(repository: Repository, bare: 
     assert not landed.changed
     assert landed.commit == bare("rev-parse", "main")
     assert bare("branch", "--list", BRANCH) == ""
+
+
+async def test_a_branch_is_left_where_the_edit_that_it_may_be_of_cannot_be_made(
+    repository: Repository, bare: Git
+) -> None:
+    def unmakeable(tree: Tree) -> dict[str, bytes]:
+        raise ValueError("its sources are closed")
+
+    landed = await repository.propose(BRANCH, base="main", edit=setting("prod", b"v2\n"), message=message("prod"))
+    retracted = [
+        await repository.retract(BRANCH, base="main", edit=unmakeable, message=message("prod"), ours=ours)
+        for ours in (None, landed.commit)
+    ]
+    assert retracted == [False, True]
+    assert BRANCH not in bare("branch", "--list", BRANCH)
