@@ -53,7 +53,7 @@ class HealthCheck:
 
 
 class _Questions:
-    """Whether revisions contain the commit: what is not known is asked of the repository after the judgement."""
+    """Answer whether revisions contain the commit; what is not known is asked of the repository after the judgement."""
 
     def __init__(self, context: StepContext) -> None:
         self._context = context

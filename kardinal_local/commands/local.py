@@ -34,7 +34,7 @@ _PLACES = (
     ("metrics", "metrics", "/metrics"),
     ("health", "probes", "/readyz"),
 )
-"""What listens: its name for people, its key in `endpoints.json`, and the path."""
+"""The servers of a plane: the name for people, the key in `endpoints.json`, and the path."""
 
 DOWN_ATTEMPTS = 700
 DOWN_PAUSE = 0.05
