@@ -45,6 +45,12 @@ def test_it_looks_at_the_named_rollout() -> None:
     assert ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout())) == ()
 
 
+def test_init_containers_count_and_none_may_run_the_version_before() -> None:
+    found = rollout()
+    change("spec", "template", "spec", "initContainers", to=[{"name": "migrate", "image": OLD}])(found)
+    assert verdict(found).message.endswith("it does not run the promoted image yet")
+
+
 def referring() -> JsonObject:
     found = rollout()
     remove("spec", "template")(found)

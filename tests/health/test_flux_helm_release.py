@@ -66,6 +66,8 @@ def test_without_an_inventory_the_workloads_are_known_by_their_labels() -> None:
     other = deployment(OLD, name="other")
     assert verdict(without_inventory(), kustomization(), labelled, other).state == "healthy"
     assert "no workload" in verdict(without_inventory(), kustomization(), deployment()).message
+    everything = objects_of(without_inventory(), kustomization(), labelled, other)
+    assert Flux().judge(STEP, promotion(NEW), everything).state == "healthy"
 
 
 def test_the_kustomization_above_must_have_applied_the_commit() -> None:
