@@ -1,0 +1,1 @@
+"""GitOps controllers, built from source."""
