@@ -100,7 +100,7 @@ async def run_programs(
 
 async def _install(client: Client) -> None:
     """Apply the custom resources, the namespaces and the rights of the programs, and wait until they are served."""
-    wanted = definitions()
+    wanted = await asyncio.to_thread(definitions)
     for definition in wanted:
         await client.apply(CUSTOM_RESOURCE_DEFINITION, definition, field_manager="kardinal-local", force=True)
     await until_served(client, {definition["metadata"]["name"] for definition in wanted})

@@ -106,11 +106,17 @@ class Model(BaseModel):
 
 class OwnerReference(Model):
     api_version: str
+    """Group and version of the owner."""
     kind: str
+    """Kind of the owner."""
     name: str
+    """Name of the owner."""
     uid: str
+    """UID of the owner."""
     controller: bool | None = None
+    """Whether the owner is the controller."""
     block_owner_deletion: bool | None = None
+    """Whether the owner waits for this object when it is deleted in the foreground."""
 
 
 class ObjectMeta(Model):
@@ -133,23 +139,31 @@ class SecretReference(Model):
     """A Secret in the namespace of the object that names it, or in the agent's own cluster."""
 
     name: Name
+    """Name of the Secret."""
 
 
 class Condition(Model):
     """`metav1.Condition`."""
 
     type: Annotated[str, Field(max_length=316)]
+    """The name of the condition."""
     status: Literal["True", "False", "Unknown"]
+    """The answer: `True`, `False`, or `Unknown` where it cannot be told."""
     reason: Annotated[str, Field(min_length=1, max_length=1024)]
+    """The cause in one word in CamelCase, for programs."""
     message: Annotated[str, Field(max_length=4096)] = ""
+    """The cause in a sentence, for people."""
     last_transition_time: Time
+    """The moment at which `status` changed last."""
     observed_generation: int | None = None
+    """The generation of the object that the answer is about."""
 
 
 class Status(Model):
     """The fields of every status, so that `kubectl wait --for=condition=…` works."""
 
     observed_generation: int | None = None
+    """The generation of the object that this status is about; absent until a controller has seen it."""
     conditions: Annotated[
         tuple[Condition, ...],
         Field(
@@ -157,6 +171,7 @@ class Status(Model):
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
     ] = ()
+    """The conditions, one of each type, for `kubectl wait --for=condition=…`."""
 
     def condition(self, type_: str) -> Condition | None:
         return next((condition for condition in self.conditions if condition.type == type_), None)

@@ -43,34 +43,48 @@ class Image(Model):
     """A container image: `reference` is `repository[:tag][@digest]`, and `digest` wins over the one in it."""
 
     name: Annotated[str, Field(max_length=253)] = ""
+    """Name of the artifact."""
     reference: Annotated[str, Field(min_length=1, max_length=512)]
+    """The image, as `repository[:tag][@digest]`."""
     digest: Digest | None = None
+    """Digest of the image; it wins over the one in `reference`."""
 
 
 class GitCommit(Model):
     """A commit of a configuration repository."""
 
     repository: Url
+    """Repository of the commit."""
     sha: Annotated[str, Field(min_length=7, max_length=64, pattern=r"^[0-9a-f]+$")]
+    """Id of the commit, with all 40 digits."""
     message: Text = ""
+    """Message of the commit, for people."""
     path: RelativePath | None = None
+    """Directory in the commit that is promoted."""
 
 
 class Chart(Model):
     """A version of a Helm chart."""
 
     repository: Url
+    """Repository of the chart."""
     name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the chart."""
     version: Annotated[str, Field(min_length=1, max_length=128)]
+    """Version of the chart."""
     digest: Digest | None = None
+    """Digest of the chart."""
 
 
 class Artifacts(Model):
     """The versions that a Bundle moves."""
 
     images: Annotated[tuple[Image, ...], Field(max_length=64)] = ()
+    """Container images."""
     charts: Annotated[tuple[Chart, ...], Field(max_length=64)] = ()
+    """Helm charts."""
     git_commit: GitCommit | None = None
+    """A commit of a configuration, for types `config` and `mixed`."""
 
     @property
     def kinds(self) -> tuple[ArtifactKind, ...]:
@@ -87,19 +101,25 @@ class Provenance(Model):
     """The origin of the artifacts: commit, CI run and author."""
 
     commit_sha: Annotated[str | None, Field(alias="commitSHA", max_length=64)] = None
+    """Commit that the artifacts were built from."""
     ci_run_url: Annotated[str | None, Field(alias="ciRunURL", max_length=2048)] = None
+    """URL of the CI run that built them."""
     author: ShortText | None = None
+    """Author of the change."""
     # An API server takes a year 0, which Python does not have: one such Bundle would keep its siblings from being read.
     build_timestamp: Annotated[Time | None, Field(json_schema_extra={"pattern": "^[1-9][0-9]{3}-"})] = None
+    """The moment at which they were built."""
 
 
 class Intent(Model):
     """How far the Bundle goes, and what it leaves out."""
 
     target: DnsLabel | None = None
+    """Environment up to which the Bundle goes; by default all."""
     skip: Annotated[
         tuple[DnsLabel, ...], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = ()
+    """Environments that are left out, which a gate must permit."""
 
 
 def _never_changes(field: str) -> JsonDict:
@@ -119,9 +139,13 @@ class BundleSpec(Model):
     )
 
     type: BundleType = "image"
+    """`image` brings images and charts, `config` a commit, `mixed` both."""
     artifacts: Artifacts
+    """The versions to promote."""
     provenance: Provenance | None = None
+    """The origin of the artifacts."""
     intent: Intent = Field(default_factory=Intent)
+    """How far the Bundle goes."""
 
 
 class EnvironmentStatus(Model):
@@ -130,6 +154,7 @@ class EnvironmentStatus(Model):
     state: Annotated[str, Field(max_length=32)]
     """That of its PromotionStep, or Superseded once a newer Bundle has taken the environment over."""
     message: Text | None = None
+    """The reason why it waits, or failed."""
     prepared_at: Time | None = None
     """Since when its change is ready and waits to be written."""
     admitted_at: Time | None = None
@@ -139,10 +164,15 @@ class EnvironmentStatus(Model):
     replaced_at: Time | None = None
     """Since when another Bundle runs there: from then on this one does not soak."""
     promoted_at: Time | None = None
+    """The moment at which the change landed."""
     verified_at: Time | None = None
+    """The moment of the proof."""
     commit: Annotated[str | None, Field(max_length=64)] = None
+    """The commit that landed."""
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
+    """URL of the pull request."""
     evidence: Evidence | None = None
+    """The evidence of the proof."""
 
 
 class GraphRecord(Model):
@@ -153,23 +183,34 @@ class GraphRecord(Model):
     """
 
     uid: Annotated[str | None, Field(max_length=63)] = None
+    """UID of the Graph."""
     hash: Annotated[str | None, Field(max_length=64)] = None
+    """Hash of its spec."""
     next_hash: Annotated[str | None, Field(max_length=64)] = None
+    """Hash of the spec that it is about to have."""
 
 
 class BundleStatus(Status):
     """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning, MergedOutOfBand."""
 
     phase: BundlePhase | None = None
+    """`Available`: not started. `Promoting`: on its way. `Verified`: runs where it is meant to. `Failed`. `Superseded`:
+    a newer Bundle took its place. `SkipDenied`: it may not leave out what it asks to.
+    """
     pipeline: Name | None = None
+    """Pipeline that the Bundle belongs to since it was first seen."""
     version: Annotated[str | None, Field(max_length=600)] = None
     """The version for people, with the number of artifacts beside the first: `1.2.0 (+2)`."""
     sequence: Annotated[int | None, Field(ge=1)] = None
     """Order of admission among the Bundles of one Pipeline: creation times have seconds only."""
     graph_ref: Name | None = None
+    """Name of its Graph."""
     graph_recreated: bool | None = None
+    """Whether the Graph was deleted by hand and made again."""
     graph: GraphRecord | None = None
+    """The Graph that is believed."""
     environments: Annotated[dict[str, EnvironmentStatus], Field(max_length=64)] = Field(default_factory=dict)
+    """The result in each environment."""
 
     @property
     def has_ended(self) -> bool:
@@ -181,4 +222,6 @@ class Bundle(Resource):
     resource: ClassVar[ResourceType] = BUNDLE
 
     spec: BundleSpec
+    """The artifacts, and how far they go."""
     status: BundleStatus = Field(default_factory=BundleStatus)
+    """How far they came."""

@@ -16,6 +16,7 @@ import yaml
 
 from kardinal.api.base import Model, Resource
 from kardinal.api.bundle import Bundle
+from kardinal.api.descriptions import field_descriptions
 from kardinal.api.graph import Graph, GraphRevision
 from kardinal.api.metric_check import MetricCheck
 from kardinal.api.pipeline import Pipeline
@@ -170,15 +171,18 @@ def _definition(kind: _Kind) -> dict[str, Any]:
 
 
 def _schema(model: type[Resource]) -> dict[str, Any]:
+    sentences = {name: {"description": text} for name, text in field_descriptions(model).items()}
     schema: dict[str, Any] = {
         "type": "object",
         "description": _description(model),
         "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
+            "apiVersion": {"type": "string", "description": "Group and version of the kind."},
+            "kind": {"type": "string", "description": f"`{model.resource.kind}`."},
             "metadata": {"type": "object"},
-            "spec": structural_schema(_field_model(model, "spec"), defaults=True),
-            "status": structural_schema(_field_model(model, "status"), defaults=False),
+            **{
+                name: {**structural_schema(_field_model(model, name), defaults=name == "spec"), **sentence}
+                for name, sentence in sentences.items()
+            },
         },
     }
     return schema | {"required": ["spec"]} if model.model_fields["spec"].is_required() else schema

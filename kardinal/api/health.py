@@ -34,33 +34,46 @@ class HealthResource(Model):
     """
 
     kind: WorkloadKind | None = None
+    """Kind of the workload: `Deployment`, `StatefulSet`, `DaemonSet`, `Job` or `CronJob`."""
     name: Name | None = None
+    """Name of one workload."""
     names: Annotated[tuple[Name, ...] | None, Field(min_length=1, max_length=32)] = None
+    """Names of several workloads."""
     selector: Annotated[dict[str, Annotated[str, Field(max_length=63)]] | None, Field(max_length=16)] = None
+    """Labels that the workloads have."""
     namespace: DnsLabel | None = None
+    """Namespace of the workloads; by default the environment's name."""
     condition: Literal["Available"] = "Available"
+    """The condition of a Deployment that must be true: `Available`."""
 
 
 class HealthArgoCD(Model):
     """The Argo CD Application that speaks for an environment."""
 
     name: Name
+    """Name of the Application."""
     namespace: DnsLabel = "argocd"
+    """Namespace of the Application."""
 
 
 class HealthFlux(Model):
     """The object of Flux that speaks for an environment."""
 
     kind: Literal["Kustomization", "HelmRelease"] = "Kustomization"
+    """`Kustomization` or `HelmRelease`."""
     name: Name
+    """Name of the object."""
     namespace: DnsLabel = "flux-system"
+    """Namespace of the object."""
 
 
 class HealthObject(Model):
     """The object of a delivery tool, in the environment's namespace unless in another one."""
 
     name: Name
+    """Name of the object."""
     namespace: DnsLabel | None = None
+    """Namespace of the object; by default the environment's name."""
 
 
 class Health(Model):
@@ -70,14 +83,23 @@ class Health(Model):
     """
 
     type: AdapterName | None = None
+    """The adapter: `resource`, `argocd`, `flux`, `argoRollouts`, `flagger`, or one that is installed."""
     resource: HealthResource | None = None
+    """For `resource`: the workloads."""
     argocd: HealthArgoCD | None = None
+    """For `argocd`: the Application."""
     flux: HealthFlux | None = None
+    """For `flux`: the Kustomization or HelmRelease."""
     argo_rollouts: HealthObject | None = None
+    """For `argoRollouts`: the Rollout."""
     flagger: HealthObject | None = None
+    """For `flagger`: the Canary."""
     cluster: Name | None = None
+    """Secret with the kubeconfig of the cluster to look at."""
     timeout: Duration | None = None
+    """Time until an environment without proof fails."""
     failure_grace: Duration = timedelta(seconds=30)
+    """How long a failure must last before it counts."""
 
 
 class HealthStatus(Model):

@@ -13,8 +13,10 @@ from datetime import timedelta
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
+from kardinal.api.descriptions import field_descriptions
 from kardinal.api.duration import format_duration
 
 __all__ = ["structural_schema"]
@@ -39,10 +41,20 @@ _KEPT = (
 
 
 class _JsonSchema(GenerateJsonSchema):
-    """Durations are written as Go writes them, in defaults too."""
+    """Durations are written as Go writes them, in defaults too; fields have the docstrings behind them."""
 
     def encode_default(self, dft: Any) -> Any:
         return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Return the schema of a model with the sentences of its fields."""
+        result = super().model_schema(schema)
+        model = schema["cls"]
+        for name, text in field_descriptions(model).items():
+            key = model.model_fields[name].alias or name
+            if key in result.get("properties", {}):
+                result["properties"][key]["description"] = text
+        return result
 
 
 def structural_schema(model: type[BaseModel], *, defaults: bool) -> dict[str, Any]:

@@ -25,28 +25,40 @@ class ImageSource(Model):
     """New tags of an image repository that satisfy a semantic version constraint."""
 
     repository: Annotated[str, Field(min_length=1, max_length=512)]
+    """Repository of the images."""
     constraint: ShortText | None = None
+    """Versions that are taken, as a semantic version range."""
     interval: Duration = timedelta(minutes=5)
+    """How often the registry is asked."""
 
 
 class GitSource(Model):
     """New commits of a branch, of one path when given."""
 
     repository: Url
+    """Repository of the commits."""
     branch: Annotated[str, Field(min_length=1, max_length=244)] = "main"
+    """Branch of the commits."""
     path: RelativePath | None = None
+    """Directory whose changes count."""
     interval: Duration = timedelta(minutes=5)
+    """How often the repository is asked."""
 
 
 class SubscriptionSource(Model):
     type: Literal["image", "gitCommit"]
+    """`image` or `gitCommit`."""
     image: ImageSource | None = None
+    """For type `image`."""
     git_commit: GitSource | None = None
+    """For type `gitCommit`."""
 
 
 class SubscriptionSpec(Model):
     pipeline: Name
+    """Name of the Pipeline that gets the Bundles."""
     source: SubscriptionSource
+    """The artifacts to look for."""
 
 
 class SubscriptionStatus(Status):
@@ -57,4 +69,6 @@ class Subscription(Resource):
     resource: ClassVar[ResourceType] = SUBSCRIPTION
 
     spec: SubscriptionSpec
+    """The source and the Pipeline."""
     status: SubscriptionStatus = Field(default_factory=SubscriptionStatus)
+    """Conditions."""

@@ -96,3 +96,19 @@ def test_the_files_are_plain_yaml_of_one_document_each() -> None:
     for path in SHIPPED.glob("*.yaml"):
         (document,) = yaml.safe_load_all(path.read_text())
         assert document["kind"] == "CustomResourceDefinition"
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_every_field_has_a_sentence_that_names_each_of_its_values(kind: str) -> None:
+    # Of metadata the API server has sentences of its own, and takes no other.
+    own = ("[]", "{}", f"{kind}.metadata")
+    fields = {path: field for path, field in _walk(_schema(kind), kind) if not path.endswith(own)}
+    silent = [path for path, field in fields.items() if not field.get("description", "").endswith(".")]
+    assert not silent, "a docstring behind the field of the model is missing"
+    unnamed = [
+        f"{path}: {value}"
+        for path, field in fields.items()
+        for value in field.get("enum", field.get("items", {}).get("enum", ()))
+        if f"`{value}`" not in field["description"]
+    ]
+    assert not unnamed, "the docstring of the field does not say what the value means"
