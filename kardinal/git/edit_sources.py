@@ -91,8 +91,7 @@ class EditSources:
         spec = self._step.spec
         commits = await own.log(spec.git.branch, FIND_DEPTH)
         landed = landed_commits((commit.trailers for commit in commits), repository=source.repository, path=spec.path)
-        place = Address(source.repository, source.secret, "update.config.secretRef", refs=(branch_ref(source.branch),))
-        repository = await self._opener(place)
+        repository = await self._opener(_configuration(source))
         wanted = moves(source.commit, landed, source.strategy)
         return await repository.differences(source.branch, wanted, source.directory)
 
@@ -110,8 +109,7 @@ class EditSources:
         check_brought(steps, state)
         replays = replays_of(self._step, self._bundle, config, state.config)
         if replays:
-            source = replays[0].source
-            repository = await self._opener(Address(source.repository, source.secret, "update.config.secretRef"))
+            repository = await self._opener(_configuration(replays[0].source))
             for replay, changes in (await read_replays(repository, replays)).items():
                 self._differences[replay] = changes
         self._read_for = (config,)
@@ -136,6 +134,10 @@ async def find_commit(step: PromotionStep, planned: PlannedStep, opener: Opener)
             await repository.require_commit(branch, source.commit)
             return source, source.commit
         return source, (await repository.head(branch)).commit
+
+
+def _configuration(source: ConfigSource) -> Address:
+    return Address(source.repository, source.secret, "update.config.secretRef", refs=(branch_ref(source.branch),))
 
 
 def _address(source: InputSource) -> Address:

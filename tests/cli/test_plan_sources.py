@@ -69,6 +69,7 @@ async def clone(repository: GitRepository, to: Path, *, url: str = "") -> Path:
 
 
 SET = {"uses": "kustomize-set-image"}
+MERGE = {"uses": "config-merge"}
 
 
 async def test_an_input_is_read_with_the_callers_own_git_and_nothing_is_written(
@@ -175,6 +176,37 @@ async def test_an_environments_own_branch_is_what_is_compared_with(
     assert sorted(found["files"]) == expected
     assert ('-    newTag: "1.0.0"' in changed(found["diff"])) is there
     assert '+    newTag: "1.3.0"' in changed(found["diff"])
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+async def test_a_commit_is_planned_on_what_the_branch_of_an_environment_records(
+    world: World, with_git: Cli, repository: GitRepository, server: SmartServer, *, tmp_path: Path, checkout: bool
+) -> None:
+    source = config_repository(tmp_path)
+    config = {"repository": f"{server.url}/config.git"}
+    repository.commit({f"{HERE}/limits.yaml": LIMITS})
+    one = source.commit({"limits.yaml": LIMITS.replace("cpu: 1", "cpu: 2")})
+    record = {
+        "images": [{"name": "app", "reference": f"{IMAGE}:1.2.0"}],
+        "config": [{**config, "commit": one, "directory": "", "strategy": "cherry-pick"}],
+    }
+    text = repository.read(f"{HERE}/kustomization.yaml").replace("1.0.0", "1.2.0")
+    branch = {"limits.yaml": LIMITS.replace("cpu: 1", "cpu: 2"), "kustomization.yaml": text}
+    repository.commit({**branch, ".kardinal/state.yaml": json.dumps(record)}, branch=f"env/{DEV}")
+    two = source.commit({"new.yaml": "new: true\n"})
+    made = config_bundle("config-1", source, two)
+    made["spec"]["artifacts"]["gitCommit"]["repository"] = config["repository"]
+    git = {"layout": "branch"}
+    await world.apply(way(f"{server.url}/gitops.git", MERGE, SET, git=git, update={"config": config}), made)
+    trees: list[str] = []
+    if checkout:
+        trees += ["--checkout", str(await clone(repository, tmp_path / "own"))]
+        trees += ["--checkout", str(await clone(source, tmp_path / "other", url=config["repository"]))]
+
+    found = await planned(with_git, "--bundle", "config-1", *trees)
+
+    assert found.get("error", "") == ""
+    assert sorted(found["files"]) == [".kardinal/state.yaml", "new.yaml"]
 
 
 async def test_the_secret_of_an_input_goes_only_to_the_hosts_it_names(
