@@ -232,7 +232,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     )
     manager.controller("repository-readiness", readiness, readiness.sources(), concurrency=READINESS_CONCURRENCY)
     hosted = {
-        name
+        name: provider.capabilities
         for name, provider in extensions.providers.items()
         if provider.capabilities.pull_requests and not provider.capabilities.local
     }

@@ -13,6 +13,7 @@
         ├── RateLimited          the host, or the budget of its credential, asks to wait
         ├── AccessDenied         the credential is refused, or lacks a permission
         ├── RequestRefused       the host will refuse it again
+        │   └── AnswerTooLarge   an answer that is not read to its end
         └── UnknownAnswer        no table knows this answer; worth a few attempts
 
 Failures of the repository below (a branch that is gone, a lock) arrive as `kardinal.git.GitError`, and so does a
@@ -26,6 +27,7 @@ from kardinal.objects.errors import KardinalError
 
 __all__ = [
     "AccessDenied",
+    "AnswerTooLarge",
     "ConflictWithBase",
     "HeadMoved",
     "HostError",
@@ -121,6 +123,10 @@ class AccessDenied(HostError):
 
 class RequestRefused(HostError):
     """A request that the host will refuse again."""
+
+
+class AnswerTooLarge(RequestRefused):
+    """An answer that is not read to its end; a list is asked for in smaller pages."""
 
 
 class UnknownAnswer(HostError):

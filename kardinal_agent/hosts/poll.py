@@ -12,7 +12,7 @@ Pipelines changes, is woken, or gets another answer of its gates, at most every 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +29,7 @@ from kardinal.objects.naming import short_hash
 from kardinal.runtime import Channel, Clock, EventRecorder, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import either, generation_changed, status_changed
 from kardinal.scm import OpenHead
+from kardinal.steps.capabilities import Capabilities
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.hosts.others import AGAIN, Group, OtherPullRequests, answers
 from kardinal_agent.pipeline_steps import steps_of
@@ -60,7 +61,7 @@ class _Looked:
 
 
 class HostPoll:
-    """The looks of one agent, a reconciler of repositories; `providers` are those with a host to ask.
+    """The looks of one agent, a reconciler of repositories; `providers` are the abilities of those with a host to ask.
 
     Without an `interval` only what is woken is looked at.
     """
@@ -73,7 +74,7 @@ class HostPoll:
         *,
         shard: str | None,
         remotes: Remotes,
-        providers: Collection[str],
+        providers: Mapping[str, Capabilities],
         others: OtherPullRequests,
         recorder: EventRecorder,
         interval: timedelta | None,
@@ -232,7 +233,8 @@ class HostPoll:
 
     def _repository_of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
         git = pipeline["spec"]["git"]
-        if git.get("statusOnOthers"):
+        abilities = self._providers.get(git.get("provider"))
+        if git.get("statusOnOthers") and abilities is not None and abilities.statuses:
             yield from self._repository(pipeline["metadata"]["namespace"], git)
 
     def _repository(self, namespace: str, git: JsonObject) -> Iterable[Key]:

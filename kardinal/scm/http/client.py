@@ -17,7 +17,15 @@ from yarl import URL
 
 from kardinal.objects.errors import KardinalError
 from kardinal.scm.base import RequestObserver
-from kardinal.scm.errors import AccessDenied, HostError, HostUnavailable, RateLimited, RequestRefused, UnknownAnswer
+from kardinal.scm.errors import (
+    AccessDenied,
+    AnswerTooLarge,
+    HostError,
+    HostUnavailable,
+    RateLimited,
+    RequestRefused,
+    UnknownAnswer,
+)
 from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, quota_of, retry_after_of
 from kardinal.scm.http.authentication import Authenticator
 from kardinal.scm.http.budget import Priority, Rate
@@ -27,6 +35,9 @@ __all__ = ["Host", "HostClient"]
 
 MAX_BODY = 8 * 2**20
 MAX_PAGES = 100
+
+_PAGE_SIZES = ("per_page", "limit")
+"""Names that hosts have for the number of items of a page."""
 
 _HANDLED = frozenset({Outcome.SUCCESS, Outcome.ADOPT, Outcome.REREAD})
 _DEFAULT_ERRORS: Mapping[Outcome, type[KardinalError]] = {
@@ -110,10 +121,22 @@ class HostClient:
         priority: Priority = Priority.OPEN,
         age: float | None = None,
     ) -> AsyncIterator[Any]:
-        """Yield the items of a list, page after page, while the host says that there is a next one."""
-        for page in range(1, MAX_PAGES + 1):
-            numbered = {**query, "page": str(page)}
-            answer = await self.request(operation, "GET", path, query=numbered, priority=priority, age=age)
+        """Yield the items of a list, page after page, while the host says that there is a next one.
+
+        Strangers write long texts, so a page that is too large is asked for again in smaller ones.
+        """
+        name = next((name for name in _PAGE_SIZES if name in query), "")
+        size, before = int(query[name]) if name else 1, 0
+        for _ in range(MAX_PAGES):
+            numbered = {**query, **({name: str(size)} if name else {}), "page": str(before // size + 1)}
+            try:
+                answer = await self.request(operation, "GET", path, query=numbered, priority=priority, age=age)
+            except AnswerTooLarge:
+                if size == 1:
+                    raise
+                size = _smaller(size)
+                continue
+            before += size
             items = answer.value
             if not isinstance(items, list):
                 raise UnknownAnswer(f"{self.host.name} answered {operation} with something else than a list")
@@ -212,5 +235,10 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         content += chunk
         if len(content) > MAX_BODY:
             response.close()
-            raise RequestRefused(f"an answer of {response.url.host} is larger than {MAX_BODY // 2**20} MiB")
+            raise AnswerTooLarge(f"an answer of {response.url.host} is larger than {MAX_BODY // 2**20} MiB")
     return bytes(content)
+
+
+def _smaller(size: int) -> int:
+    """Return a smaller size of a page, by which the larger one can be divided."""
+    return next((size // divisor for divisor in (5, 2) if size % divisor == 0), 1)
