@@ -33,7 +33,7 @@ from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
-from kardinal_agent.health import HealthChecks, HealthNamespaces, HealthWatches, adapters
+from kardinal_agent.health import Clusters, HealthChecks, HealthNamespaces, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.others import OtherPullRequests
 from kardinal_agent.hosts.poll import HostPoll
@@ -176,7 +176,8 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         policies=options.policy_namespaces,
         quoted=options.quote_namespaces,
     )
-    health = HealthChecks(adapters(extensions.adapters), allowed, HealthWatches(own.dynamic, channel), clock=clock)
+    clusters = Clusters(own.dynamic, channel, secrets=own.client, namespaces=options.namespace_map)
+    health = HealthChecks(adapters(extensions.adapters), allowed, clusters, clock=clock)
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,
@@ -249,6 +250,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         clock=clock,
     )
     manager.controller("host-poll", poll, poll.sources(), concurrency=POLL_CONCURRENCY)
+    manager.add(clusters)
     parts = Parts(runner, repositories, renderer, merges, sessions)
     manager.add(parts)
     return parts

@@ -21,6 +21,7 @@ __all__ = [
     "ANNOTATION_WOKEN",
     "ATTESTATION_SECRET",
     "CREDENTIALS_GIT",
+    "CREDENTIALS_KUBECONFIG",
     "CREDENTIALS_SIGNING",
     "CREDENTIALS_STEP",
     "CREDENTIALS_WEBHOOK",
@@ -72,6 +73,9 @@ CREDENTIALS_GIT = "git"
 
 CREDENTIALS_SIGNING = "git-signing"
 """The value of `LABEL_CREDENTIALS` on a Secret whose key signs commits."""
+
+CREDENTIALS_KUBECONFIG = "kubeconfig"
+"""The value of `LABEL_CREDENTIALS` on a Secret with the kubeconfig of a cluster that environments are proved in."""
 
 CREDENTIALS_WEBHOOK = "webhook"
 """The value of `LABEL_CREDENTIALS` on a Secret whose `webhookSecret` signs the deliveries of a Git host."""

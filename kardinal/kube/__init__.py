@@ -5,6 +5,7 @@ from kardinal.kube.client import Client
 from kardinal.kube.connection import Access, Connection
 from kardinal.kube.creation import create_first_free
 from kardinal.kube.discovery import Served, discover
+from kardinal.kube.embedded import embedded_access
 from kardinal.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -55,6 +56,7 @@ __all__ = [
     "Write",
     "create_first_free",
     "discover",
+    "embedded_access",
     "load_connection",
     "recorded_writes",
 ]

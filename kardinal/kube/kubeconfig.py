@@ -22,7 +22,7 @@ from kardinal.kube.in_cluster import load_service_account, runs_in_cluster
 from kardinal.kube.plugins import DEADLINE
 from kardinal.kube.tls import client_context
 
-__all__ = ["load_connection"]
+__all__ = ["MALFORMED", "access_of", "load_connection"]
 
 # What is raised for certificates that do not fit, for files that vanish, and by the library that runs plugins.
 MALFORMED = (ssl.SSLError, ValueError, TypeError, KeyError, AttributeError, AssertionError, OSError)
@@ -67,7 +67,7 @@ def _files(kubeconfig: Path | None) -> list[Path]:
 def _load_files(files: Sequence[Path], name: str | None) -> Access:
     named = os.pathsep.join(map(str, files))
     try:
-        return _access(choose_context(files, name))
+        return access_of(choose_context(files, name))
     except NoContext as error:
         raise ConfigError(f"{named} {error}") from None
     except Unusable as error:
@@ -81,7 +81,8 @@ def _load_files(files: Sequence[Path], name: str | None) -> Access:
         ) from None
 
 
-def _access(context: Context) -> Access:
+def access_of(context: Context) -> Access:
+    """Return the access that a context gives. Raises Unusable, and what `MALFORMED` lists."""
     cluster = context.cluster
     server = cluster.text("server")
     if server is None:

@@ -22,7 +22,6 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Git", "status_on_others"): (False, True),
     ("Update", "strategy"): ("kustomize", "helm", "replace"),
     ("Update", "verify_effect"): ("fail", "warn", "off"),
-    ("Health", "cluster"): (None,),
     ("HealthFlux", "kind"): ("Kustomization", "HelmRelease"),
     ("HealthResource", "kind"): (None, "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"),
     ("Delivery", "delegate"): ("none",),

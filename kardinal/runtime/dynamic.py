@@ -107,6 +107,12 @@ class DynamicInformers:
         scopes = [Scope(resource, namespace, labels, fields) for namespace in dict.fromkeys(namespaces)]
         return Handle([self._share(scope, projection) for scope in scopes], changed)
 
+    def of(self, client: Client) -> DynamicInformers:
+        """Return informers of another API server, with the same clock and figures; the caller closes them."""
+        return DynamicInformers(
+            client, clock=self._clock, metrics=self._metrics, ended=self._ended, linger=self._linger
+        )
+
     async def close(self) -> None:
         """End all watches."""
         for share in list(self._shares.values()):

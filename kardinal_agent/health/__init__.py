@@ -1,6 +1,7 @@
 """How an environment proves what it runs, one module per adapter."""
 
 from kardinal_agent.health.checks import HealthChecks
+from kardinal_agent.health.clusters import Clusters
 from kardinal_agent.health.namespaces import HealthNamespaces, pipelines_from
 from kardinal_agent.health.registry import adapters
 from kardinal_agent.health.verdict import (
@@ -14,13 +15,12 @@ from kardinal_agent.health.verdict import (
     healthy,
     progressing,
 )
-from kardinal_agent.health.watching import HealthWatches
 
 __all__ = [
     "Adapter",
+    "Clusters",
     "HealthChecks",
     "HealthNamespaces",
-    "HealthWatches",
     "Objects",
     "Promotion",
     "State",

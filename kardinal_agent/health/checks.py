@@ -13,12 +13,16 @@ from datetime import timedelta
 from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock
+from kardinal_agent.health.clusters import Clusters
 from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces
 from kardinal_agent.health.revisions import Revisions
 from kardinal_agent.health.verdict import Adapter, Promotion, Verdict, Watched, progressing
-from kardinal_agent.health.watching import HealthWatches, Unreadable
+from kardinal_agent.health.watching import Unreadable
 
 __all__ = ["Finding", "HealthChecks"]
+
+_LOOK_AGAIN = timedelta(seconds=30)
+"""When to look again where nothing tells that there is something to see, such as a Secret that is put right."""
 
 _INSTANT = 0.001
 """Seconds below which a timer has fired: sums of floats do not meet exactly."""
@@ -36,12 +40,12 @@ class HealthChecks:
     """The proofs of one agent."""
 
     def __init__(
-        self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, watches: HealthWatches, *, clock: Clock
+        self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, clusters: Clusters, *, clock: Clock
     ) -> None:
         self.revisions = Revisions(clock)
         self._adapters = adapters
         self._namespaces = namespaces
-        self._watches = watches
+        self._clusters = clusters
         self._clock = clock
         self._healthy_since: dict[Key, float] = {}
 
@@ -52,24 +56,32 @@ class HealthChecks:
         if adapter is None:
             return f"health.type: {kind!r} is not available in this version"
         for watched in adapter.watches(step):
-            if problem := self._namespaces.refusal(watched.namespace):
+            if problem := self._refused(step, watched):
                 return f"health.{kind}.namespace: {problem}"
         return None
 
     def concerned(self, namespace: JsonObject) -> Sequence[Key]:
         """Return the promotions that look into a Namespace."""
-        return self._watches.watchers_in(namespace["metadata"]["name"])
+        return self._clusters.own.watchers_in(namespace["metadata"]["name"])
+
+    def _refused(self, step: PromotionStep, watched: Watched) -> str | None:
+        """Return why a namespace is not looked into; in another cluster its own rights decide that."""
+        return self._namespaces.refusal(watched.namespace) if step.spec.health.cluster is None else None
 
     def release(self, key: Key) -> None:
         """Look at nothing for a promotion any more."""
-        self._watches.release(key)
+        self._clusters.release(key)
         self._healthy_since.pop(key, None)
 
     async def check(self, step: PromotionStep, promotion: Promotion) -> Finding:
         """Return the verdict of the moment; its message is the one that the author of the Pipeline may read."""
         adapter = self._adapters[step.spec.health.type or ""]
         key = Key(step.metadata.namespace, step.metadata.name)
-        verdict = await self._judge(step, promotion, adapter, key)
+        try:
+            verdict = await self._judge(step, promotion, adapter, key)
+        except Unreadable as error:
+            self._healthy_since.pop(key, None)
+            return Finding(progressing(str(error)), _LOOK_AGAIN)
         if verdict.state != "healthy":
             self._healthy_since.pop(key, None)
             return Finding(verdict)
@@ -81,26 +93,24 @@ class HealthChecks:
 
     async def _judge(self, step: PromotionStep, promotion: Promotion, adapter: Adapter, key: Key) -> Verdict:
         wanted = list(adapter.watches(step))
-        try:
-            objects = await self._watches.read(key, wanted)
-            if related := [each for each in adapter.related(step, promotion, objects) if each not in wanted]:
-                wanted += related
-                for each in related:
-                    if problem := self._namespaces.refusal(each.namespace):
-                        return progressing(problem)
-                objects = await self._watches.read(key, wanted)
-        except Unreadable as error:
-            return progressing(str(error))
-        self._watches.keep(key, wanted)
+        watches = await self._clusters.watches_of(step)
+        objects = await watches.read(key, wanted)
+        if related := [each for each in adapter.related(step, promotion, objects) if each not in wanted]:
+            wanted += related
+            for each in related:
+                if problem := self._refused(step, each):
+                    return progressing(problem)
+            objects = await watches.read(key, wanted)
+        watches.keep(key, wanted)
         return self._told(step, adapter.judge(step, promotion, objects), wanted)
 
     def _told(self, step: PromotionStep, verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
         """Return the verdict with its details for those who may read them."""
         if not verdict.details:
             return verdict
-        reader = step.metadata.namespace
+        reader, elsewhere = step.metadata.namespace, step.spec.health.cluster is not None
         hidden = [each.namespace for each in watched if not self._namespaces.quotes(each.namespace, reader=reader)]
-        if not hidden:
+        if elsewhere or not hidden:
             return replace(verdict, message=verdict.details)
         if verdict.state == "healthy":
             return verdict

@@ -31,11 +31,12 @@ class Unreadable(Exception):
 
 
 class HealthWatches:
-    """The watches of all promotions of an agent, in one cluster."""
+    """The watches of all promotions of an agent in one cluster: its own, or the one called `cluster`."""
 
-    def __init__(self, informers: DynamicInformers, channel: Channel) -> None:
+    def __init__(self, informers: DynamicInformers, channel: Channel, *, cluster: str | None = None) -> None:
         self._informers = informers
         self._channel = channel
+        self._cluster = cluster
         self._open: dict[Key, dict[Watched, Handle]] = {}
         self._reading: set[Key] = set()
 
@@ -61,7 +62,7 @@ class HealthWatches:
             pass  # Whatever is read later leads to another run.
         finally:
             self._reading.discard(key)
-        return _objects({watched: handles[watched] for watched in wanted})
+        return self._objects({watched: handles[watched] for watched in wanted})
 
     def keep(self, key: Key, wanted: Iterable[Watched]) -> None:
         """Look at nothing but `wanted` any more."""
@@ -90,28 +91,33 @@ class HealthWatches:
         if key not in self._reading:
             self._channel.push(key)
 
+    def _objects(self, handles: Mapping[Watched, Handle]) -> Objects:
+        found: dict[ResourceType, dict[str, JsonObject]] = {}
+        for watched, handle in handles.items():
+            if not watched.optional:
+                if handle.outage is not None:
+                    raise Unreadable(_said(watched, handle.outage, cluster=self._cluster))
+                if not handle.synced:
+                    where = f" in cluster {self._cluster}" if self._cluster else ""
+                    raise Unreadable(f"waits for the first answer about {_place(watched)}{where}")
+            of_kind = found.setdefault(watched.kind, {})
+            of_kind.update((obj["metadata"]["uid"], obj) for obj in handle.list())
+        return Objects({kind: list(objects.values()) for kind, objects in found.items()})
 
-def _objects(handles: Mapping[Watched, Handle]) -> Objects:
-    found: dict[ResourceType, dict[str, JsonObject]] = {}
-    for watched, handle in handles.items():
-        if not watched.optional:
-            if handle.outage is not None:
-                raise Unreadable(_said(watched, handle.outage))
-            if not handle.synced:
-                raise Unreadable(f"waits for the first answer about {_place(watched)}")
-        of_kind = found.setdefault(watched.kind, {})
-        of_kind.update((obj["metadata"]["uid"], obj) for obj in handle.list())
-    return Objects({kind: list(objects.values()) for kind, objects in found.items()})
 
-
-def _said(watched: Watched, outage: Outage) -> str:
+def _said(watched: Watched, outage: Outage, *, cluster: str | None) -> str:
+    """Return why something cannot be read; of another cluster, whose server its author chose, in fixed words."""
     kind = f"{watched.kind.plural}.{watched.kind.group}".removesuffix(".")
+    called, account = (f"cluster {cluster}", "its kubeconfig") if cluster else ("the cluster", "the agent")
     if isinstance(outage.error, NotFound):
-        return f"the cluster does not serve {kind} in version {watched.kind.version}: install what it belongs to"
+        return f"{called} does not serve {kind} in version {watched.kind.version}: install what it belongs to"
     if isinstance(outage.error, (Forbidden, Unauthorized)):
-        return f"the agent may not list and watch {kind} in namespace {watched.namespace}: grant its account that"
-    error = cut(printable(str(outage.error)), _ERROR)
-    return f"{_place(watched)} cannot be read since {outage.since:%Y-%m-%d %H:%M:%S}Z: {error}"
+        where = f" of {called}" if cluster else ""
+        return f"{account} may not list and watch {kind} in namespace {watched.namespace}{where}: grant that"
+    since = f"since {outage.since:%Y-%m-%d %H:%M:%S}Z"
+    if cluster:
+        return f"cluster {cluster} is unreachable {since}"
+    return f"{_place(watched)} cannot be read {since}: {cut(printable(str(outage.error)), _ERROR)}"
 
 
 def _place(watched: Watched) -> str:

@@ -132,20 +132,6 @@ def test_a_provider_or_an_adapter_that_nothing_executes_is_refused_by_name(
     assert [(problem.field, problem.reason, problem.remedy) for problem in found] == [(field, "NotAvailable", remedy)]
 
 
-@pytest.mark.parametrize(
-    ("health", "field"),
-    [
-        ({"cluster": "prod-eu"}, "spec.environments[0].health.cluster"),
-        ({"argocd": {"name": "app"}, "cluster": "prod-eu"}, "spec.environments[0].health.cluster"),
-    ],
-)
-def test_parts_of_health_that_nothing_reads_are_refused(health: dict[str, Any], field: str) -> None:
-    found = refused(way=pipeline(environment("dev", health=health)))
-    assert (field, "NotAvailable", "leave it out") in [
-        (problem.field, problem.reason, problem.remedy) for problem in found
-    ]
-
-
 def test_a_commit_beside_images_is_refused_because_it_would_be_left_behind() -> None:
     commit = {"repository": "https://example.com/config", "sha": "0123456789" * 4}
     images = [{"reference": "ghcr.io/acme/my-app:1"}]

@@ -1,0 +1,52 @@
+"""Read a kubeconfig that came from elsewhere, such as a Secret, and believe no more of it than it takes to connect.
+
+Who wrote it chooses a server and credentials, and nothing of this machine: no program that is run, no file that is
+read, no proxy, no connection that anybody could answer. What is not on the short list of known fields is refused by
+its name, so that a field of tomorrow is refused as well. Errors quote no value.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from kardinal.kube.connection import Access
+from kardinal.kube.contexts import Entry, NoContext, Unusable, choose_context
+from kardinal.kube.errors import ConfigError
+from kardinal.kube.kubeconfig import MALFORMED, access_of
+
+__all__ = ["embedded_access"]
+
+_CLUSTER = frozenset({"server", "certificate-authority-data", "tls-server-name"})
+_USER = frozenset({"token", "client-certificate-data", "client-key-data", "username", "password"})
+
+
+def embedded_access(text: str) -> Access:
+    """Return the access that the current context of a kubeconfig gives; blocks for some milliseconds.
+
+    Raises `ConfigError` that says what is wrong with it.
+    """
+    with tempfile.TemporaryDirectory(prefix="kardinal-") as directory:
+        path = Path(directory) / "kubeconfig"
+        path.write_text(text)
+        try:
+            context = choose_context([path], None)
+            _refuse_others(context.cluster, _CLUSTER)
+            _refuse_others(context.user, _USER)
+            if not str(context.cluster.settings.get("server", "")).startswith("https://"):
+                raise Unusable(f"server of {context.cluster.title} is no https URL")
+            return access_of(context)
+        except (NoContext, Unusable) as error:
+            said = str(error).replace(str(path), "it")
+            raise ConfigError(f"the kubeconfig cannot be used: {said}") from None
+        except MALFORMED:
+            raise ConfigError(
+                "the kubeconfig cannot be used: it is not well-formed, or its certificates are not"
+            ) from None
+
+
+def _refuse_others(entry: Entry, allowed: frozenset[str]) -> None:
+    for key, value in entry.settings.items():
+        if key not in allowed and value:
+            known = ", ".join(sorted(allowed))
+            raise Unusable(f"{key} of {entry.title} is not accepted here; embed what is needed as {known}")

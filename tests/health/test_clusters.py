@@ -1,0 +1,147 @@
+"""An environment that is proved in another cluster, which a kubeconfig in a Secret leads to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kardinal.kube import Client, load_connection
+from kardinal.objects import SECRET, JsonObject
+from kardinal_local.plane import Authority, LocalPlane
+from tests.agent.promotion_steps import create, deploy, promotion_step, put, reached, start_agent, state
+from tests.support.names import DEV, STAGING, TEAM
+from tests.support.repository import IMAGE, GitRepository
+from tests.support.world import World
+
+CLUSTER = "eu"
+
+
+@dataclass
+class Elsewhere:
+    """Another cluster, and a client with every right there."""
+
+    plane: LocalPlane
+    client: Client
+
+    @property
+    def kubeconfig(self) -> str:
+        return self.plane.kubeconfig.read_text()
+
+
+@pytest.fixture
+async def elsewhere(world: World, authority: Authority, tmp_path: Path) -> AsyncIterator[Elsewhere]:
+    plane = await LocalPlane.start(tmp_path / "elsewhere", clock=world.clock, authority=authority)
+    async with Client(await load_connection(plane.kubeconfig), user_agent="test") as client:
+        yield Elsewhere(plane, client)
+    await plane.stop()
+
+
+async def put_secret(world: World, text: str, *, marked: bool = True) -> None:
+    labels = {"kardinal.io/credentials": "kubeconfig"} if marked else {}
+    metadata: JsonObject = {"name": CLUSTER, "namespace": TEAM, "labels": labels}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"kubeconfig": text}}
+    await world.client.apply(SECRET, secret, field_manager="test", force=True)
+
+
+def proved_elsewhere(repository: GitRepository, environment: str = DEV, **health: Any) -> JsonObject:
+    resource = {"name": "my-app", "namespace": environment}
+    proof = {"type": "resource", "resource": resource, "cluster": CLUSTER, **health}
+    return promotion_step(repository, environment, health=proof)
+
+
+def watches() -> list[str]:
+    """Return the watches of this process that were opened at work."""
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("watch ")]
+
+
+async def message_with(world: World, words: str) -> str:
+    async def found() -> str | None:
+        message = (await state(world)).get("message") or ""
+        return message if words in message else None
+
+    message: str = await world.until(found)
+    return message
+
+
+async def test_what_runs_there_counts_and_what_runs_here_does_not(
+    world: World, repository: GitRepository, elsewhere: Elsewhere
+) -> None:
+    agent = await start_agent(world)
+    await put_secret(world, elsewhere.kubeconfig)
+    await deploy(world)
+    await create(world, proved_elsewhere(repository), proved_elsewhere(repository, STAGING))
+    await message_with(world, f"waits for Deployment {DEV}/my-app to exist")
+    await deploy(world, client=elsewhere.client, image=f"{IMAGE}:1.0.0")
+    await message_with(world, f"must run {IMAGE}:1.1.0 and has {IMAGE}:1.0.0")
+    await deploy(world, client=elsewhere.client)
+    await reached(world, "Verified")
+    await deploy(world, STAGING, client=elsewhere.client)
+    await reached(world, "Verified", STAGING)
+    await world.live(timedelta(seconds=1))
+    assert agent.manager.dynamic.informers == []
+
+
+async def test_a_cluster_that_is_gone_is_said_since_when_and_fails_nothing(
+    world: World, repository: GitRepository, elsewhere: Elsewhere
+) -> None:
+    await start_agent(world)
+    await put_secret(world, elsewhere.kubeconfig)
+    await create(world, proved_elsewhere(repository, timeout="1h"))
+    await message_with(world, "to exist")
+    await elsewhere.plane.stop()
+    message = await message_with(world, f"cluster {CLUSTER} is unreachable since ")
+    assert "127.0.0.1" not in message
+    await world.idle(timedelta(minutes=10))
+    assert (await state(world))["state"] == "HealthChecking"
+
+
+@pytest.mark.virtual_time("a Secret is looked at again after half a minute")
+async def test_what_is_wrong_with_the_secret_is_said_and_seen_when_it_is_put_right(
+    world: World, repository: GitRepository, elsewhere: Elsewhere
+) -> None:
+    await start_agent(world)
+    await deploy(world, client=elsewhere.client)
+    await create(world, proved_elsewhere(repository))
+    await message_with(world, f"Secret {TEAM}/{CLUSTER} does not exist")
+    await put_secret(world, elsewhere.kubeconfig, marked=False)
+    await message_with(world, f"label secret {CLUSTER} kardinal.io/credentials=kubeconfig")
+    await put_secret(world, "")
+    await message_with(world, "has no key kubeconfig")
+    await put_secret(world, elsewhere.kubeconfig)
+    await reached(world, "Verified")
+
+
+async def test_a_kubeconfig_that_runs_a_program_runs_none(
+    world: World, repository: GitRepository, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    config = yaml.safe_load(elsewhere.kubeconfig)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "touch", "args": [str(made)]}
+    config["users"][0]["user"] = {"exec": plugin}
+    await start_agent(world)
+    await put_secret(world, yaml.safe_dump(config))
+    await create(world, proved_elsewhere(repository))
+    await message_with(world, "exec of user")
+    assert not made.exists()
+
+
+async def test_ended_promotions_leave_no_connection(
+    world: World, repository: GitRepository, elsewhere: Elsewhere
+) -> None:
+    await start_agent(world)
+    await put_secret(world, elsewhere.kubeconfig)
+    await deploy(world, client=elsewhere.client)
+    await create(world, proved_elsewhere(repository))
+    await reached(world, "Verified")
+    await put(world, proved_elsewhere(repository, STAGING, timeout="2s"))
+    await reached(world, "HealthChecking", STAGING)
+    assert watches() == ["watch Deployment"]
+    await reached(world, "Failed", STAGING)
+    await world.until(lambda: not watches())
