@@ -13,6 +13,7 @@ from kardinal.api import Bundle, PromotionStep
 from kardinal.api.bundle import ArtifactKind, Chart, Image
 from kardinal.api.pipeline import StepSpec
 from kardinal.steps.branch_layout import COMMITS_LIMIT, STATE_PATH, BranchState
+from kardinal.steps.builtin import BUILTIN_STEPS
 from kardinal.steps.commit_plan import edit_of
 from kardinal.steps.config_history import FileChange, RecordedCommit
 from kardinal.steps.config_merge import CONFIG_MERGE
@@ -29,6 +30,7 @@ from kardinal.steps.declaration import (
     Surroundings,
 )
 from kardinal.steps.edit import CHANGES_LIMIT, Changes, EditError
+from kardinal.steps.effect import NoEffect
 from kardinal.steps.overlay import Overlay
 from tests.support.objects import bundle as bundle_object
 
@@ -57,7 +59,14 @@ def tree(files: Mapping[str, str]) -> Overlay:
     return made
 
 
-def changes(branch: Mapping[str, str], source: Mapping[str, str], *steps: PlannedStep, tag: str = "2") -> Changes:
+def changes(
+    branch: Mapping[str, str],
+    source: Mapping[str, str],
+    *steps: PlannedStep,
+    tag: str = "2",
+    image: str = "acme/app",
+    update: Mapping[str, Any] | None = None,
+) -> Changes:
     step = PromotionStep.model_validate(
         {
             "metadata": {"name": "s", "namespace": "team"},
@@ -68,10 +77,11 @@ def changes(branch: Mapping[str, str], source: Mapping[str, str], *steps: Planne
                 "path": HERE,
                 "branch": "env/dev",
                 "git": {"url": "file:///repo", "layout": "branch"},
+                "update": update or {},
             },
         }
     )
-    bundle = Bundle.model_validate(bundle_object("b", image="acme/app", tag=tag))
+    bundle = Bundle.model_validate(bundle_object("b", image=image, tag=tag))
     around = Surroundings(source=Source("c" * 40, lambda _: tree(source)))
     return edit_of(step, bundle, steps, around)(tree(branch))
 
@@ -120,6 +130,42 @@ def test_a_branch_has_a_bounded_number_of_files() -> None:
 def test_a_directory_that_is_not_in_the_source_is_an_error() -> None:
     with pytest.raises(EditError, match="no such directory"):
         changes({}, {"elsewhere/a.yaml": "a\n"})
+
+
+TWO_VALUES = "app: {tag: '1', repository: acme/app}\ndb: {tag: '6', repository: acme/db}\n"
+NAMED = [{"path": "app.tag", "image": "acme/app"}, {"path": "db.tag", "image": "acme/db"}]
+
+
+@pytest.mark.parametrize(
+    ("uses", "update", "source", "expected"),
+    [
+        (
+            "helm-set-image",
+            {"strategy": "helm", "helm": {"values": NAMED}},
+            {"values.yaml": TWO_VALUES},
+            {"values.yaml": TWO_VALUES.replace("'1'", "'2'").replace("'6'", "'7'")},
+        ),
+        (
+            "replace",
+            {"strategy": "replace", "replace": {"files": ["a.tf", "b.tf"]}},
+            {"a.tf": "acme/app:1", "b.tf": "acme/db:6"},
+            {"a.tf": "acme/app:2", "b.tf": "acme/db:7"},
+        ),
+    ],
+)
+def test_every_edit_sets_the_images_of_others_and_is_judged_by_its_own(
+    uses: str, update: dict[str, Any], source: dict[str, str], expected: dict[str, str]
+) -> None:
+    """The image of the Bundle is in one of the places, and that of the record in the other."""
+    before = {STATE_PATH: json.dumps({"images": [{"name": "db", "reference": "acme/db:7"}]})}
+    declaration = BUILTIN_STEPS[uses]
+    step = PlannedStep(declaration, declaration.config(), StepSpec(uses=uses))
+    found = changes(before, {f"{HERE}/{path}": text for path, text in source.items()}, step, update=update)
+    assert {path: (content or b"").decode() for path, content in found.items() if path != STATE_PATH} == expected
+    with pytest.raises(NoEffect, match="acme/other"):
+        changes(
+            before, {f"{HERE}/{path}": text for path, text in source.items()}, step, update=update, image="acme/other"
+        )
 
 
 REPOSITORY = "https://git.example.org/acme/config"
