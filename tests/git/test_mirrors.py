@@ -14,6 +14,7 @@ import pytest
 
 from kardinal.git import BranchNotFound, Credentials, GitRunner, Repositories, Repository, TransferLimits
 from kardinal.git.mirror import find_git_once
+from kardinal.steps.config_history import Move
 from kardinal.steps.edit import Edit, Tree
 from tests.git.conftest import ENVIRONMENTS, Git, manifests, message, setting
 from tests.support.clock import VirtualClock
@@ -94,6 +95,25 @@ async def test_files_that_edits_miss_are_fetched_at_once(remote: Repository, ser
     assert all(one.changed for one in landed)
     assert bare("show", "main:environments/dev/x") == "# dev\nimages: []\n# copied"
     assert fetches(server) - before == 1
+
+
+async def test_files_of_all_commits_that_are_compared_are_fetched_at_once(
+    remote: Repository, server: SmartServer, bare: Git
+) -> None:
+    """A rendered branch records many commits, and every promotion to it compares each with the one before."""
+    commits = [bare("rev-parse", "main")]
+    for number in range(4):
+        commits.append(bare.commit({**manifests(), "README.md": f"{number}\n"}, parent=commits[-1]))
+    await remote.head("main")
+    before = fetches(server)
+    moves = [Move(f"{commit}^", commit) for commit in commits[1:]]
+    found = await remote.differences("main", moves, "")
+    assert [[(change.path, change.before, change.after) for change in each] for each in found] == [
+        [("README.md", old.encode(), new.encode())]
+        for old, new in zip(["hello\n", "0\n", "1\n", "2\n"], ["0\n", "1\n", "2\n", "3\n"], strict=True)
+    ]
+    # One to look at the branch, and one for the files.
+    assert fetches(server) - before == 2
 
 
 async def test_files_below_the_directory_of_one_come_with_it(

@@ -168,6 +168,18 @@ def test_every_edit_sets_the_images_of_others_and_is_judged_by_its_own(
         )
 
 
+def test_charts_of_the_record_are_set_again_and_hold_nothing_where_they_are_not_asked_for_any_more() -> None:
+    chart = {"repository": "https://charts.example.com", "name": "web", "version": "2.0.0"}
+    before = {STATE_PATH: json.dumps({"charts": [chart, chart | {"name": "gone"}]})}
+    text = "apiVersion: v2\ndependencies:\n- {name: web, repository: https://charts.example.com, version: 1.0.0}\n"
+    declaration = BUILTIN_STEPS["helm-set-chart"]
+    step = PlannedStep(declaration, declaration.config(), StepSpec(uses="helm-set-chart"))
+    found = changes(before, {f"{HERE}/Chart.yaml": text}, step)
+    assert found["Chart.yaml"] == text.replace("1.0.0", "2.0.0").encode()
+    state = json.loads(found[STATE_PATH] or b"")
+    assert [(one["name"], one["version"]) for one in state["charts"]] == [("web", "2.0.0"), ("gone", "2.0.0")]
+
+
 REPOSITORY = "https://git.example.org/acme/config"
 ONE, TWO = ("1" * 40, "2" * 40)
 
