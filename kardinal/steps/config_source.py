@@ -16,7 +16,7 @@ from kardinal.api import Bundle, PromotionStep
 from kardinal.api.base import RelativePath, SecretReference, Url
 from kardinal.api.bundle import GitCommit
 from kardinal.api.pipeline import ConfigUpdate, Git, MergeStrategy, Update
-from kardinal.api.repository_url import RepositoryURL, repository_key
+from kardinal.api.repository_url import repository_key, same_host
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.declaration import PlannedStep, StepConfig
 from kardinal.steps.step_paths import below, inside
@@ -65,7 +65,7 @@ def source_of(git: Git, update: Update, commit: GitCommit, config: ConfigMergeCo
             remedy="name that repository in update.config of the Pipeline, or promote a commit of this one",
         )
     secret = chosen.secret_ref
-    if secret is None and _same_host(repository, git.url):
+    if secret is None and same_host(repository, git.url):
         secret = git.secret_ref
     return ConfigSource(
         repository=repository,
@@ -97,8 +97,3 @@ def _configs(steps: Iterable[PlannedStep]) -> list[ConfigMergeConfig]:
 def _chosen(update: Update, config: ConfigMergeConfig) -> ConfigUpdate:
     given = config.model_dump(by_alias=True, exclude_none=True)
     return ConfigUpdate.model_validate((update.config or ConfigUpdate()).to_json() | given)
-
-
-def _same_host(one: str, other: str) -> bool:
-    first, second = (RepositoryURL.parse(url, allow_local=True) for url in (one, other))
-    return bool(first.host) and first.host == second.host

@@ -150,8 +150,7 @@ async def test_a_configuration_is_merged_as_far_as_it_has_landed(
     assert bool(server.requests) is not checkout
 
 
-@pytest.mark.parametrize("there", [True, False])
-@pytest.mark.parametrize("checkout", [True, False])
+@pytest.mark.parametrize(("there", "checkout"), [(True, True), (True, False), (False, False)])
 async def test_an_environments_own_branch_is_what_is_compared_with(
     world: World,
     with_git: Cli,
