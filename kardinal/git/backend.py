@@ -55,6 +55,10 @@ class Backend(Protocol):
         """After an `ObjectsMissing`: bring these files here."""
         ...
 
+    def hold(self) -> Callable[[], None]:
+        """Keep what is here of the repository, until the result is called."""
+        ...
+
     async def repair(self) -> None:
         """After a `DamagedRepository`: make readable again what can be."""
         ...

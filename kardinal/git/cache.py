@@ -17,7 +17,7 @@ import secrets
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Cache:
         self._lock: int | None = None
         self._sizes: dict[Path, int] = {}
         self._users: Counter[Path] = Counter()
+        self._holding = threading.Lock()
+        self._held: Counter[Path] = Counter()
 
     def path(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Path:
         """Return the directory of a repository's mirror, which need not exist yet."""
@@ -88,6 +90,22 @@ class Cache:
                 with suppress(OSError):
                     os.utime(mirror)
 
+    def hold(self, mirror: Path) -> Callable[[], None]:
+        """Keep a mirror from making room for others until the result is called: an edit reads several by turns.
+
+        For the event loop: unlike `using`, it never waits for the disk.
+        """
+        with self._holding:
+            self._held[mirror] += 1
+
+        def release() -> None:
+            with self._holding:
+                self._held[mirror] -= 1
+                if not self._held[mirror]:
+                    del self._held[mirror]
+
+        return release
+
     @off_loop
     def trim(self, mirror: Path) -> None:
         """Note that a mirror has grown, and delete others if they are too large together."""
@@ -97,7 +115,9 @@ class Cache:
             for other in sorted(self._sizes, key=_last_use):
                 if sum(self._sizes.values()) <= self._size:
                     break
-                if not self._users[other]:
+                with self._holding:
+                    held = self._held[other]
+                if not self._users[other] and not held:
                     doomed.append(_put_aside(other))
                     del self._sizes[other]
         for directory in doomed:

@@ -57,6 +57,9 @@ class LocalBackend:
     async def supply(self, ids: frozenset[str]) -> None:
         raise DamagedRepository(f"{self.url.text} lacks object {min(ids)}")
 
+    def hold(self) -> Callable[[], None]:
+        return lambda: None
+
     async def repair(self) -> None:
         """Nothing to do about it: it is the user's."""
 

@@ -142,6 +142,9 @@ class MirrorBackend:
         async with self._exclusive:
             await self._runner.run_transfer(self._lane, self._supply, sorted(ids))
 
+    def hold(self) -> Callable[[], None]:
+        return self._cache.hold(self._path)
+
     async def repair(self) -> None:
         self._damaged = True
         await self.refresh()

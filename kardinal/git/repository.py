@@ -335,6 +335,10 @@ class Repository:
             raise self._only_local("be watched")
         return self._watcher.subscribe(callback)
 
+    def hold(self) -> Callable[[], None]:
+        """Keep the mirror while several are read by turns, until the result is called."""
+        return self._backend.hold()
+
     async def close(self) -> None:
         """Finish what is under way."""
         await self._backend.close()

@@ -22,7 +22,7 @@ _WITHOUT_EDITS: Final = frozenset([Role.OPEN, Role.INPUT, Role.COMMIT, Role.PROV
 
 
 class Sources:
-    """The sources of one promotion during one run; `release` gives back what they took of the shares of hosts."""
+    """The sources of one promotion during one run; `release` gives back shares of hosts, and mirrors that are held."""
 
     def __init__(
         self, step: PromotionStep, bundle: Bundle, remotes: Remotes, *, remote: Callable[[], Awaitable[Remote]]
@@ -32,6 +32,7 @@ class Sources:
         self._remote = remote
         self._sources = EditSources(step, bundle, self.repository)
         self._shares: dict[str, Callable[[], None]] = {}
+        self._holds: dict[Repository, Callable[[], None]] = {}
 
     async def open(self, steps: Sequence[PlannedStep], index: int, status: PromotionStepStatus) -> None:
         """Read what the step at `index` needs of the sources and was not read yet."""
@@ -50,11 +51,13 @@ class Sources:
             await self._remote()
         elif host and host not in self._shares:
             self._shares[host] = self._remotes.share_of(host, self._step)
+        if repository not in self._holds:
+            self._holds[repository] = repository.hold()
         return repository
 
     def surroundings(self, *, renderer: Renderer) -> Surroundings:
         return self._sources.surroundings(renderer=renderer)
 
     def release(self) -> None:
-        for release in self._shares.values():
+        for release in (*self._shares.values(), *self._holds.values()):
             release()

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git import Credentials, InvalidBranchName, Repositories, Repository, TagNotFound
+from kardinal.git import Credentials, GitRunner, InvalidBranchName, Repositories, Repository, TagNotFound
 from kardinal.git.inputs import InputIncomplete, with_inputs
 from kardinal.git.mirror import find_git_once
 from kardinal.steps.edit import Edit, EditError, Tree
 from tests.git.conftest import Git, message, setting
 from tests.git.test_mirrors import fetches
+from tests.support.clock import VirtualClock
 from tests.support.smart_server import PASSWORD, USER, SmartServer
 
 FILES = {f"bases/{name}": f"{name}\n" for name in ("a.yaml", "run.sh", "model.bin", "deep/b.yaml", "deep/er/c.txt")}
@@ -162,3 +163,18 @@ async def test_all_inputs_of_an_edit_share_its_limit(
     with pytest.raises(EditError, match="two:/large: not looked at: one edit reads at most 67,108,864 bytes in all"):
         await repository.plan((await repository.head("main")).commit, edit)
     assert 12 <= len(read) < 16
+
+
+@needs_filter
+async def test_an_edit_and_its_input_get_by_with_a_cache_that_is_too_small(
+    bare: Git, platform: Git, server: SmartServer, tmp_path: Path, runner: GitRunner
+) -> None:
+    small = Repositories(tmp_path / "small", runner=runner, clock=VirtualClock(), allow_local=False, cache_size=1)
+    one, two = (small.open(f"{server.url}/{name}.git", Credentials(USER, PASSWORD)) for name in ("gitops", "platform"))
+    release = two.hold()
+    edit = await opened(two, platform("rev-parse", "main"))
+    base = (await one.head("main")).commit
+    plan = await with_inputs(lambda: one.plan(base, edit))
+    assert len(plan.changes) == len(FILES)
+    release()
+    await small.close()

@@ -237,6 +237,22 @@ async def test_the_mirror_that_was_not_used_for_longest_makes_room(
     assert bare("rev-parse", "main") == landed.commit
 
 
+async def test_a_mirror_that_is_held_makes_no_room(cramped: Repositories, server: SmartServer, tmp_path: Path) -> None:
+    """Two mirrors that an edit reads by turns would make room for each other for ever."""
+    one, two = (cramped.open(f"{server.url}/{name}.git", Credentials(USER, PASSWORD)) for name in ("gitops", "second"))
+    await one.head("main")
+    (first,) = mirrors(tmp_path)
+    releases = [one.hold(), one.hold()]
+    await two.head("main")
+    assert first in mirrors(tmp_path)
+    releases[0]()
+    await two.head("main")
+    assert first in mirrors(tmp_path)
+    releases[1]()
+    await two.head("main")
+    assert first not in mirrors(tmp_path)
+
+
 async def test_a_mirror_in_use_is_not_deleted(
     cramped: Repositories, server: SmartServer, bare: Git, tmp_path: Path
 ) -> None:
