@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kardinal.api.bundle import Artifacts, BundleType, GitCommit
+from kardinal.api.chart import chart_problems
 from kardinal.api.image import ImageReference, ImageReferenceError, image_problems, promoted_image
 from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
 
@@ -44,6 +45,8 @@ def artifact_problems(kind: BundleType, artifacts: Artifacts) -> Iterator[Artifa
     for field, message in image_problems(artifacts):
         yield ArtifactProblem(field, "InvalidImage", message)
     yield from _two_versions(artifacts)
+    for field, message in chart_problems(artifacts.charts):
+        yield ArtifactProblem(field, "InvalidChart", message)
     if artifacts.git_commit is not None:
         yield from _commit_problems(artifacts.git_commit)
 

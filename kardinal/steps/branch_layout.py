@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 from kardinal.api import Bundle
 from kardinal.api.base import Model
 from kardinal.api.bundle import ArtifactKind, Artifacts, Chart, Image
+from kardinal.api.chart import chart_problems
 from kardinal.api.image import ImageReference, ImageReferenceError, image_problems
 from kardinal.steps.config_history import RecordedCommit
 from kardinal.steps.edit import CHANGES_LIMIT, Changes, EditError, Tree, split_path
@@ -79,7 +80,7 @@ def read_state(tree: Tree) -> BranchState:
         artifacts = Artifacts(images=state.images)
     except (ValueError, ValidationError, RecursionError):
         raise _not_ours() from None
-    if next(image_problems(artifacts), None) is not None:
+    if next(image_problems(artifacts), None) or next(chart_problems(state.charts), None):
         raise _not_ours()
     return state
 

@@ -104,10 +104,11 @@ def forged(**state: Any) -> str:
         forged(images="x"),
         forged(config=[{"repository": URL, "commit": "0" * 40, "directory": "configs/../../ci"}]),
         forged(config=[{"repository": URL, "commit": "main"}]),
+        forged(charts=[{"repository": URL, "name": "x\n\ny", "version": "1"}]),
         "[" * 100_000,
         " " * (256 << 10) + forged(),
     ],
-    ids=["yaml", "a list", "65 images", "no image", "no list", "leaves", "no commit", "nested", "large"],
+    ids=["yaml", "a list", "65 images", "no image", "no list", "leaves", "no commit", "no chart", "nested", "large"],
 )
 async def test_a_record_that_kardinal_cannot_have_written_ends_the_promotion(
     world: World, repository: GitRepository, content: str
