@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from kardinal.kube import PatchType
-from kardinal.objects import DEPLOYMENT, NAMESPACE, POD, STATEFUL_SET, JsonObject
+from kardinal.objects import DEPLOYMENT, NAMESPACE, POD, STATEFUL_SET, JsonObject, Key
+from kardinal.runtime import Channel, Manager
 from kardinal.runtime.dynamic import LINGER
+from kardinal_agent.health import Watched
+from kardinal_agent.health.watching import HealthWatches
 from kardinal_agent.program import Agent
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state, supersede
-from tests.support.names import DEV
+from tests.support.names import DEV, TEAM
 from tests.support.objects import namespace
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
@@ -54,6 +58,24 @@ async def test_only_the_named_workload_is_in_memory_and_only_while_it_is_proved(
     await reached(world, "Verified")
     await world.live(AFTER)
     assert opened(agent) == []
+
+
+async def test_what_is_watched_grows_with_what_is_looked_at_and_a_hundred_promotions_leave_nothing(
+    world: World,
+) -> None:
+    manager, tasks = Manager(world.client, clock=world.clock, name="watches"), len(asyncio.all_tasks())
+    watches = HealthWatches(manager.dynamic, Channel())
+    promotions = [Key(TEAM, f"promotion-{number}") for number in range(100)]
+    for number, key in enumerate(promotions):
+        await watches.read(key, [Watched(kind=DEPLOYMENT, namespace=DEV, name=f"web-{number % 5}")])
+    assert len(manager.dynamic.informers) == 5
+    assert set(watches.watchers_in(DEV)) == set(promotions)
+    for key in promotions:
+        watches.release(key)
+    assert watches.watchers_in(DEV) == []
+    await world.live(AFTER)
+    assert manager.dynamic.informers == []
+    await world.until(lambda: len(asyncio.all_tasks()) <= tasks)
 
 
 async def test_a_promotion_that_ends_otherwise_leaves_no_watch(world: World, repository: GitRepository) -> None:
