@@ -39,7 +39,7 @@ __all__ = [
 
 PERSON = "alice"
 
-Operation = Literal["find", "open", "labels", "get", "text", "status", "statuses", "merge", "list"]
+Operation = Literal["find", "compare", "open", "labels", "get", "text", "status", "statuses", "merge", "list"]
 State = Literal["open", "merged", "closed"]
 
 EVERYWHERE = pytest.mark.parametrize(
@@ -262,7 +262,7 @@ class GitLabSite(_ServedSite):
     requests: Mapping[Operation, str] = {
         "find": r"GET /merge_requests\?source_branch=.*",
         "open": r"POST /merge_requests",
-        "labels": r"PUT /merge_requests/\d+ is not used for labels",
+        "compare": r"GET /repository/compare\?.*",
         "get": r"GET /merge_requests/\d+",
         "text": r"PUT /merge_requests/\d+",
         "status": r"POST /statuses/.*",
