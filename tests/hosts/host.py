@@ -102,11 +102,11 @@ class Host(ABC):
         self.git.commit(manifests())
         self.publish("main")
 
-    def propose(self, head: str = HEAD, *, content: str = "v2\n", base: str = "main") -> str:
-        """Make a branch with one commit on top of `base`, and return the commit."""
+    def propose(self, head: str = HEAD, *, content: str = "v2\n", base: str = "main", path: str = FILE) -> str:
+        """Make a branch with one commit on top of `base`, in the place of what it was, and return the commit."""
         self.fetch()
         self.git("branch", "--force", head, base)
-        return self._commit(head, FILE, content)
+        return self._commit(head, path, content)
 
     def add_commit(self, branch: str, path: str, content: str) -> str:
         """Add a commit that writes one file, as a person would, and return it."""

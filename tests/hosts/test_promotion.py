@@ -1,19 +1,29 @@
-"""A promotion from Bundle to Verified at a real Gitea, with the authority, the token and the rules of the host."""
+"""A promotion from Bundle to Verified at a real Gitea, with the authority, the token and the rules of the host.
+
+And what people do to one that waits: they delete its branch, push over it, and take its token back.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kardinal.api import names
+from kardinal.api import PROMOTION_STEP, names
 from kardinal.objects import JsonObject
-from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, wake
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state, wake
+from tests.hosts.gitea_host import GiteaHost
+from tests.hosts.host import PATIENCE
 from tests.support.gitea import GiteaProject
 from tests.support.names import DEV, TEAM
 from tests.support.repository import sample_files
 from tests.support.world import World
+
+BRANCH = names.branch_name(BUNDLE_NAME, DEV)
+OVERLAY = f"environments/{DEV}/kustomization.yaml"
 
 
 def secret(project: GiteaProject) -> JsonObject:
@@ -50,20 +60,79 @@ def project(gitea_project: GiteaProject) -> GiteaProject:
     return gitea_project
 
 
-@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
-async def test_a_person_merges_what_the_status_lets_through(world: World, project: GiteaProject, method: str) -> None:
+async def waiting(world: World, project: GiteaProject) -> int:
+    """Have a promotion wait for a person; returns the number of its pull request."""
     await start_agent(world)
     await deploy(world)
     await world.apply(secret(project))
     await create(world, hosted(project, approval="pr-review"))
     status = await reached(world, "WaitingForMerge")
-    number = status["pullRequest"]["number"]
     await world.settle()
+    return int(status["pullRequest"]["number"])
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+async def test_a_person_merges_what_the_status_lets_through(world: World, project: GiteaProject, method: str) -> None:
+    number = await waiting(world, project)
     project.api("POST", f"{project.path}/pulls/{number}/merge", {"Do": method}, by="alice")
     await wake(world)
     status = await reached(world, "Verified")
     head = project.api("GET", f"{project.path}/branches/main")["commit"]["id"]
     assert status["commit"] == head
     assert status["evidence"]["approvedBy"] == [project.people["alice"].name]
-    content = project.api("GET", f"{project.path}/contents/environments/{DEV}/kustomization.yaml")["content"]
+    content = project.api("GET", f"{project.path}/contents/{OVERLAY}")["content"]
     assert '"1.1.0"' in base64.b64decode(content).decode()
+
+
+async def test_a_branch_that_a_person_deletes_ends_the_promotion(
+    world: World, project: GiteaProject, tmp_path: Path
+) -> None:
+    number = await waiting(world, project)
+    host = GiteaHost(tmp_path, project)
+    before = host.tip("main")
+    host.delete_branch(BRANCH)
+    async with asyncio.timeout(PATIENCE):
+        # The host closes the pull request in the background.
+        while project.api("GET", f"{project.path}/pulls/{number}")["state"] == "open":
+            await asyncio.sleep(0.05)
+    await wake(world)
+    status = await reached(world, "Failed")
+    assert status["conditions"][0]["reason"] == "PullRequestClosed"
+    assert [one["name"] for one in project.api("GET", f"{project.path}/branches")] == ["main"]
+    assert host.tip("main") == before
+
+
+async def test_a_token_that_is_taken_back_while_it_waits_ends_the_promotion(
+    world: World, project: GiteaProject
+) -> None:
+    number = await waiting(world, project)
+    project.revoke("bot")
+    await wake(world)
+    status = await reached(world, "Failed")
+    assert status["conditions"][0]["reason"] == "AccessDenied"
+    assert "git.secretRef" in status["message"]
+    assert "put a valid one into the Secret" in status["message"]
+    assert project.api("GET", f"{project.path}/pulls/{number}")["state"] == "open"
+    shown = [await world.get(PROMOTION_STEP, names.step_name(BUNDLE_NAME, DEV)), *await world.events()]
+    assert project.people["bot"].token not in str(shown)
+
+
+async def test_what_a_person_pushes_over_the_proposal_stays_and_is_what_lands(
+    world: World, project: GiteaProject, tmp_path: Path
+) -> None:
+    number = await waiting(world, project)
+    host = GiteaHost(tmp_path, project)
+    host.fetch()
+    proposed = host.git("show", f"{BRANCH}:{OVERLAY}")
+    ours = host.tip(BRANCH)
+    theirs = host.propose(BRANCH, path=OVERLAY, content=f"{proposed}\n# reviewed\n")
+    assert theirs != ours
+    await wake(world)
+    assert host.tip(BRANCH) == theirs
+    assert (await state(world))["state"] == "WaitingForMerge"
+    # The status that the branch requires is on their commit as well.
+    await host.merge(number, "merge")
+    await wake(world)
+    status = await reached(world, "Verified")
+    assert status["commit"] == host.tip("main")
+    assert host.content("main", OVERLAY).endswith("# reviewed")
