@@ -12,7 +12,8 @@ import structlog
 pytest_plugins = [
     "pytester",
     "tests.support.target",
-    "tests.support.gitea",
+    "tests.support.secret_values",
+    "tests.support.gitea",  # after the plugin it imports
     "tests.support.clock",  # after the plugin it imports
     "tests.support.blocking",
     "tests.support.kubectl",

@@ -23,12 +23,13 @@ from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
 from tests.support.programs import start_controller
+from tests.support.secret_values import secret_value
 from tests.support.webhook import Ci, body_of, token_entry, webhook_secret
 from tests.support.world import World
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
 HOTFIX = "hotfix-token-of-the-test"
-HOTFIX_KEY = "hotfix-key-of-the-test"
+HOTFIX_KEY = secret_value("hotfix-key")
 PERMISSION = {"kardinal.io/type": "skip-permission"}
 
 

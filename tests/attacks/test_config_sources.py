@@ -11,6 +11,7 @@ from tests.agent.config_bundles import LIMITS, config_bundle, config_repository,
 from tests.agent.promotion_steps import put, reached, start_agent
 from tests.support.names import DEV, TEAM
 from tests.support.repository import GitRepository
+from tests.support.secret_values import secret_value
 from tests.support.world import World
 
 HERE = f"environments/{DEV}"
@@ -111,7 +112,7 @@ async def test_a_secret_is_not_sent_to_a_host_that_it_does_not_name(world: World
             "kind": "Secret",
             "metadata": {"name": "deploy", "namespace": TEAM, "labels": {"kardinal.io/credentials": "git"}}
             | {"annotations": {"kardinal.io/hosts": "git.example.org"}},
-            "stringData": {"token": "s3cr3t-of-the-team"},
+            "stringData": {"token": secret_value("team")},
         },
     )
     elsewhere = "https://evil.example.org/config"

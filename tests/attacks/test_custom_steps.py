@@ -24,12 +24,13 @@ from tests.agent.test_custom_steps import asking, secret
 from tests.support.endpoint import answering, serving_endpoint
 from tests.support.names import DEV
 from tests.support.repository import GitRepository
+from tests.support.secret_values import secret_value
 from tests.support.world import World
 
 QUARTER = CONCURRENCY // 4
 """The promotions of one namespace that may be with hosts at once."""
 NOW = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
-TOKEN, KEY = "t0ken-that-must-not-be-seen", "k3y-that-must-not-be-seen"
+TOKEN, KEY = secret_value("endpoint"), secret_value("endpoint-key")
 
 PRIVATE = [
     "127.0.0.1",

@@ -16,7 +16,9 @@ from kardinal_local.plane.audit import WRITES
 from tests.cli.conftest import Cli
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, pipeline
+from tests.support.renderers import program
 from tests.support.repository import IMAGE, GitRepository
+from tests.support.secret_values import keep_secret_in
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
 from tests.support.world import World
 
@@ -115,8 +117,10 @@ async def test_the_repository_is_read_with_the_callers_own_git(
     assert done.code == 1
     assert "git fetch" in done.err
     cli.environment["GIT_SSL_CAINFO"] = str(certificate)
-    helper = f"!f() {{ echo username={USER}; echo password={PASSWORD}; }}; f"
-    cli.environment |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": helper}
+    helper = program(world.directory, "helper", f"echo username={USER}; echo password={PASSWORD}")
+    keep_secret_in(helper)
+    settings = {"GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": str(helper)}
+    cli.environment |= {"GIT_CONFIG_COUNT": "1", **settings}
     assert "changes 1 file" in await cli("plan", "my-app", "--image", f"{IMAGE}:1.3.0")
 
 

@@ -60,6 +60,7 @@ async def url_of_api(world: World) -> str:
     return program.api.url
 
 
+@pytest.mark.shows_secrets("the shell of CI has them in its environment")
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_the_request_of_the_readme_makes_a_bundle(world: World, shell: str) -> None:
     await world.client.create(SECRET, webhook_secret())

@@ -11,7 +11,7 @@ from hack.hosts.descriptions import COMMAND, locate
 from kardinal.runtime.clock import Clock, SystemClock
 from kardinal.scm import PROVIDERS, MergeMethod, Target
 from kardinal.scm.http import HostSessions
-from tests.hosts.fakes.github import FakeGitHub
+from tests.hosts.fakes.github import TOKEN, FakeGitHub
 from tests.hosts.fakes.github_state import Comment
 from tests.hosts.host import HEAD, PERSON, Host
 from tests.support.smart_server import self_signed
@@ -32,7 +32,7 @@ class GitHubHost(Host):
         self.project = self.server.project
         self.project.collaborators = {"carol": "read"}
         self.url = f"{self.server.url}/acme/config.git"
-        self.values = {"token": "ghp_robot"}
+        self.values = {"token": TOKEN}
 
     async def close(self) -> None:
         await super().close()

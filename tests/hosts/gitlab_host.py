@@ -8,7 +8,7 @@ from pathlib import Path
 from kardinal.runtime.clock import Clock, SystemClock
 from kardinal.scm import PROVIDERS, MergeMethod, Target
 from kardinal.scm.http import HostSessions
-from tests.hosts.fakes.gitlab import PATH, FakeGitLab
+from tests.hosts.fakes.gitlab import PATH, TOKEN, FakeGitLab
 from tests.hosts.fakes.gitlab_state import Note
 from tests.hosts.host import HEAD, PERSON, Host
 from tests.support.smart_server import self_signed
@@ -31,7 +31,7 @@ class GitLabHost(Host):
         self.server.start()
         self.project = self.server.project
         self.url = f"{self.server.url}/{PATH}.git"
-        self.values = {"token": "glpat-robot"}
+        self.values = {"token": TOKEN}
 
     async def close(self) -> None:
         await super().close()

@@ -23,8 +23,9 @@ from kardinal.scm import (
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import HEAD, PATIENCE, new_pull_request, patient
 from tests.support.gitea import Person, new_project, new_token
+from tests.support.secret_values import secret_value
 
-SECRET = "webhook-sécret"  # not only ASCII: people paste anything
+SECRET = secret_value("webhook-sécret")  # not only ASCII: people paste anything
 
 
 @pytest.fixture

@@ -20,11 +20,13 @@ from kardinal.scm import (
 )
 from kardinal.scm.github import api_of
 from tests.hosts.fakes.faults import Fault
+from tests.hosts.fakes.github import TOKEN
 from tests.hosts.github_host import GitHubHost
 from tests.hosts.host import HEAD, new_pull_request
 from tests.support.clock import VirtualClock
+from tests.support.secret_values import secret_value
 
-SECRET = b"webhook-secret"
+SECRET = secret_value("webhook").encode()
 
 
 @pytest.mark.parametrize(
@@ -234,11 +236,11 @@ async def test_errors_of_the_queue_have_a_meaning(
 
 
 async def test_a_token_that_the_host_quotes_is_not_in_the_error(github: GitHubHost, github_pulls: PullRequests) -> None:
-    body = {"message": "the token ghp_robot is not allowed"}
+    body = {"message": f"the token {TOKEN} is not allowed"}
     github.server.faults.append(Fault("GET", "/pulls/1$", status=403, body=body))
     with pytest.raises(AccessDenied) as denied:
         await github_pulls.get(1)
-    assert "ghp_robot" not in str(denied.value)
+    assert TOKEN not in str(denied.value)
     assert "***" in str(denied.value)
 
 

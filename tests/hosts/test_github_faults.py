@@ -22,6 +22,7 @@ from kardinal.scm import (
     UnknownAnswer,
 )
 from tests.hosts.fakes.faults import Fault, Kind
+from tests.hosts.fakes.github import TOKEN
 from tests.hosts.github_host import GitHubHost
 from tests.hosts.host import FILE, HEAD, new_pull_request
 from tests.support.clock import VirtualClock
@@ -177,7 +178,7 @@ async def test_a_merge_whose_connection_ends_is_done_once(
 def _as_expected(error: KardinalError, case: Case) -> None:
     assert (error.transient, error.retry_after) == (case.transient, case.retry_after)
     assert case.says in str(error)
-    assert "ghp_robot" not in str(error)
+    assert TOKEN not in str(error)
 
 
 async def test_a_number_that_is_not_shown_counts_as_new_for_a_minute(

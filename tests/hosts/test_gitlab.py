@@ -30,9 +30,11 @@ from kardinal.scm import (
     WebhookRejected,
 )
 from tests.hosts.fakes.faults import Fault, Kind
+from tests.hosts.fakes.gitlab import TOKEN as ROBOT_TOKEN
 from tests.hosts.gitlab_host import FastForwardGitLabHost, GitLabHost
 from tests.hosts.host import FILE, HEAD, new_pull_request
 from tests.support.clock import VirtualClock
+from tests.support.secret_values import secret_value
 
 MERGE, REQUESTS = r"/merge_requests/1/merge$", r"/merge_requests$"
 
@@ -111,7 +113,7 @@ async def test_each_answer_to_a_merge_has_its_own_meaning(
         await requests.merge(1, by="kardinal", expected_head=opened.head_commit)
     assert (raised.value.transient, raised.value.retry_after) == (case.transient, case.retry_after)
     assert case.says in str(raised.value)
-    assert "glpat-robot" not in str(raised.value)
+    assert ROBOT_TOKEN not in str(raised.value)
     assert gitlab.tip("main") == before
     moment.skip(case.retry_after or 0)
     merged = await requests.merge(1, by="kardinal", expected_head=opened.head_commit)
@@ -285,14 +287,14 @@ async def test_a_number_that_is_not_shown_counts_as_new_for_a_minute(
 
 
 async def test_a_user_name_and_password_are_sent_as_a_token(gitlab: GitLabHost) -> None:
-    gitlab.values = {"username": "kardinal", "password": "glpat-robot\n"}
+    gitlab.values = {"username": "kardinal", "password": f"{ROBOT_TOKEN}\n"}
     assert (await (await gitlab.connect()).access()).push
     gitlab.project.access_level = 20
     access = await (await gitlab.connect()).access()
     assert (access.read, access.push) == (True, False)
 
 
-TOKEN = b"webhook-secret"
+TOKEN = secret_value("webhook").encode()
 KEY = b"0123456789abcdef0123456789abcdef"
 SIGNING = b"whsec_" + base64.b64encode(KEY)
 PAYLOAD = {
@@ -333,7 +335,7 @@ def test_a_delivery_that_is_not_from_the_host_is_refused() -> None:
     assert parse is not None
     wrong: list[tuple[dict[str, str], bytes, bytes]] = [
         ({}, BODY, TOKEN),
-        ({"X-Gitlab-Token": "webhook-secre"}, BODY, TOKEN),
+        ({"X-Gitlab-Token": TOKEN.decode()[:-1]}, BODY, TOKEN),
         ({"X-Gitlab-Token": "é"}, BODY, TOKEN),
         ({"X-Gitlab-Token": ""}, BODY, b""),
         (_signed(), BODY + b" ", SIGNING),

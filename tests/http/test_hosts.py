@@ -22,9 +22,10 @@ from tests.agent.promotion_steps import promotion_step
 from tests.http.conftest import REPOSITORY, Program, start_api
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.objects import pipeline
+from tests.support.secret_values import secret_value
 from tests.support.world import World
 
-SECRET_VALUE = "a-secret-that-is-long-enough"
+SECRET_VALUE = secret_value("long-enough")
 PATH = f"/webhooks/gitea/{TEAM}/my-app"
 
 

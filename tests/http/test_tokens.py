@@ -15,11 +15,12 @@ from tests.http.conftest import REPOSITORY, start_api
 from tests.support.clock import VirtualClock
 from tests.support.names import TEAM
 from tests.support.objects import pipeline
-from tests.support.webhook import Ci, body_of, token_entry, webhook_secret
+from tests.support.secret_values import secret_value
+from tests.support.webhook import HMAC_KEY, Ci, body_of, token_entry, webhook_secret
 from tests.support.world import World
 
-SHOP = "shop-token-of-the-test"
-SHOP_KEY = "shop-key-of-the-test"
+SHOP = secret_value("shop")
+SHOP_KEY = secret_value("shop-key")
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ async def test_a_token_posts_to_the_pipelines_of_its_scope(world: World, shop: C
 
 
 async def test_a_token_is_not_good_with_the_key_of_another(shop: Ci) -> None:
-    assert (await shop.post(body_of(pipeline="shop-web"), key="key-of-the-test")).status == 401
+    assert (await shop.post(body_of(pipeline="shop-web"), key=HMAC_KEY)).status == 401
 
 
 async def test_two_tokens_may_use_one_idempotency_key(world: World, shop: Ci) -> None:

@@ -25,8 +25,9 @@ from kardinal.scm import (
 from kardinal.scm.errors import PullRequestError
 from kardinal.scm.http import HostSessions, client, sessions
 from tests.support.clock import VirtualClock
+from tests.support.secret_values import secret_value
 
-TOKEN = "gt_0123456789-secret"
+TOKEN = secret_value("gt")
 PULL = {
     "number": 7,
     "html_url": "https://git.example.org/acme/config/pulls/7",

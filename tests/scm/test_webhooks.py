@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.scm import PROVIDERS, Delivery, WebhookRejected
+from tests.support.secret_values import secret_value
 
-SECRET = b"webhook-secret"
+SECRET = secret_value("webhook").encode()
 PULL = {
     "action": "closed",
     "number": 7,

@@ -21,6 +21,7 @@ import pytest
 from hack.gitea.assets import GITEA
 from hack.gitea.server import RunningGitea, running_gitea
 from hack.kube.assets import built
+from tests.support.secret_values import know_secret
 
 __all__ = ["GiteaProject", "Person"]
 
@@ -134,6 +135,7 @@ def new_project(server: RunningGitea) -> GiteaProject:
         project.api("POST", "/admin/users", user)
         project.api("PUT", f"{project.path}/collaborators/{login}", {"permission": permission})
         project.people[name] = Person(login, new_token(server, login, scopes))
+    know_secret(project.people["bot"].token)
     return project
 
 

@@ -22,6 +22,7 @@ from tests.support.clock import VirtualClock
 from tests.support.identities import RESOURCES, rights
 from tests.support.names import POLICIES, TEAM
 from tests.support.objects import namespace
+from tests.support.secret_values import look_at_change
 
 DEFINITIONS = Path(__file__).parents[2] / "crds"
 
@@ -50,6 +51,7 @@ async def plane(
 ) -> AsyncIterator[LocalPlane]:
     """Run an API server with its built-in kinds and namespaces, and nothing else."""
     plane = await LocalPlane.start(tmp_path / "plane", clock=clock, authority=authority, chaos=fault_seed)
+    plane._store.committed.listen(look_at_change)
     yield plane
     await plane.stop()
 
@@ -84,5 +86,6 @@ async def prepared_plane(
     """Run an API server that kardinal could be started on."""
     directory = shutil.copytree(prepared_directory, tmp_path / "plane")
     plane = await LocalPlane.start(directory, clock=clock, authority=authority, chaos=fault_seed)
+    plane._store.committed.listen(look_at_change)
     yield plane
     await plane.stop()

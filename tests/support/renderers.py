@@ -47,12 +47,13 @@ def install(directory: Path) -> None:
             (directory / name).symlink_to(path)
 
 
-def program(directory: Path, name: str, script: str) -> None:
-    """Put a shell script in the place of a program."""
+def program(directory: Path, name: str, script: str) -> Path:
+    """Put a shell script in the place of a program; returns its path."""
     path = directory / name
     path.unlink(missing_ok=True)
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
 
 
 def needs(directory: Path, *names: str) -> None:

@@ -25,7 +25,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-USER, PASSWORD = "robot", "s3cret-token"
+from tests.support.secret_values import secret_value
+
+USER, PASSWORD = "robot", secret_value("robot")
 
 
 class Exchange(http.server.BaseHTTPRequestHandler):

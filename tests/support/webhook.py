@@ -13,11 +13,12 @@ import orjson
 from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
 from kardinal.runtime import Clock
 from tests.support.names import TEAM
+from tests.support.secret_values import secret_value
 
 __all__ = ["HMAC_KEY", "TOKEN", "Answer", "Ci", "Delivery", "body_of", "sign", "token_entry", "webhook_secret"]
 
-TOKEN = "t0ken-of-the-test"
-HMAC_KEY = "key-of-the-test"
+TOKEN = secret_value("token")
+HMAC_KEY = secret_value("key")
 
 
 @dataclass(frozen=True)

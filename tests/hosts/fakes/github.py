@@ -24,13 +24,15 @@ from tests.hosts.fakes.github_views import View
 from tests.hosts.fakes.openapi import Description
 from tests.hosts.fakes.repository import HostedRepository
 from tests.hosts.fakes.server import HostServer, Refusal, Reply
+from tests.support.secret_values import secret_value
 
-__all__ = ["EVERYTHING", "FakeGitHub"]
+__all__ = ["EVERYTHING", "TOKEN", "FakeGitHub"]
 
 API = "/api/v3"
 EVERYTHING = {"metadata": "read", "contents": "write", "pull_requests": "write", "issues": "write", "statuses": "write"}
 LIMIT = 5000
 PER_PAGE = 30
+TOKEN = secret_value("ghp_robot")
 
 
 class FakeGitHub(HostServer):
@@ -45,7 +47,7 @@ class FakeGitHub(HostServer):
         self.identities: dict[str, Identity] = {}
         self.app: App | None = None
         self.remaining = LIMIT
-        self.grant("ghp_robot", ROBOT)
+        self.grant(TOKEN, ROBOT)
 
     def grant(self, token: str, login: str, permissions: dict[str, str] | None = None) -> None:
         """Let a token in."""

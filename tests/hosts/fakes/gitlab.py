@@ -19,11 +19,13 @@ from tests.hosts.fakes.gitlab_operations import OPERATIONS, Call, refuse
 from tests.hosts.fakes.gitlab_state import ROBOT, Project
 from tests.hosts.fakes.repository import HostedRepository
 from tests.hosts.fakes.server import HostServer, Refusal, Reply
+from tests.support.secret_values import secret_value
 
-__all__ = ["FakeGitLab"]
+__all__ = ["TOKEN", "FakeGitLab"]
 
 API = "/api/v4"
 PATH = "acme/teams/config"
+TOKEN = secret_value("glpat-robot")
 
 
 class FakeGitLab(HostServer):
@@ -32,7 +34,7 @@ class FakeGitLab(HostServer):
     def __init__(self, root: Path, certificate: Path, *, now: Callable[[], datetime]) -> None:
         super().__init__(root, certificate, now=now)
         self.project = Project(PATH, HostedRepository.at(root / f"{PATH}.git"), now)
-        self.tokens = {"glpat-robot": ROBOT}
+        self.tokens = {TOKEN: ROBOT}
 
     def may_use_git(self, password: str, *, write: bool) -> bool:
         return password in self.tokens
