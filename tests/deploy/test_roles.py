@@ -91,12 +91,13 @@ async def test_the_usual_roles_of_a_namespace_get_what_is_safe(people: People, r
 COMMANDS = {
     "get": ("get", "steps", "my-app"),
     "explain": ("explain", "my-app", "--env", DEV),
+    "status": ("status", "my-app"),
     "create": ("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:2.0.0"),
     "promote": ("promote", "my-app", "--env", STAGING, "--bundle", "release"),
     "pause": ("pause", "my-app"),
     "resume": ("resume", "my-app"),
 }
-READERS = {"get", "explain"}
+READERS = {"get", "explain", "status"}
 MAY = {
     "kardinal-viewer": READERS,
     "kardinal-developer": READERS | {"create", "promote"},
