@@ -25,7 +25,7 @@ from kardinal.cli.output import age, one_line, print_value, span, state_text, wi
 from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
 from kardinal.cli.status.reading import read_objects
-from kardinal.cli.status.view import promotion_states
+from kardinal.cli.status.view import promotion_states, unattended
 from kardinal.cli.table import text_width, wrapped
 from kardinal.objects import EVENT, JsonObject
 
@@ -109,6 +109,8 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
     if bundle is None:
         raise no_bundle(pipeline)
     failures = await render_failures(session)
+    if warning := unattended([objects.pipeline, bundle], now=datetime.now(UTC)):
+        click.echo(f"Note: {warning}", err=True)
     states, gates = promotion_states(objects)
     found = next(state for state in states if state.name == environment)
     step = next((each for each in objects.steps if each.spec.environment == environment), None)

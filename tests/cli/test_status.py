@@ -132,6 +132,14 @@ async def test_without_a_bundle_or_a_pipeline_status_says_what_to_create(cli: Cl
     assert "Choose one: my-app, other" in done.err
 
 
+async def test_commands_that_show_what_a_controller_does_say_that_none_runs(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
+    told = "No controller has looked at Pipeline my-app yet: is one running?"
+    for command in (("get", "steps", "my-app"), ("explain", "my-app", "--env", DEV)):
+        assert told in (await cli.attempt(*command)).err
+    assert told in " ".join((await cli("status", "my-app")).split())
+
+
 async def test_a_pause_is_shown_with_the_command_that_ends_it(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
     await cli("pause", "my-app", "--message", "audit week")

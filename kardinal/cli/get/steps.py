@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import click
 
@@ -14,7 +15,7 @@ from kardinal.cli.output import one_line, print_documents, print_table, state_te
 from kardinal.cli.render_failures import render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
 from kardinal.cli.status.reading import read_objects
-from kardinal.cli.status.view import promotion_states
+from kardinal.cli.status.view import promotion_states, unattended
 from kardinal.objects import POLICY_GATE, PROMOTION_STEP
 
 __all__ = ["steps"]
@@ -49,6 +50,8 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
         f"Bundle {bundle.metadata.name} ({bundle_title(bundle.spec.artifacts)}): {bundle.status.phase or 'Available'}",
         err=True,
     )
+    if warning := unattended([objects.pipeline, bundle], now=datetime.now(UTC)):
+        click.echo(f"Note: {warning}", err=True)
     print_table(["ENVIRONMENT", "NODE", "STATE", "MESSAGE"], rows, empty="", prose=("MESSAGE",))
 
 
