@@ -199,6 +199,8 @@ async def test_deliveries_of_the_host_are_signed_as_they_are_checked(host: Gitea
                 if delivery.number is not None:
                     break
                 assert delivery.event in ("push", "create")
+                assert not delivery.proposed
+        assert delivery.proposed
         assert (delivery.number, delivery.branch) == (number, HEAD)
         assert delivery.repository == host.url
         assert delivery.commit == (await pulls.get(number)).head_commit
