@@ -9,8 +9,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import os
-import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -22,10 +20,9 @@ import yaml
 
 from hack.gitops.assets import DEFINITION, FLUX
 from hack.kube.assets import obtain
-from hack.kube.launcher import control_plane
 from kardinal.objects import JsonObject, ResourceType
 from kardinal_agent.health.flux_common import KUSTOMIZATION
-from tests.support.administrator import Administrator
+from tests.gitops.cluster import Cluster, running_cluster, running_controller
 
 __all__ = ["NAMESPACE", "RunningFlux", "running_flux"]
 
@@ -33,14 +30,13 @@ NAMESPACE = "flux-system"
 
 _SOURCES = {"GitRepository": "gitrepositories", "OCIRepository": "ocirepositories", "Bucket": "buckets"}
 _GIT_REPOSITORY = ResourceType("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
-_STOP_SECONDS = 20.0
 
 
 class RunningFlux:
     """The controller, the API server that it works on, and what it is told to apply."""
 
-    def __init__(self, administrator: Administrator, archives: _Archives) -> None:
-        self.administrator = administrator
+    def __init__(self, cluster: Cluster, archives: _Archives) -> None:
+        self.cluster = cluster
         self._archives = archives
 
     def push(self, commit: str, files: Mapping[str, str]) -> None:
@@ -48,7 +44,6 @@ class RunningFlux:
         data = _archive(files)
         digest = hashlib.sha256(data).hexdigest()
         self._archives.contents[f"/{digest}.tar.gz"] = data
-        path = _GIT_REPOSITORY.path(namespace=NAMESPACE, name="config")
         artifact = {
             "digest": f"sha256:{digest}",
             "lastUpdateTime": "2026-01-01T00:00:00Z",
@@ -57,8 +52,7 @@ class RunningFlux:
             "url": f"{self._archives.url}/{digest}.tar.gz",
         }
         status = {"artifact": artifact, "observedGeneration": 1}
-        self.administrator.apply(_GIT_REPOSITORY, _repository() | {"status": status})
-        assert self.administrator.get(path)["status"]["artifact"]["revision"].endswith(commit)
+        self.cluster.apply(_GIT_REPOSITORY, _repository() | {"status": status})
 
     def kustomization(self, **spec: object) -> None:
         """Have the directory `app` applied; the default is to retry soon and to give up on health soon."""
@@ -71,21 +65,8 @@ class RunningFlux:
             "timeout": "30s",
             "wait": True,
         }
-        self.administrator.apply(
-            KUSTOMIZATION,
-            {
-                "apiVersion": KUSTOMIZATION.api_version,
-                "kind": KUSTOMIZATION.kind,
-                "metadata": {"name": "app", "namespace": NAMESPACE},
-                "spec": settings | spec,
-            },
-        )
-
-    def get(self, resource: ResourceType, namespace: str, name: str) -> JsonObject | None:
-        """Return an object as it is now."""
-        found = self.administrator.get(resource.path(namespace=namespace))["items"]
-        chosen = next((each for each in found if each["metadata"]["name"] == name), None)
-        return {"apiVersion": resource.api_version, "kind": resource.kind, **chosen} if chosen is not None else None
+        metadata = {"name": "app", "namespace": NAMESPACE}
+        self.cluster.apply(KUSTOMIZATION, {"metadata": metadata, "spec": settings | spec})
 
 
 @contextmanager
@@ -97,31 +78,12 @@ def running_flux(directory: Path) -> Iterator[RunningFlux]:
     (definitions / DEFINITION).write_bytes((built / DEFINITION).read_bytes())
     for kind, plural in _SOURCES.items():
         (definitions / f"{plural}.yaml").write_text(yaml.safe_dump(_definition(kind, plural)))
-    with control_plane(nodes=True, definitions=definitions) as kubeconfig, _archives() as archives:
-        administrator = Administrator(kubeconfig)
-        try:
-            for name in (NAMESPACE, "prod"):
-                administrator.post(
-                    "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-                )
-            administrator.apply(_GIT_REPOSITORY, _repository())
-            with _controller(built / "kustomize-controller", kubeconfig, directory / "controller.log"):
-                yield RunningFlux(administrator, archives)
-        finally:
-            administrator.close()
-
-
-@contextmanager
-def _controller(program: Path, kubeconfig: Path, log: Path) -> Iterator[None]:
-    command = [str(program), "--metrics-addr=0", "--health-addr=127.0.0.1:0", "--watch-all-namespaces"]
-    command += ["--requeue-dependency=3s", "--http-retry=2"]
-    environment = os.environ | {"KUBECONFIG": str(kubeconfig), "RUNTIME_NAMESPACE": NAMESPACE}
-    with log.open("w") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(_STOP_SECONDS)
+    command = [str(built / "kustomize-controller"), "--metrics-addr=0", "--health-addr=127.0.0.1:0"]
+    command += ["--watch-all-namespaces", "--requeue-dependency=3s", "--http-retry=2"]
+    with running_cluster(definitions, namespaces=(NAMESPACE, "prod")) as cluster, _archives() as archives:
+        cluster.apply(_GIT_REPOSITORY, _repository())
+        with running_controller(cluster, command, directory / "controller.log", RUNTIME_NAMESPACE=NAMESPACE):
+            yield RunningFlux(cluster, archives)
 
 
 class _Archives:
@@ -170,8 +132,6 @@ def _archive(files: Mapping[str, str]) -> bytes:
 
 def _repository() -> JsonObject:
     return {
-        "apiVersion": _GIT_REPOSITORY.api_version,
-        "kind": _GIT_REPOSITORY.kind,
         "metadata": {"name": "config", "namespace": NAMESPACE},
         "spec": {"url": "https://git.example.com/acme/config", "interval": "1m"},
     }
