@@ -82,7 +82,7 @@ async def test_an_unrelated_pull_request_can_be_merged_and_one_that_a_gate_holds
     project = gitea_project
     commit(project, sample_files([DEV]), by="", branch="main")
     project.protect("main", enable_status_check=True, status_check_contexts=["kardinal"])
-    unrelated = propose(project, {"docs/a.md": "words\n"}, "words")
+    unrelated = propose(project, {"notes.txt": "words\n"}, "words")
     reaching = propose(project, {f"environments/{DEV}/more.yaml": "x: 1\n"}, "more")
     merge, method = f"{project.path}/pulls/{unrelated}/merge", {"Do": "merge"}
     await start_agent(world)
