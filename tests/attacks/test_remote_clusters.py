@@ -10,7 +10,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-import yaml
 from aiohttp import web
 
 from kardinal.api import BUNDLE, PROMOTION_STEP
@@ -52,7 +51,7 @@ async def put_cluster(world: World, server: str, certificate: Path) -> None:
         "users": [{"name": "u", "user": {"token": "t"}}],
     }
     metadata = {"name": "far", "namespace": TEAM, "labels": {"kardinal.io/credentials": "kubeconfig"}}
-    data = {"kubeconfig": yaml.safe_dump(config)}
+    data = {"kubeconfig": orjson.dumps(config).decode()}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
     await world.client.apply(SECRET, secret, field_manager="test")
 

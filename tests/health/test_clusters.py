@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
 
@@ -44,9 +45,11 @@ async def elsewhere(world: World, authority: Authority, tmp_path: Path) -> Async
 
 
 async def put_secret(world: World, text: str, *, marked: bool = True) -> None:
+    """Put a kubeconfig into the Secret, on one line: each of its lines would be taken for a secret."""
+    config = orjson.dumps(yaml.safe_load(text)).decode() if text else ""
     labels = {"kardinal.io/credentials": "kubeconfig"} if marked else {}
     metadata: JsonObject = {"name": CLUSTER, "namespace": TEAM, "labels": labels}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"kubeconfig": text}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"kubeconfig": config}}
     await world.client.apply(SECRET, secret, field_manager="test", force=True)
 
 
