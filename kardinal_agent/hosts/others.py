@@ -181,10 +181,13 @@ class OtherPullRequests:
             self._note_failure(look, commit.name, error, listing=listing)
         else:
             look.silent = look.silent if look.work == before else 0
+            if not given_up:
+                self._failed.pop((look.repository, commit.name), None)
 
-    async def _write(self, look: _Look, commit: str, statuses: Iterable[CommitStatus]) -> None:
+    async def _write(self, look: _Look, commit: str, statuses: Sequence[CommitStatus]) -> None:
         url = look.remote.repository.url
-        for status in statuses:
+        # The one that branches require is the last of them, and the first to be right.
+        for status in reversed(statuses):
             if not self._memory.told(url, commit, status) and look.may_work():
                 await self._memory.status(url, look.remote.proposals, commit, status, urgent=False)
 
@@ -215,7 +218,7 @@ class OtherPullRequests:
         look.silent += isinstance(error, HostUnavailable) and status is None
         key = (look.repository, commit)
         before = self._failed.get(key)
-        count = before.count + 1 if before is not None and before.listing is listing else 1
+        count = before.count + 1 if before is not None else 1
         short = error.transient and count < FAILURES
         failed = _Failed(self._clock.monotonic() + (AGAIN if short else REFUSED), count, listing)
         if isinstance(error, RateLimited | AccessDenied):

@@ -249,12 +249,27 @@ async def test_a_pull_request_that_fails_keeps_none_of_the_others_from_an_answer
     gitea.outage = broken
     await asked(world, gitea, held="gate weekend: it is Sunday")
     assert gitea.told(good) == OPEN
-    await world.live(timedelta(minutes=10))
+    await world.live(timedelta(minutes=4))
     assert gitea.told(bad[1])[1].startswith("the host does not list all changed files")
     assert gitea.told(bad[0]) == ("", "")
-    asked_before = len(gitea.requests)
-    await world.live(timedelta(minutes=30))
-    assert len(gitea.requests) - asked_before <= 40
+    gitea.requests.clear()
+    await world.live(timedelta(minutes=5))
+    assert gitea.asked(r"GET /pulls/[2-5]/files") == []
+    assert len(gitea.requests) <= 20
+
+
+async def test_an_agent_that_comes_back_writes_nothing_that_is_there(world: World, gitea: FakeGitea) -> None:
+    gitea.propose({"README.md": "x"}, head="words")
+    gitea.propose({PROD_FILE: "x: 1\n"}, head="scale")
+    agent = await start_agent(world)
+    await world.apply(git_secret(gitea), asking(gitea))
+    await answer(world)
+    assert len(gitea.asked(WRITE)) == 3
+    await world.stop(agent)
+    await start_agent(world)
+    await world.live(SOON)
+    assert len(gitea.asked("GET /pulls")) == 2
+    assert len(gitea.asked(WRITE)) == 3
 
 
 async def test_with_the_poll_off_only_what_is_woken_is_looked_at(world: World, gitea: FakeGitea) -> None:
