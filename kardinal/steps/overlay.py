@@ -27,6 +27,8 @@ class Overlay:
         self._tree = tree
         self._prefix = prefix
         self._changes: dict[str, bytes | None] = {} if changes is None else changes
+        self._directories: set[str] = {parent for path in self._changes for parent in _parents(path)}
+        """Every directory with changes below it: most paths that are asked for are none."""
 
     @property
     def changes(self) -> Changes:
@@ -42,7 +44,9 @@ class Overlay:
         for path, content in changes.items():
             if content is not None and len(content) > EDITED_LIMIT:
                 raise too_large(path, len(content), EDITED_LIMIT, used="written")
-            self._changes["/".join(split_path(path))] = content
+            full = "/".join(split_path(path))
+            self._changes[full] = content
+            self._directories.update(_parents(full))
         if len(self._changes) > CHANGES_LIMIT:
             raise EditError(next(iter(changes)), f"a promotion changes at most {CHANGES_LIMIT:,} files")
         size = sum(len(content) for content in self._changes.values() if content is not None)
@@ -95,7 +99,9 @@ class Overlay:
             raise EditError(self._full(directory) or ".", "no such directory in the repository")
         there = self._tree is not None and self._tree.is_dir(directory)
         tree = self._tree.within(directory) if self._tree is not None and there else None
-        return Overlay(tree, prefix=f"{self._full(directory)}/".lstrip("/"), changes=self._changes)
+        inside = Overlay(tree, prefix=f"{self._full(directory)}/".lstrip("/"))
+        inside._changes, inside._directories = self._changes, self._directories
+        return inside
 
     def _full(self, path: str) -> str:
         return self._prefix + "/".join(split_path(path)) if split_path(path) else self._prefix.rstrip("/")
@@ -103,6 +109,8 @@ class Overlay:
     def _below(self, directory: str) -> Iterator[tuple[str, bytes | None]]:
         """Yield what changed below a directory, by the path from there."""
         full = self._full(directory)
+        if full not in self._directories:
+            return
         start = f"{full}/" if full else ""
         for path, content in self._changes.items():
             if path.startswith(start):
@@ -110,6 +118,13 @@ class Overlay:
 
     def _changed_below(self, directory: str) -> bool:
         return next(self._below(directory), None) is not None
+
+
+def _parents(path: str) -> Iterator[str]:
+    """Yield the directories above a path, the root as the empty one."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _hash(content: bytes) -> str:
