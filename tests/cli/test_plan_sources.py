@@ -18,7 +18,9 @@ from tests.cli.conftest import Cli
 from tests.cli.test_plan import changed, secret
 from tests.support.names import DEV, TEAM
 from tests.support.objects import environment, pipeline
+from tests.support.renderers import program
 from tests.support.repository import IMAGE, GitRepository
+from tests.support.secret_values import keep_secret_in
 from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
 from tests.support.world import World
 
@@ -36,11 +38,13 @@ def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer
 
 
 @pytest.fixture
-def with_git(cli: Cli, certificate: Path) -> Cli:
+def with_git(cli: Cli, certificate: Path, tmp_path: Path) -> Cli:
     """Give the caller's git its credentials."""
     cli.environment["GIT_SSL_CAINFO"] = str(certificate)
-    helper = f"!f() {{ echo username={USER}; echo password={PASSWORD}; }}; f"
-    cli.environment |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": helper}
+    helper = program(tmp_path, "helper", f"echo username={USER}; echo password={PASSWORD}")
+    keep_secret_in(helper)
+    settings = {"GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": str(helper)}
+    cli.environment |= {"GIT_CONFIG_COUNT": "1", **settings}
     return cli
 
 
