@@ -14,8 +14,11 @@ from kardinal.objects import BUNDLE, ResourceType
 __all__ = [
     "BUNDLE",
     "ENDED_PHASES",
+    "KEPT_ATTEMPTS",
+    "MAX_REQUESTS",
     "ArtifactKind",
     "Artifacts",
+    "AttemptRecord",
     "Bundle",
     "BundlePhase",
     "BundleSpec",
@@ -27,13 +30,19 @@ __all__ = [
     "GraphRecord",
     "Image",
     "Intent",
+    "IntentRequest",
     "Provenance",
+    "RequestStatus",
 ]
 
 BundleType = Literal["image", "config", "mixed"]
 ArtifactKind = Literal["images", "charts", "gitCommit"]
 BundlePhase = Literal["Available", "Promoting", "Verified", "Failed", "Superseded", "SkipDenied"]
 
+
+MAX_REQUESTS = 64
+KEPT_ATTEMPTS = 3
+"""Requests that one Bundle takes, and earlier attempts that an environment keeps: a status has its size."""
 
 ENDED_PHASES: frozenset[str | None] = frozenset(["Verified", "Failed", "Superseded", "SkipDenied"])
 """Phases of a Bundle that is not on its way any more."""
@@ -111,8 +120,35 @@ class Provenance(Model):
     """The moment at which they were built."""
 
 
+class IntentRequest(Model):
+    """A person's wish for a Bundle that exists: to go to an environment now, or to try again where it Failed.
+
+    Without an environment a Bundle is promoted wherever it goes. `by` is what the author claims; nothing relies on it.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    "rule": "self.action != 'retry' || has(self.environment)",
+                    "message": "a retry names its environment",
+                }
+            ]
+        }
+    )
+
+    id: DnsLabel
+    """Name of the request, chosen by its author."""
+    action: Literal["promote", "retry"]
+    """`promote`: go there by an intent of now. `retry`: make another attempt where the Bundle is Failed."""
+    environment: DnsLabel | None = None
+    """The environment; without it, with `promote`, wherever the Bundle goes."""
+    by: ShortText | None = None
+    """The author, as the author says."""
+
+
 class Intent(Model):
-    """How far the Bundle goes, and what it leaves out."""
+    """How far the Bundle goes, what it leaves out, and what people have asked of it since."""
 
     target: DnsLabel | None = None
     """Environment up to which the Bundle goes; by default all."""
@@ -120,6 +156,23 @@ class Intent(Model):
         tuple[DnsLabel, ...], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = ()
     """Environments that are left out, which a gate must permit."""
+    requests: Annotated[
+        tuple[IntentRequest, ...] | None,
+        Field(
+            max_length=MAX_REQUESTS,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+        ),
+    ] = None
+    """Wishes of people for the Bundle since it was created; the list only grows."""
+
+
+_REQUESTS_GROW: JsonDict = {
+    "rule": (
+        "!has(oldSelf.intent) || !has(oldSelf.intent.requests) || (has(self.intent) && has(self.intent.requests) && "
+        "oldSelf.intent.requests.all(each, each in self.intent.requests))"
+    ),
+    "message": "intent.requests only grows: a request stays as it was made",
+}
 
 
 def _never_changes(field: str) -> JsonDict:
@@ -130,11 +183,17 @@ def _never_changes(field: str) -> JsonDict:
 
 
 class BundleSpec(Model):
-    """Type, artifacts and provenance never change after creation; `intent.target` may move forward."""
+    """Type, artifacts and provenance never change after creation; `intent.target` may move forward.
+
+    `intent.requests` only grows.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
-            "x-kubernetes-validations": [_never_changes(field) for field in ("type", "artifacts", "provenance")]
+            "x-kubernetes-validations": [
+                *(_never_changes(field) for field in ("type", "artifacts", "provenance")),
+                _REQUESTS_GROW,
+            ]
         }
     )
 
@@ -148,6 +207,31 @@ class BundleSpec(Model):
     """How far the Bundle goes."""
 
 
+class AttemptRecord(Model):
+    """The result of an earlier attempt in one environment."""
+
+    attempt: Annotated[int, Field(ge=1)]
+    """Its number."""
+    state: Annotated[str, Field(max_length=32)]
+    """The state in which it ended."""
+    message: Text | None = None
+    """The reason why it failed."""
+    request: DnsLabel | None = None
+    """The request by which the Bundle went there; without it, by its creation."""
+    displaced_by: Name | None = None
+    """The newer Bundle that had taken the environment over."""
+    promoted_at: Time | None = None
+    """The moment at which the change landed."""
+    verified_at: Time | None = None
+    """The moment of the proof."""
+    commit: Annotated[str | None, Field(max_length=64)] = None
+    """The commit that landed."""
+    pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
+    """URL of the pull request."""
+    evidence: Evidence | None = None
+    """The evidence of the proof."""
+
+
 class EnvironmentStatus(Model):
     """The result of the Bundle in one environment; kept after the PromotionStep is gone."""
 
@@ -155,6 +239,12 @@ class EnvironmentStatus(Model):
     """That of its PromotionStep, or Superseded once a newer Bundle has taken the environment over."""
     message: Text | None = None
     """The reason why it waits, or failed."""
+    attempt: Annotated[int | None, Field(ge=1)] = None
+    """The number of the attempt that is meant; without it the first."""
+    attempts: Annotated[tuple[AttemptRecord, ...] | None, Field(max_length=KEPT_ATTEMPTS)] = None
+    """The attempts before it, the last ones."""
+    request: DnsLabel | None = None
+    """The request by which the Bundle goes there; without it, by its creation."""
     prepared_at: Time | None = None
     """Since when its change is ready and waits to be written."""
     admitted_at: Time | None = None
@@ -173,6 +263,27 @@ class EnvironmentStatus(Model):
     """URL of the pull request."""
     evidence: Evidence | None = None
     """The evidence of the proof."""
+
+
+class RequestStatus(Model):
+    """The answer to a request."""
+
+    id: DnsLabel
+    """Name of the request."""
+    action: Literal["promote", "retry"]
+    """As it was asked for: `promote` or `retry`."""
+    environment: DnsLabel | None = None
+    """As it was asked for."""
+    state: Literal["Accepted", "Refused"]
+    """`Accepted`: the environments follow it. `Refused`: nothing follows."""
+    message: Text | None = None
+    """The reason why it was refused."""
+    seen_at: Time
+    """The moment at which the controller first saw it."""
+    after: Time
+    """Creation of the newest Bundle of the Pipeline then: the request is newer, whatever clocks say."""
+    sequence: Annotated[int, Field(ge=1)]
+    """Its number among the Bundles and requests of the Pipeline: one created later is newer."""
 
 
 class GraphRecord(Model):
@@ -209,6 +320,14 @@ class BundleStatus(Status):
     """Whether the Graph was deleted by hand and made again."""
     graph: GraphRecord | None = None
     """The Graph that is believed."""
+    requests: Annotated[
+        tuple[RequestStatus, ...] | None,
+        Field(
+            max_length=MAX_REQUESTS,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+        ),
+    ] = None
+    """The answers to the requests."""
     environments: Annotated[dict[str, EnvironmentStatus], Field(max_length=64)] = Field(default_factory=dict)
     """The result in each environment."""
 

@@ -37,6 +37,7 @@ __all__ = [
     "LABEL_SHARD",
     "LABEL_TYPE",
     "PROPOSALS",
+    "TRAILER_ATTEMPT",
     "TRAILER_BUNDLE",
     "TRAILER_CONFIG",
     "TRAILER_ENVIRONMENT",
@@ -104,6 +105,8 @@ TRAILER_ENVIRONMENT = "Kardinal-Environment"
 TRAILER_STEP = "Kardinal-Step"
 TRAILER_CONFIG = "Kardinal-Config"
 """Of a Bundle with a configuration: its commit, its repository, and the directory that it was merged into."""
+TRAILER_ATTEMPT = "Kardinal-Attempt"
+"""The number of an attempt that a person asked for: what an earlier one has landed may be gone since."""
 TRAILER_UID = "Kardinal-Uid"
 """The Bundle's uid: one deleted and made again under its name must not take the first one's commits for its own."""
 
@@ -187,9 +190,9 @@ def bundle_name(pipeline: str, version: str, suffix: str) -> str:
     return f"{stem[:room].rstrip('-.')}-{suffix}"
 
 
-def branch_name(bundle: str, environment: str) -> str:
-    """Return the proposal branch of a pull request: the same for every attempt of one promotion."""
-    return f"{PROPOSALS}{bundle}/{environment}"
+def branch_name(bundle: str, environment: str, attempt: int | None = None) -> str:
+    """Return the proposal branch of a pull request: the same however often one attempt is made again."""
+    return f"{PROPOSALS}{bundle}/{environment}" + (f"-{attempt}" if attempt else "")
 
 
 def _camel(text: str) -> str:

@@ -59,6 +59,8 @@ class PromotionStepSpec(Model):
     """The delivery controller that is waited for."""
     shard: DnsLabel | None = None
     """Name of the agents that promote it."""
+    attempt: Annotated[int | None, Field(ge=2)] = None
+    """The number of the attempt; the first has none."""
     upstream_verified: Annotated[str | None, Field(max_length=2048)] = None
     """The states of the steps before it, with commas between."""
     required_gates: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
@@ -121,6 +123,8 @@ class PromotionStepStatus(Status):
     """`Pending`: not begun. `Promoting`: writing. `WaitingForMerge`: a pull request is open. `HealthChecking`: landed,
     not proven. `Verified`: proven. `Failed`: ended without proof.
     """
+    attempt: Annotated[int | None, Field(ge=2)] = None
+    """The attempt that this is the status of; the first has none."""
     message: Text | None = None
     """The last thing that was done, or what is waited for."""
     current_step: int | None = None

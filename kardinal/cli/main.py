@@ -38,8 +38,11 @@ _OWN = {
         LazyCommand("watch", "kardinal.cli.status.command:watch", "Follow a Pipeline: `kardinal status --watch`."),
         LazyCommand("create", "kardinal.cli.create:create", "Create a resource."),
         LazyCommand(
-            "promote", "kardinal.cli.promote:promote", "Move the target of a Bundle forward to an environment."
+            "promote",
+            "kardinal.cli.promote:promote",
+            "Promote a Bundle to an environment, before all Bundles that were created until now.",
         ),
+        LazyCommand("retry", "kardinal.cli.promote:retry", "Try a Bundle again in an environment where it is Failed."),
         LazyCommand(
             "explain", "kardinal.cli.explain:explain", "Show what holds, or held, a Bundle before an environment."
         ),

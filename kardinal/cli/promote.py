@@ -1,61 +1,51 @@
-"""`kardinal promote`: let a Bundle go further than it was meant to."""
+"""`kardinal promote` and `retry`: ask for a Bundle in an environment, or for another attempt there."""
 
 from __future__ import annotations
 
 import click
 
-from kardinal.api import BUNDLE
 from kardinal.cli.errors import CommandError
+from kardinal.cli.requests import ask
 from kardinal.cli.session import Session, cluster_command
-from kardinal.kube import PatchType
-from kardinal.translation.environment_order import OrderError, ancestors, upstreams
+from kardinal.kube import NotFound
+from kardinal.objects import BUNDLE
 
-__all__ = ["promote"]
+__all__ = ["promote", "retry"]
 
 
 @click.command()
 @click.argument("pipeline")
-@click.option("--env", "environment", required=True, metavar="ENVIRONMENT", help="The new target of the Bundle.")
+@click.option("--env", "environment", metavar="ENVIRONMENT", help="Default: everywhere the Bundle goes.")
 @click.option("--bundle", "name", metavar="NAME", help="Default: the Bundle under way, else the newest.")
 @cluster_command
-async def promote(session: Session, *, pipeline: str, environment: str, name: str | None) -> None:
-    """Move the target of a Bundle forward to an environment."""
+async def promote(session: Session, *, pipeline: str, environment: str | None, name: str | None) -> None:
+    """Promote a Bundle to an environment, before all Bundles that were created until now."""
+    if environment is None and name is None:
+        raise click.UsageError("name what is promoted: --env ENVIRONMENT, --bundle NAME, or both")
     found = await session.pipeline(pipeline)
     known = [entry.name for entry in found.spec.environments]
-    if environment not in known:
+    if environment is not None and environment not in known:
         raise CommandError(
             f"Pipeline {pipeline} has no environment {environment}", remedy=f"It has: {', '.join(known)}"
         )
     bundle = await session.bundle(pipeline, name)
-    title = f"Bundle {bundle.metadata.name}"
-    if bundle.status.has_ended and bundle.status.phase != "Verified":
-        raise CommandError(
-            f"{title} is {bundle.status.phase} and goes nowhere any more",
-            remedy=f"Create a new one: kardinal create bundle {pipeline} --image REPOSITORY:TAG",
-        )
-    target = bundle.spec.intent.target
-    if target is None:
-        click.echo(f"{title} is already on its way to every environment of {pipeline}")
-        return
-    if target == environment:
-        click.echo(f"{title} is already on its way to {environment}")
-        return
-    try:
-        before = ancestors(upstreams(found.spec.environments), environment)
-    except OrderError as error:
-        raise CommandError(f"Pipeline {pipeline} cannot be ordered: {error}") from error
-    if target not in before:
-        raise CommandError(
-            f"{title} is already meant for {target}, and {environment} does not come after it",
-            remedy="A target only moves forward; to go back, promote a Bundle of the older artifacts.",
-        )
-    await session.client.patch(
-        BUNDLE,
-        bundle.metadata.name,
-        session.namespace,
-        {"spec": {"intent": {"target": environment}}},
-        kind=PatchType.MERGE,
-        field_manager="kardinal-cli",
-    )
-    click.echo(f"{title} goes on to {environment}")
+    await ask(session, bundle.metadata.name, "promote", environment)
+    click.echo(f"Bundle {bundle.metadata.name} goes on to {environment or 'every environment it is meant for'}")
+    environment = environment or known[-1]
     click.echo(f"Follow it: kardinal explain {pipeline} --env {environment} -n {session.namespace} --watch", err=True)
+
+
+@click.command()
+@click.argument("bundle")
+@click.option("--env", "environment", required=True, metavar="ENVIRONMENT", help="Where the Bundle is Failed.")
+@cluster_command
+async def retry(session: Session, *, bundle: str, environment: str) -> None:
+    """Try a Bundle again in an environment where it is Failed."""
+    try:
+        await session.client.get(BUNDLE, bundle, session.namespace)
+    except NotFound as error:
+        raise CommandError(
+            f"no Bundle {bundle} in namespace {session.namespace}", remedy="List them: kubectl get bundles"
+        ) from error
+    await ask(session, bundle, "retry", environment)
+    click.echo(f"Bundle {bundle} is tried again in {environment}")

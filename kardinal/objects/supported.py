@@ -28,6 +28,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Environment", "approval"): ("auto", "pr-review"),
     ("Environment", "on_health_failure"): ("none",),
     ("BundleSpec", "type"): ("image", "config", "mixed"),
+    ("IntentRequest", "action"): ("promote", "retry"),
     ("ConfigUpdate", "strategy"): ("cherry-pick", "overlay"),
 }
 """(model, attribute) -> the values that are executed; None stands for leaving the field out."""

@@ -113,7 +113,8 @@ class Context:
             "type": spec.type,
             "labels": self.bundle.metadata.labels,
             "provenance": spec.provenance.to_json() if spec.provenance else {},
-            "intent": spec.intent.to_json(),
+            # What people have asked for since is claims of theirs, and none that a gate may rest on.
+            "intent": spec.intent.model_copy(update={"requests": None}).to_json(),
             "attested": self.attestation.scope.to_json() if self.attestation.scope else {},
         }
         if self.soak.since is not None:

@@ -38,6 +38,7 @@ def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
         names.TRAILER_ENVIRONMENT: step.spec.environment,
         names.TRAILER_STEP: f"{step.metadata.namespace}/{step.metadata.name}",
         names.TRAILER_UID: bundle.metadata.uid,
+        **({names.TRAILER_ATTEMPT: str(step.spec.attempt)} if step.spec.attempt else {}),
         **config_trailers(step, bundle),
     }
 

@@ -11,7 +11,7 @@ so that nothing of a Pipeline or a gate is ever evaluated as an expression of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -42,7 +42,7 @@ from kardinal.steps.health_fields import health_type
 from kardinal.steps.sequence import default_sequence
 from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 
-__all__ = ["Promotion", "bundle_node", "freeze_node", "gate_node", "step_node", "step_spec"]
+__all__ = ["Promotion", "bundle_node", "freeze_node", "gate_node", "step_node", "step_spec", "with_attempt"]
 
 HEALTH_TIMEOUT = timedelta(minutes=10)
 
@@ -86,9 +86,12 @@ def gate_node(
     *,
     identifier: str,
     name: str,
-    upstreams: Sequence[str],
+    upstreams: Mapping[str, str | None],
 ) -> JsonObject:
-    """Return the node of one gate before one environment; `upstreams` are the node ids of the steps before it."""
+    """Return the node of one gate before one environment.
+
+    `upstreams` maps the environments before it to their node ids, None for one that the Graph does not have.
+    """
     origin = GateOrigin(
         namespace=gate.namespace,
         name=gate.name,
@@ -107,7 +110,9 @@ def gate_node(
         }
     )
     if upstreams:
-        spec["upstreamEnvironment"] = _joined(upstreams, "spec.environment")
+        spec["upstreamEnvironment"] = LIST_SEPARATOR.join(
+            f"${{{node}.spec.environment}}" if node else name for name, node in upstreams.items()
+        )
     labels = {LABEL_ENVIRONMENT: environment.name, LABEL_GATE: gate.name, LABEL_SCOPE: gate.scope}
     window = format_duration(freshness_window(gate.spec))
     ready = f"${{{identifier}.status.ready == true}}"
@@ -129,17 +134,21 @@ def step_node(
     pipeline: PipelineSpec,
     *,
     identifier: str,
-    upstreams: Mapping[str, str],
+    upstreams: Mapping[str, str | None],
     gates: Sequence[str],
+    attempt: int | None = None,
 ) -> JsonObject:
     """Return the node of the PromotionStep of one environment.
 
-    `upstreams` maps the environments it comes after to their node ids, `gates` are the node ids of its gates.
+    `upstreams` maps the environments it comes after to their node ids, None for one in which the Bundle is Verified and
+    that the Graph does not have. `gates` are the node ids of its gates.
     """
-    spec = _literal(step_spec(promotion, environment, pipeline).to_json())
+    spec = _literal(step_spec(promotion, environment, pipeline, attempt=attempt).to_json())
     spec["bundleRef"] = "${bundle.metadata.name}"
     if upstreams:
-        spec["upstreamVerified"] = _joined(upstreams.values(), "status.state")
+        spec["upstreamVerified"] = LIST_SEPARATOR.join(
+            f"${{{node}.status.state}}" if node else "Verified" for node in upstreams.values()
+        )
     spec["requiredGates"] = [f"${{{gate}.metadata.name}}" for gate in gates]
     labels = {LABEL_ENVIRONMENT: environment.name}
     if environment.shard:
@@ -156,7 +165,17 @@ def step_node(
     }
 
 
-def step_spec(promotion: Promotion, environment: Environment, pipeline: PipelineSpec) -> PromotionStepSpec:
+def with_attempt(node: JsonObject, attempt: int | None) -> JsonObject:
+    """Return the node of a step with the number of a later attempt."""
+    spec = node["template"]["spec"]
+    if (attempt or 1) <= spec.get("attempt", 1):
+        return node
+    return {**node, "template": {**node["template"], "spec": {**spec, "attempt": attempt}}}
+
+
+def step_spec(
+    promotion: Promotion, environment: Environment, pipeline: PipelineSpec, *, attempt: int | None = None
+) -> PromotionStepSpec:
     """Return what an agent needs, every default resolved: it never reads the Pipeline."""
     steps = environment.steps or default_sequence(
         approval=environment.approval,
@@ -179,6 +198,7 @@ def step_spec(promotion: Promotion, environment: Environment, pipeline: Pipeline
         health=_health(environment),
         delivery=environment.delivery,
         shard=environment.shard,
+        attempt=attempt,
     )
 
 
@@ -207,10 +227,6 @@ def _identity(
     if labels:
         metadata["labels"] = dict(labels)
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
-
-
-def _joined(identifiers: Iterable[str], path: str) -> str:
-    return LIST_SEPARATOR.join(f"${{{identifier}.{path}}}" for identifier in identifiers)
 
 
 def _literal(value: Any) -> Any:

@@ -1,20 +1,24 @@
 """The way of one Bundle through the environments of its Pipeline (pure).
 
-A target cuts everything that does not lead to it. A skipped environment is taken out and its dependents wait for its
-upstreams instead: leaving that to the Graph's `includeWhen` would take out everything behind it as well.
+A target cuts everything that does not lead to it, or to an environment that was asked for since. A skipped environment
+is taken out and its dependents wait for its upstreams instead: leaving that to the Graph's `includeWhen` would take out
+everything behind it as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kardinal.api import Bundle, Pipeline
+from kardinal.api.bundle import EnvironmentStatus
 from kardinal.objects.suggestions import nearest
 from kardinal.translation.environment_order import OrderError, ancestors, topological, upstreams
 from kardinal.translation.errors import InvalidSpec, Problem
 
-__all__ = ["Route", "find_route", "order_problems"]
+__all__ = ["Route", "find_route", "order_problems", "remaining"]
+
+_ENDED = frozenset(["Verified", "Failed", "Superseded"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,9 @@ def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
     if unknown := _unknown(bundle, order):
         raise InvalidSpec(unknown)
     intent = bundle.spec.intent
-    cut = {intent.target, *ancestors(edges, intent.target)} if intent.target else set(order)
+    asked = [name for name, entry in bundle.status.environments.items() if entry.request and name in edges]
+    ends = [intent.target, *asked] if intent.target else order
+    cut = {*ends, *(before for end in ends for before in ancestors(edges, end))}
     skipped = tuple(name for name in order if name in cut and name in intent.skip)
     kept = [name for name in order if name in cut and name not in skipped]
     subject = f"Bundle/{bundle.metadata.name}"
@@ -64,6 +70,29 @@ def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
         remedy = "take it out of skip, or choose an earlier target"
         raise InvalidSpec([Problem(subject, "spec.intent.target", "SkipsTarget", message, remedy)])
     return Route({name: _rewired(name, edges, skipped) for name in kept}, skipped, edges)
+
+
+def remaining(
+    upstreams: Mapping[str, Sequence[str]], entries: Mapping[str, EnvironmentStatus], *, there: Collection[str] = ()
+) -> list[str]:
+    """Return the environments, upstream first, that a Bundle with these entries still has to go to.
+
+    Where something has ended, or was taken over, it goes again only by a request, which begins a new entry. What
+    follows is left out as well, unless the Bundle is Verified before it; `there` are those that the Graph has anyway.
+    """
+    found: list[str] = []
+    for name, before in upstreams.items():
+        entry = entries.get(name)
+        is_over = entry is not None and (entry.state in _ENDED or entry.displaced_by is not None)
+        if is_over or name in there:
+            continue
+        if all(each in found or each in there or _is_verified(entries.get(each)) for each in before):
+            found.append(name)
+    return found
+
+
+def _is_verified(entry: EnvironmentStatus | None) -> bool:
+    return entry is not None and entry.state == "Verified"
 
 
 def _unknown(bundle: Bundle, known: Sequence[str]) -> list[Problem]:

@@ -4,8 +4,9 @@ The Graph is all that the engine sees: it must hold every gate, every edge and n
 everything is checked before the first node is drawn, and a translation either yields a whole Graph or says all that is
 wrong. It reads nothing but its arguments; the same arguments give the same Graph, node for node.
 
-A Graph is drawn once. When the target of a Bundle moves forward, the nodes that stand stay word for word, whatever has
-become of the Pipeline, and only what is missing is drawn from today's.
+A Graph is drawn once. When a Bundle is to go further, the nodes that stand stay word for word, whatever has become of
+the Pipeline, and only what is missing is drawn from today's. A step that is tried again gets the number of its attempt.
+One that is drawn anew, for a Bundle that was Verified in some environments before, leaves those out.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from kardinal.policy.binding import Place, places_of
 from kardinal.policy.matching import GateTemplate, instance_names
 from kardinal.translation.bundle_fit import fit_problems
 from kardinal.translation.errors import InvalidSpec, Problem
-from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node
+from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node, with_attempt
 from kardinal.translation.repository import Features
-from kardinal.translation.route import Route, find_route, order_problems
+from kardinal.translation.route import Route, find_route, order_problems, remaining
 from kardinal.translation.skip import check_skips
 from kardinal.translation.topology import Topology, read_topology
 from kardinal.translation.validation import bundle_problems, gate_problems, pipeline_problems
@@ -52,8 +53,9 @@ def translate(
     skipped = _environments(pipeline, route.skipped)
     check_skips(skipped, pipeline, bundle, gates, attestation=attestation, now=now)
     promotion = _promotion(pipeline, bundle)
-    builder = _NodeBuilder(pipeline, promotion, route, Topology({}, []), gates)
-    nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(route.upstreams)]
+    builder = _NodeBuilder(pipeline, bundle, route, Topology({}, []), gates)
+    environments = remaining(route.upstreams, bundle.status.environments)
+    nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(environments)]
     owner = {
         "apiVersion": BUNDLE.api_version,
         "kind": BUNDLE.kind,
@@ -86,10 +88,17 @@ def extend_graph(
     now: datetime,
     attestation: Attestation = NOT_ATTESTED,
 ) -> list[JsonObject]:
-    """Return the nodes of a Graph with those added that today's target needs; raises what `translate` raises."""
-    nodes: list[JsonObject] = graph["spec"]["nodes"]
+    """Return the nodes of a Graph with those added that today's intent needs, and the attempts that were asked for.
+
+    Raises what `translate` raises.
+    """
     topology, route = read_topology(graph), find_route(pipeline, bundle)
-    missing = [name for name in route.upstreams if name not in topology.steps]
+    environments = {step.id: name for name, step in topology.steps.items()}
+    nodes: list[JsonObject] = [
+        with_attempt(node, _attempt(bundle, environments[node["id"]])) if node["id"] in environments else node
+        for node in graph["spec"]["nodes"]
+    ]
+    missing = remaining(route.upstreams, bundle.status.environments, there=topology.steps)
     if not missing:
         return nodes
     _checked(pipeline, bundle, gates, features)
@@ -97,16 +106,18 @@ def extend_graph(
     newly_skipped = [name for name in route.skipped if name not in passed]
     skipped = _environments(pipeline, newly_skipped)
     check_skips(skipped, pipeline, bundle, gates, attestation=attestation, now=now)
-    return [*nodes, *_NodeBuilder(pipeline, _promotion(pipeline, bundle), route, topology, gates).nodes(missing)]
+    return [*nodes, *_NodeBuilder(pipeline, bundle, route, topology, gates).nodes(missing)]
 
 
 class _NodeBuilder:
     """The ids and names of one Graph, those that stand and those to come, and the nodes made of them."""
 
     def __init__(
-        self, pipeline: Pipeline, promotion: Promotion, route: Route, topology: Topology, gates: Sequence[GateTemplate]
+        self, pipeline: Pipeline, bundle: Bundle, route: Route, topology: Topology, gates: Sequence[GateTemplate]
     ) -> None:
-        self._promotion = promotion
+        self._promotion = promotion = _promotion(pipeline, bundle)
+        self._bundle = bundle
+        self._topology = topology
         self._spec = pipeline.spec
         self._upstreams = route.upstreams
         self._environments = {environment.name: environment for environment in pipeline.spec.environments}
@@ -125,9 +136,10 @@ class _NodeBuilder:
 
     def nodes(self, environments: Collection[str]) -> Iterator[JsonObject]:
         """For each environment its gates, then its step."""
+        there = {*self._topology.steps, *environments}
         for name in environments:
             environment = self._environments[name]
-            upstreams = {upstream: self._ids[upstream,] for upstream in self._upstreams[name]}
+            upstreams = {before: self._ids[before,] if before in there else None for before in self._upstreams[name]}
             gates = self._gates[name]
             for key, gate in gates.items():
                 yield gate_node(
@@ -136,7 +148,7 @@ class _NodeBuilder:
                     environment,
                     identifier=self._ids[key],
                     name=self._instances[key],
-                    upstreams=list(upstreams.values()),
+                    upstreams=upstreams,
                 )
             yield step_node(
                 self._promotion,
@@ -145,7 +157,13 @@ class _NodeBuilder:
                 identifier=self._ids[name,],
                 upstreams=upstreams,
                 gates=[self._ids[key] for key in gates],
+                attempt=_attempt(self._bundle, name),
             )
+
+
+def _attempt(bundle: Bundle, environment: str) -> int | None:
+    entry = bundle.status.environments.get(environment)
+    return entry.attempt if entry is not None else None
 
 
 def _holds(gate: GateTemplate, place: Place) -> bool:

@@ -17,7 +17,8 @@ __all__ = ["body_of", "headers_of", "idempotency_key"]
 
 def idempotency_key(context: StepContext) -> str:
     """Return what the endpoint knows a step of a promotion by, however often it is asked."""
-    return f"{context.step.metadata.uid}/{context.planned.spec.output_name}"
+    attempt = context.step.spec.attempt
+    return "/".join([context.step.metadata.uid, context.planned.spec.output_name, *([str(attempt)] if attempt else [])])
 
 
 def body_of(context: StepContext, config: CustomConfig) -> bytes:

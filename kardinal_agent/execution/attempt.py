@@ -107,9 +107,12 @@ class Attempt:
         self._step = owned.step
         self._bundle = owned.bundle
         self._gates = tools.gates.of(owned)
-        self._entry = self._bundle.status.environments.get(self._step.spec.environment)
+        entry = self._bundle.status.environments.get(self._step.spec.environment)
+        # What is decided about another attempt says nothing about this one.
+        self._entry = entry if entry is not None and entry.attempt == self._step.spec.attempt else None
         self._successor = (self._entry.displaced_by if self._entry else None) or ""
-        self._superseded = bool(self._successor) or self._bundle.status.phase == "Superseded"
+        superseded = self._entry is not None and self._bundle.status.phase == "Superseded"
+        self._superseded = bool(self._successor) or superseded
         self._refusal = refusal(self._step, self._bundle, tools.registry, tools.health)
         self._sequence = planned(self._step.spec.steps, tools.registry.steps) if self._refusal is None else ()
         self._values = SequenceValues(self._step, self._bundle, self._sequence)
@@ -122,6 +125,8 @@ class Attempt:
 
     async def run(self) -> Result:
         """Go as far as it goes now; the result says when to look again even if nothing happens."""
+        if (number := self._step.spec.attempt) and number != self._draft.status.attempt:
+            self._draft.move(transitions.restarted(number))
         try:
             return await self._run()
         finally:

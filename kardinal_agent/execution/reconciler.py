@@ -104,7 +104,7 @@ _answer_changed = status_changed("ready", "observedGeneration", "templateUID", "
 
 _standing_changed = changed(
     lambda bundle: {
-        name: (entry.get("admittedAt"), entry.get("displacedBy"))
+        name: (entry.get("attempt"), entry.get("admittedAt"), entry.get("displacedBy"))
         for name, entry in ((bundle.get("status") or {}).get("environments") or {}).items()
     }
 )
@@ -115,7 +115,8 @@ def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Ke
 
 
 def _is_under_way(step: JsonObject) -> bool:
-    return _state(step) not in ENDED_STATES
+    attempt = (step.get("status") or {}).get("attempt")
+    return _state(step) not in ENDED_STATES or step["spec"].get("attempt") != attempt
 
 
 def _woken(step: JsonObject) -> Any:

@@ -35,6 +35,7 @@ __all__ = [
     "passed_over",
     "ready",
     "released",
+    "restarted",
     "retrying",
     "skipped",
     "succeeded",
@@ -67,6 +68,11 @@ class Transition:
 def awaiting(status: Status, message: str) -> Status:
     """Return the status of a promotion that may not start yet; `message` says what is missing."""
     return status.model_copy(update={"state": status.state or "Pending", "message": _cut(message)})
+
+
+def restarted(attempt: int) -> Status:
+    """Return the status of an attempt that starts over: of the one before, the Bundle keeps what came of it."""
+    return Status(state="Pending", attempt=attempt)
 
 
 def asking(status: Status, message: str, *, now: datetime) -> Status:

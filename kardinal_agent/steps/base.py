@@ -164,7 +164,8 @@ class StepContext:
     @property
     def branch(self) -> str:
         """Return the promotion's own branch, for a pull request."""
-        return names.branch_name(self.bundle.metadata.name, self.step.spec.environment)
+        spec = self.step.spec
+        return names.branch_name(self.bundle.metadata.name, spec.environment, spec.attempt)
 
     @property
     def proposes(self) -> bool:

@@ -16,7 +16,7 @@ from kardinal.api.bundle import EnvironmentStatus
 from kardinal.objects import JsonObject
 from kardinal.translation.environment_order import ancestors
 
-__all__ = ["DISPLACED", "Contender", "Order", "Standing", "standings_of"]
+__all__ = ["DISPLACED", "Contender", "Order", "Standing", "orders_of", "standings_of"]
 
 Order = tuple[datetime, float]
 """Sorts intents from the oldest to the newest: a time of the API server, and a number given here."""
@@ -41,6 +41,10 @@ class Standing:
     landed_at: datetime | None = None
     """Since when its change is where the environment takes it from: it writes nothing more there."""
     displaced: bool = False
+    request: str | None = None
+    """The request by which the Bundle goes there; None for its creation."""
+    landed_before: tuple[str | None, ...] = ()
+    """The requests, as above, of earlier attempts that have landed."""
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Standing:
@@ -52,6 +56,8 @@ class Standing:
             prepared="preparedAt" in entry,
             landed_at=_time(entry.get("promotedAt") or entry.get("verifiedAt")),
             displaced="displacedBy" in entry,
+            request=entry.get("request"),
+            landed_before=tuple(each.get("request") for each in entry.get("attempts", ()) if "promotedAt" in each),
         )
 
     @classmethod
@@ -63,6 +69,8 @@ class Standing:
             prepared=entry.prepared_at is not None,
             landed_at=entry.promoted_at or entry.verified_at,
             displaced=entry.displaced_by is not None,
+            request=entry.request,
+            landed_before=tuple(each.request for each in entry.attempts or () if each.promoted_at is not None),
         )
 
     @property
@@ -90,6 +98,8 @@ class Contender:
     name: str
     created: Order
     standings: Mapping[str, Standing] = field(default_factory=dict)
+    requests: Mapping[str, Order] = field(default_factory=dict)
+    """The order of the requests that were accepted, by id."""
     pinned: bool = False
     pending: bool = False
     """Whether it has not been decided about, and may start any moment."""
@@ -104,7 +114,16 @@ class Contender:
 
     def order_at(self, environment: str) -> Order:
         """Return by how new an intent the Bundle goes to an environment."""
-        return self.created
+        here = self.standings.get(environment)
+        return self._order_of(here.request) if here is not None else self.created
+
+    def landed_by(self, environment: str) -> Order | None:
+        """Return the newest intent by which the Bundle has landed in an environment; None where it never has."""
+        here = self.standings.get(environment)
+        if here is None:
+            return None
+        landed = [*here.landed_before, *([here.request] if here.landed else [])]
+        return max(map(self._order_of, landed), default=None)
 
     def is_live(self, environment: str) -> bool:
         """Return whether something may still happen for the Bundle in an environment."""
@@ -138,12 +157,25 @@ class Contender:
         """Return the same Bundle with other entries."""
         return replace(self, standings={name: Standing.of(entry) for name, entry in entries.items()})
 
+    def _order_of(self, request: str | None) -> Order:
+        return self.requests.get(request, self.created) if request else self.created
+
     def _before(self, environment: str) -> Iterable[Standing]:
         if environment not in self.upstreams:
             return
         for name in ancestors(self.upstreams, environment):
             if (standing := self.standings.get(name)) is not None:
                 yield standing
+
+
+def orders_of(bundle: JsonObject) -> dict[str, Order]:
+    """Return the order of the accepted requests of a Bundle by id."""
+    found = (bundle.get("status") or {}).get("requests") or ()
+    return {
+        each["id"]: (datetime.fromisoformat(each["after"]), each["sequence"])
+        for each in found
+        if each["state"] == "Accepted"
+    }
 
 
 def _time(text: str | None) -> datetime | None:

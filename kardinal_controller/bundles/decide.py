@@ -7,9 +7,9 @@ memory, so a process that dies anywhere comes back to the same question.
 
 The order of the questions is what is guaranteed:
 
-1. A superseded Bundle stays superseded. Its Graph is deleted when every step has finished, because deleting it earlier
-   would take a step away half way; and never in the run that writes the phase, because by the next run every step has
-   had the chance to appear.
+1. A superseded Bundle stays superseded, unless a person asks for it again. Its Graph is deleted when every step has
+   finished, because deleting it earlier would take a step away half way; and never in the run that writes the phase,
+   because by the next run every step has had the chance to appear.
 2. A Bundle to which newer ones have left nothing comes before everything that would create or extend a Graph.
 3. A Graph that exists is never created again, whatever the status says. One that was deleted is created again once,
    and only for a Bundle that is being promoted or was refused.
@@ -34,7 +34,7 @@ from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import all_steps_finished, progress
 from kardinal_controller.bundles.supersession import successor
 
-__all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Wait", "WriteStatus", "decide"]
+__all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Note", "Wait", "WriteStatus", "decide"]
 
 PATIENCE = 1.0
 """Seconds that progress inside a phase may wait, so that quick steps are written together."""
@@ -59,6 +59,13 @@ class Extend:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Write down what was decided about new requests, and look again: everything else follows from it."""
+
+    status: BundleStatus
+
+
+@dataclass(frozen=True, slots=True)
 class WriteStatus:
     """Write the status, and tell what changed with it."""
 
@@ -79,13 +86,15 @@ class Wait:
     until: float | None = None
 
 
-Decision = Create | Extend | WriteStatus | Delete | Wait
+Decision = Note | Create | Extend | WriteStatus | Delete | Wait
 
 
 def decide(observation: Observation) -> Decision:
     """Return the one thing to do next."""
     if observation.bundle.metadata.deletion_timestamp is not None:
         return Wait()
+    if observation.next_order is not None:
+        return Note(statuses.requests_noted(observation, observation.next_order))
     found = _graph_or_status(observation)
     return found if isinstance(found, Create | Extend) else _write_or_end(observation, found)
 
@@ -123,6 +132,8 @@ def _go_on(observation: Observation) -> Create | Extend | BundleStatus:
     """Decide about a Bundle that has, or had, a Graph."""
     if observation.graph is None:
         return _without_graph(observation)
+    if "deletionTimestamp" in observation.graph["metadata"] and observation.bundle.status.phase == "Promoting":
+        return statuses.waiting_for_graph(observation)
     if progress(observation.environments, observation.upstreams).phase == "Superseded":
         return statuses.from_steps(observation)
     if not _graph_may_lack_environments(observation):

@@ -7,22 +7,24 @@ the informers. What it returns is a value; the rules on it are in `decide`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
 from kardinal.api import Bundle, Pipeline, PromotionStep
-from kardinal.api.bundle import BundleStatus, EnvironmentStatus
+from kardinal.api.bundle import BundleStatus, EnvironmentStatus, Intent
 from kardinal.api.names import ANNOTATION_PIN
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Clock
 from kardinal.translation.errors import InvalidSpec, PromotionError
 from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology, read_topology
-from kardinal_controller.bundles.contenders import Contender, standings_of
+from kardinal_controller.bundles.contenders import Contender, Order, orders_of, standings_of
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
+from kardinal_controller.bundles.requests import Situation, unseen
 from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers
 from kardinal_controller.bundles.takeover import settled
 from kardinal_controller.caches import Caches, has_started, is_pending, pipeline_label
@@ -54,6 +56,8 @@ class Observation:
     """Seconds of the monotonic clock at `now`."""
     write_by: float | None = None
     """Until when progress of an earlier run may wait to be written, in seconds of the monotonic clock."""
+    next_order: Order | None = None
+    """The order of the first new request; None where there is none."""
     outcome: JsonObject | PromotionError | None = None
     """The result of the Create or Extend of this run: the Graph, or why the resources cannot be translated."""
 
@@ -88,6 +92,22 @@ class Observation:
             return {}
 
     @property
+    def situation(self) -> Situation:
+        """Return what requests are decided by."""
+        upstreams = self.upstreams
+        if self.pipeline is not None:
+            whole = self.bundle.spec.model_copy(update={"intent": Intent(skip=self.bundle.spec.intent.skip)})
+            with suppress(InvalidSpec):
+                upstreams = find_route(self.pipeline, self.bundle.model_copy(update={"spec": whole})).upstreams
+        return Situation(
+            pipeline=self.pipeline.metadata.name if self.pipeline is not None else self.label,
+            upstreams=upstreams,
+            entries=self.environments,
+            others=self.siblings,
+            own=self.own.with_standings(self.environments),
+        )
+
+    @property
     def in_queue(self) -> bool:
         """Return whether the Bundles of the Pipeline follow each other instead of taking each other's place."""
         return self.pipeline is not None and self.pipeline.spec.promotion_policy == "queue"
@@ -99,7 +119,11 @@ class Observation:
             own,
             entries,
             self.siblings,
-            started=self.steps,
+            started=[
+                name
+                for name, step in self.steps.items()
+                if name in entries and step.spec.attempt == entries[name].attempt
+            ],
             coming=self._coming(entries),
             queue=self.in_queue,
             now=self.now,
@@ -152,12 +176,18 @@ class Observer:
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
             write_by=write_by,
+            next_order=self._next_order(current, bundle),
         )
 
     def siblings(self, current: JsonObject) -> list[Contender]:
         """Return what can be seen now of the other Bundles of the Pipeline."""
         label = pipeline_label(current)
         return [self._contender(each) for each in self._rivals(current, label)] if label else []
+
+    def _next_order(self, current: JsonObject, bundle: Bundle) -> Order | None:
+        label, count = pipeline_label(current), len(unseen(bundle))
+        bundles = self._caches.bundles_of(bundle.metadata.namespace, label) if label and count else ()
+        return self._numbers.reserve(bundles, count) if bundles else None
 
     def note(self, current: JsonObject, status: BundleStatus) -> None:
         """Take over what a status says that is about to be written."""
@@ -193,6 +223,7 @@ class Observer:
             name=metadata["name"],
             created=self._numbers.order(bundle),
             standings=self._admissions.fill_in(bundle, standings_of(bundle)),
+            requests=orders_of(bundle),
             pinned=(metadata.get("annotations") or {}).get(ANNOTATION_PIN) == "true",
             pending=is_pending(bundle),
             has_graph=graph is not None or phase == "Promoting",

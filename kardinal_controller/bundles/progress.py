@@ -26,7 +26,7 @@ __all__ = [
     "progress",
 ]
 
-_KEPT = ("admitted_at", "displaced_by", "replaced_at")
+_KEPT = ("attempt", "attempts", "request", "admitted_at", "displaced_by", "replaced_at")
 """Fields of an entry that do not come from its step."""
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
@@ -55,8 +55,9 @@ def environments(
 
 
 def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, under_way: bool) -> EnvironmentStatus:
-    if step is None:
-        # A message without a step says what the environment waits for, which is found out anew.
+    if step is None or step.status.attempt != (before.attempt if before is not None else None):
+        # The status may be that of an earlier attempt, which the entry does not follow any more. A message without one
+        # says what the environment waits for, which is found out anew.
         waiting = before is None or before.state == "Pending"
         before = before or EnvironmentStatus(state="Pending")
         return before.model_copy(update={"message": None}) if waiting else before

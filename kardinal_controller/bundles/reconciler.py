@@ -17,7 +17,7 @@ from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter
 from kardinal.translation.errors import PromotionError
 from kardinal.translation.recorded import spec_hash
-from kardinal_controller.bundles.decide import Create, Delete, Extend, Wait, WriteStatus, decide
+from kardinal_controller.bundles.decide import Create, Delete, Extend, Note, Wait, WriteStatus, decide
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.observation import Observation, Observer
 from kardinal_controller.bundles.statuses import recorded
@@ -62,6 +62,11 @@ class BundleReconciler:
         observation = self._observer.observe(current, write_by=self._write_by.get(key))
         while True:
             match decide(observation):
+                case Note(status):
+                    self._observer.note(current, status)
+                    current = await self._status.write(BUNDLE, current, status.to_json()) or current
+                    self._carry_out(current, effects(observation.bundle, before=observation.stored, after=status))
+                    observation = self._observer.observe(current, write_by=self._write_by.get(key))
                 case Create(pipeline):
                     current, observation = await self._create(current, observation, pipeline)
                     observation = replace(observation, siblings=self._observer.siblings(current))

@@ -15,9 +15,10 @@ from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
 from kardinal.translation.errors import GraphChanged, InvalidSpec, Problem, PromotionError, SkipDenied
 from kardinal.translation.recorded import spec_hash
-from kardinal_controller.bundles.contenders import Contender
+from kardinal_controller.bundles.contenders import Contender, Order
 from kardinal_controller.bundles.observation import Observation
-from kardinal_controller.bundles.progress import graph_trouble, progress
+from kardinal_controller.bundles.progress import graph_trouble, is_displaced, progress
+from kardinal_controller.bundles.requests import answered, unseen
 
 __all__ = [
     "MERGED_OUT_OF_BAND",
@@ -28,7 +29,9 @@ __all__ = [
     "pipeline_lost",
     "recorded",
     "refused",
+    "requests_noted",
     "superseded",
+    "waiting_for_graph",
     "waiting_for_newer",
     "waiting_for_pipeline",
 ]
@@ -47,10 +50,22 @@ def from_steps(observation: Observation, *, recreated: bool = False) -> BundleSt
         observation,
         phase=found.phase,
         reason="GraphTrouble" if trouble else found.reason,
-        message=trouble or found.message,
+        message=trouble or found.message + _what_to_do(observation, found.phase),
         has_graph=True,
         recreated=recreated,
     )
+
+
+def _what_to_do(observation: Observation, phase: BundlePhase) -> str:
+    """Return the command that goes on from a phase in which nothing more happens; empty in others."""
+    name, entries = observation.bundle.metadata.name, observation.environments
+    failed = next((each for each, entry in entries.items() if entry.state == "Failed"), None)
+    if phase == "Failed" and failed is not None:
+        return f"; to try again: kardinal retry {name} --env {failed}"
+    lost = next((each for each, entry in entries.items() if is_displaced(entry)), None)
+    if phase == "Superseded" and lost is not None:
+        return f"; to have it all the same: kardinal promote {observation.label} --bundle {name} --env {lost}"
+    return ""
 
 
 def phase_kept(observation: Observation) -> BundleStatus:
@@ -80,6 +95,24 @@ def waiting_for_pipeline(observation: Observation) -> BundleStatus:
     problem = _pipeline_not_found(observation)
     message = f"{problem.message}: {problem.remedy}"
     return _status(observation, phase="Available", reason=problem.reason, message=message)
+
+
+def waiting_for_graph(observation: Observation) -> BundleStatus:
+    """Return the status of a Bundle that was asked for again while its Graph is being deleted."""
+    message = "it goes on as soon as its earlier Graph is gone"
+    return _status(observation, phase="Promoting", reason="GraphLeaving", message=message)
+
+
+def requests_noted(observation: Observation, first: Order) -> BundleStatus:
+    """Return the status with answers to the new requests, and with what follows from them for the environments."""
+    before = observation.bundle.status
+    answer = answered(unseen(observation.bundle), observation.situation, first=first, now=observation.now)
+    noted = {"requests": (*(before.requests or ()), *answer.requests), "pipeline": before.pipeline or observation.label}
+    if all(request.state == "Refused" for request in answer.requests):
+        return observation.stored.model_copy(update=noted)
+    phase = "Available" if before.graph_ref is None else "Promoting"
+    follows = {"environments": answer.entries, "phase": phase, "graph_recreated": None}
+    return observation.stored.model_copy(update=noted | follows)
 
 
 def pipeline_lost(observation: Observation) -> BundleStatus:
@@ -185,6 +218,7 @@ def _status(
         graph_ref=bundle.metadata.name if has_graph else before.graph_ref,
         graph_recreated=True if recreated else before.graph_recreated,
         graph=_record(observation),
+        requests=before.requests,
         environments=observation.environments,
     )
 

@@ -25,6 +25,7 @@ class SequenceNumbers:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._reserved = 0
 
     def of(self, bundle: JsonObject) -> int | None:
         """Return the number of a Bundle, which is in its status or was given by `assign`."""
@@ -38,10 +39,22 @@ class SequenceNumbers:
     def assign(self, bundles: Sequence[JsonObject]) -> None:
         """Give numbers to those of the Bundles of one Pipeline that have none, in the order of their creation."""
         known = [self.of(bundle) for bundle in bundles]
-        last = max((number for number in known if number is not None), default=0)
+        last = self._last(bundles)
         new = [bundle for bundle, number in zip(bundles, known, strict=True) if number is None]
         for number, bundle in enumerate(sorted(new, key=_creation), last + 1):
             self._numbers[bundle["metadata"]["uid"]] = number
+
+    def reserve(self, bundles: Sequence[JsonObject], count: int) -> Order:
+        """Return the order of the first of `count` new requests, which the numbers after it are kept for."""
+        self._reserved = self._last(bundles) + count
+        return max(created_at(bundle) for bundle in bundles), self._reserved - count + 1
+
+    def _last(self, bundles: Sequence[JsonObject]) -> int:
+        """Return the greatest number that a Bundle or a request of a Pipeline has, or was promised."""
+        known = [self.of(bundle) or 0 for bundle in bundles]
+        requests = ((bundle.get("status") or {}).get("requests") or () for bundle in bundles)
+        asked: list[int] = [each["sequence"] for found in requests for each in found]
+        return max(*known, *asked, self._reserved, 0)
 
     def fill_in(self, bundle: JsonObject) -> Bundle:
         """Return a Bundle with `status.sequence` filled in."""

@@ -20,7 +20,7 @@ from datetime import datetime
 from kardinal.api.bundle import EnvironmentStatus
 from kardinal_controller.bundles.contenders import DISPLACED, Contender
 
-__all__ = ["first_before", "settled", "taker"]
+__all__ = ["first_before", "landed_after", "settled", "taker"]
 
 
 def settled(
@@ -67,17 +67,25 @@ def taker(own: Contender, environment: str, others: Sequence[Contender], *, star
         return None
     own_order, landed = own.order_at(environment), own.landed(environment)
 
+    if (newer := landed_after(own, environment, others)) is not None:
+        return newer
+
     def takes(other: Contender) -> bool:
         here = other.standings.get(environment)
         if here is None or other.order_at(environment) < own_order:
             return False
-        if here.landed:
-            return True
         if landed or not other.is_live(environment):
             return False
         return here.has_good_edit if started else other.arrives_next(environment)
 
     return max(filter(takes, others), key=lambda other: other.order_at(environment), default=None)
+
+
+def landed_after(own: Contender, environment: str, others: Sequence[Contender]) -> Contender | None:
+    """Return the Bundle that has landed in an environment by the newest intent, if that is newer than `own`'s."""
+    found = [(order, other) for other in others if (order := other.landed_by(environment)) is not None]
+    order, newest = max(found, key=lambda pair: pair[0], default=(None, None))
+    return newest if order is not None and order > own.order_at(environment) else None
 
 
 def first_before(own: Contender, environment: str, others: Sequence[Contender], *, queue: bool) -> Contender | None:

@@ -43,10 +43,24 @@ Effect = EmitEvent | CountBundle
 def effects(bundle: Bundle, *, before: BundleStatus, after: BundleStatus) -> Sequence[Effect]:
     """Return what to emit and to count now that `after` takes the place of `before`."""
     found: list[Effect] = list(_events(before, after))
+    found += _answers(before, after)
     if before.sequence is None and after.sequence is not None:
         source = bundle.metadata.annotations.get(ANNOTATION_SOURCE, "kubectl")
         found.append(CountBundle(after.pipeline or "", source))
     return found
+
+
+def _answers(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
+    """Yield an Event for each request that was decided about."""
+    seen = {request.id for request in before.requests or ()}
+    for request in after.requests or ():
+        if request.id in seen:
+            continue
+        what = f"{request.action} {request.environment}" if request.environment else request.action
+        if request.state == "Accepted":
+            yield EmitEvent("Normal", "RequestAccepted", f"{what} (request {request.id})")
+        else:
+            yield EmitEvent("Warning", "RequestRefused", f"{what} (request {request.id}): {request.message}")
 
 
 def _events(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:

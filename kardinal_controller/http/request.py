@@ -26,7 +26,7 @@ SUGGESTIONS = 8
 """Unknown names of environments for which the nearest known one is looked for."""
 SUGGESTED_LENGTH = 64
 """Characters of a name for which the nearest known one is looked for."""
-ENTRIES: Mapping[str, int] = {"artifacts.images": 64, "intent.skip": 64, "labels": 32}
+ENTRIES: Mapping[str, int] = {"artifacts.images": 64, "intent.skip": 64, "intent.requests": 0, "labels": 32}
 """Lists and maps of a body, and how many entries they may have."""
 LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from kardinal.api.bundle import EnvironmentStatus
+from kardinal.api.bundle import EnvironmentStatus, IntentRequest
 from kardinal.translation.environment_order import ancestors
-from kardinal_controller.bundles.contenders import Contender, Standing
+from kardinal.translation.route import remaining
+from kardinal_controller.bundles.contenders import Contender, Order, Standing
 from kardinal_controller.bundles.progress import progress
+from kardinal_controller.bundles.requests import Situation, answered
 from kardinal_controller.bundles.takeover import settled
 
 __all__ = ["Life", "ModelBundle", "ModelStep"]
@@ -26,6 +28,7 @@ START = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
 class ModelStep:
     """A PromotionStep: `writing` from the first effect outside until it has landed or ended."""
 
+    attempt: int | None = None
     state: str = "Pending"
     writing: bool = False
     prepared: datetime | None = None
@@ -39,9 +42,12 @@ class ModelBundle:
     number: int
     upstreams: Mapping[str, tuple[str, ...]]
     pinned: bool = False
+    requests: dict[str, Order] = field(default_factory=dict)
     entries: dict[str, EnvironmentStatus] = field(default_factory=dict)
     heard: dict[str, EnvironmentStatus] = field(default_factory=dict)
     steps: dict[str, ModelStep] = field(default_factory=dict)
+    nodes: set[str] = field(default_factory=set)
+    """The environments that the Graph has a step for, made or to come."""
     has_graph: bool = True
 
     @property
@@ -57,6 +63,7 @@ class ModelBundle:
             self.name,
             (START, self.number),
             standings={name: Standing.of(entry) for name, entry in self.entries.items()},
+            requests=self.requests,
             pinned=self.pinned,
             has_graph=self.has_graph,
             read_upstreams=lambda: self.upstreams,
@@ -66,8 +73,9 @@ class ModelBundle:
 class Life:
     """One history: `landings` has the numbers of the Bundles that landed in each environment, in order."""
 
-    def __init__(self, random: Random, *, queue: bool) -> None:
-        self.random, self.queue = random, queue
+    def __init__(self, random: Random, *, queue: bool, asks: bool = False) -> None:
+        self.random, self.queue, self.asks = random, queue, asks
+        self.last = 0
         self.now = START
         names = [f"e{number}" for number in range(random.randint(1, 5))]
         self.pipeline = {
@@ -85,6 +93,8 @@ class Life:
             if not self.bundles or (len(self.bundles) < 6 and self.random.random() < 0.08):
                 self._create()
             bundle = self.random.choice(self.bundles)
+            if self.asks and self.random.random() < 0.05:
+                self._ask(bundle)
             self.random.choice((self._reconcile, self._hear, self._engine, self._agent, self._agent))(bundle)
             self._check()
 
@@ -120,9 +130,38 @@ class Life:
         target = self.random.choice([None, *self.pipeline])
         wanted = {target, *ancestors(self.pipeline, target)} if target else set(self.pipeline)
         upstreams = {name: before for name, before in self.pipeline.items() if name in wanted}
-        made = ModelBundle(len(self.bundles), upstreams, pinned=self.random.random() < 0.1)
+        self.last += 1
+        made = ModelBundle(self.last, upstreams, pinned=self.random.random() < 0.1)
         made.entries = {name: EnvironmentStatus(state="Pending") for name in upstreams}
+        made.nodes = set(upstreams)
         self.bundles.append(made)
+
+    def _ask(self, bundle: ModelBundle) -> None:
+        """Let a person promote a Bundle or try it again, and the engine follow what the entries say then."""
+        self._reconcile(bundle)
+        self.last += 1
+        request = IntentRequest(
+            id=f"r{self.last}",
+            action=self.random.choice(("promote", "retry")),
+            environment=self.random.choice(list(bundle.upstreams)),
+        )
+        others = [other.contender() for other in self.bundles if other is not bundle]
+        situation = Situation("p", bundle.upstreams, bundle.entries, others, bundle.contender())
+        answer = answered([request], situation, first=(START, self.last), now=self.now)
+        if answer.requests[0].state == "Refused":
+            if answer.entries != bundle.entries:
+                self.broken.append(f"{request} was refused and changes something")
+            return
+        bundle.requests[request.id] = (START, self.last)
+        bundle.entries = answer.entries
+        if not bundle.has_graph:
+            bundle.steps.clear()
+            bundle.has_graph = True
+            bundle.nodes = set(remaining(bundle.upstreams, bundle.entries))
+        bundle.nodes.update(remaining(bundle.upstreams, bundle.entries, there=bundle.nodes))
+        for name, step in bundle.steps.items():
+            if (bundle.entries[name].attempt or 1) > (step.attempt or 1):
+                bundle.steps[name] = ModelStep(attempt=bundle.entries[name].attempt)
 
     def _hear(self, bundle: ModelBundle) -> None:
         bundle.heard = dict(bundle.entries)
@@ -159,20 +198,32 @@ class Life:
 
     def _entry(self, bundle: ModelBundle, name: str) -> EnvironmentStatus:
         before, step = bundle.entries[name], bundle.steps.get(name)
-        if step is None or before.state == "Verified":
+        if step is None or before.state == "Verified" or step.attempt != before.attempt:
             return before.model_copy(update={"message": None})
         update = {"state": step.state, "prepared_at": step.prepared, "promoted_at": step.landed, "message": None}
         return before.model_copy(update=update)
 
     def _start(self, bundle: ModelBundle, name: str) -> None:
-        before = (bundle.steps.get(upstream) for upstream in bundle.upstreams[name])
-        if bundle.has_graph and name not in bundle.steps and all(step and step.state == "Verified" for step in before):
-            bundle.steps[name] = ModelStep()
+        def is_verified(upstream: str) -> bool:
+            step = bundle.steps.get(upstream)
+            return step.state == "Verified" if step is not None else bundle.entries[upstream].state == "Verified"
+
+        entry = bundle.entries[name]
+        is_over = name not in bundle.nodes
+        if (
+            bundle.has_graph
+            and name not in bundle.steps
+            and not is_over
+            and all(map(is_verified, bundle.upstreams[name]))
+        ):
+            bundle.steps[name] = ModelStep(attempt=entry.attempt)
 
     def _act(self, bundle: ModelBundle, name: str, *, luck: float) -> None:
         step, known = bundle.steps.get(name), bundle.heard.get(name)
-        if step is None or known is None or step.state in ("Verified", "Failed"):
+        if step is None or step.state in ("Verified", "Failed"):
             return
+        if known is None or known.attempt != step.attempt:
+            known = EnvironmentStatus(state="Pending")
         if step.landed is not None:
             step.state = "Verified" if self.random.random() < luck else "Failed"
         elif known.displaced_by is not None:
@@ -188,7 +239,9 @@ class Life:
 
     def _land(self, bundle: ModelBundle, name: str, step: ModelStep) -> None:
         step.state, step.writing, step.landed = "HealthChecking", False, self.now
-        self.landings[name].append(bundle.number)
+        # A pinned Bundle gives way to none, and goes after one that was asked for when it was under way.
+        if not (self.asks and bundle.pinned):
+            self.landings[name].append(int(bundle.contender().order_at(name)[1]))
 
     def _check(self) -> None:
         for name, landed in self.landings.items():
@@ -204,9 +257,11 @@ class Life:
             self.broken.append(f"{bundle.name} is pinned and displaced")
         if self.queue:
             self.broken.append(f"{bundle.name} is displaced in a queue")
-        if by.number < bundle.number or name not in by.upstreams:
+        if by.contender().order_at(name) < bundle.contender().order_at(name) or name not in by.upstreams:
             self.broken.append(f"{bundle.name} is displaced in {name} by {by.name}, which is older or goes elsewhere")
         theirs = by.steps.get(name)
         has_edit = theirs is not None and (theirs.prepared or theirs.writing or theirs.landed)
+        # It may have had one when it was last seen.
+        has_edit = has_edit or by.contender().landed_by(name) is not None or by.entries[name].state == "WaitingForMerge"
         if name in bundle.steps and not has_edit:
             self.broken.append(f"the step of {bundle.name} in {name} ends for {by.name}, which has no edit there")

@@ -87,7 +87,10 @@ async def test_a_failed_step_fails_the_bundle_and_nothing_starts_behind_it(
     failed = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     ready = condition(failed)
     assert ready is not None
-    assert (ready["reason"], ready["message"]) == ("StepFailed", f"{STAGING}: pull request 7 was closed without merge")
+    assert (ready["reason"], ready["message"]) == (
+        "StepFailed",
+        f"{STAGING}: pull request 7 was closed without merge; to try again: kardinal retry app-1 --env {STAGING}",
+    )
     await world.idle(timedelta(hours=1))
     assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None
     assert states(await world.get(BUNDLE, "app-1")) == {DEV: "Verified", STAGING: "Failed", PROD: "Pending"}

@@ -319,7 +319,7 @@ def test_the_message_of_a_step_is_copied_while_it_waits_for_a_merge_and_when_it_
 def test_the_reason_of_a_failure_names_environment_and_message() -> None:
     ready = status_of(seen(graph=GRAPH, steps=steps(dev="Failed", prod="Promoting"))).condition("Ready")
     assert ready is not None
-    assert ready.message == f"dev: {SAID}"
+    assert ready.message == f"dev: {SAID}; to try again: kardinal retry app-2 --env dev"
 
 
 def test_a_label_that_names_another_pipeline_is_a_warning() -> None:

@@ -17,10 +17,10 @@ ACTIONS = 120
 ENDED = ("Verified", "Failed", "Superseded")
 
 
-def histories(*, queue: bool) -> Iterator[Life]:
+def histories(*, queue: bool = False, asks: bool = False) -> Iterator[Life]:
     """Live through histories of random events and let each come to its end."""
     for seed in range(HISTORIES):
-        life = Life(Random(seed), queue=queue)
+        life = Life(Random(seed), queue=queue, asks=asks)
         life.go_on(ACTIONS)
         life.settle()
         yield life
@@ -45,11 +45,18 @@ def test_histories_keep_the_rules_and_come_to_every_end() -> None:
     assert len(asked) > 30
 
 
+def test_histories_in_which_people_promote_and_retry_keep_the_rules() -> None:
+    lives = list(histories(asks=True))
+    assert list(broken_rules(lives)) == []
+    attempts = [step.attempt for life in lives for bundle in life.bundles for step in bundle.steps.values()]
+    assert sum(attempt is not None for attempt in attempts) > 30
+
+
 def test_histories_in_a_queue_keep_the_rules() -> None:
     assert list(broken_rules(histories(queue=True))) == []
 
 
-def _nobody_holds(self: Contender, environment: str) -> bool:
+def _none_holds(self: Contender, environment: str) -> bool:
     return False
 
 
@@ -65,20 +72,20 @@ def _arrived_without_its_upstreams(self: Contender, environment: str) -> bool:
     return self.is_live(environment)
 
 
-def _nobody_takes_over(*_: Any, **__: Any) -> None:
+def _none_takes_over(*_: Any, **__: Any) -> None:
     return None
 
 
-def _nobody_goes_first(*_: Any, **__: Any) -> None:
+def _none_goes_first(*_: Any, **__: Any) -> None:
     return None
 
 
 MUTANTS = {
-    "two are admitted": (Contender, "holds", _nobody_holds),
+    "two are admitted": (Contender, "holds", _none_holds),
     "what is over is live": (Contender, "is_live", _old_ones_are_live),
     "any step takes a review over": (Standing, "has_good_edit", property(_every_edit_is_good)),
-    "the older one goes on": (takeover, "taker", _nobody_takes_over),
-    "none waits": (takeover, "first_before", _nobody_goes_first),
+    "the older one goes on": (takeover, "taker", _none_takes_over),
+    "none waits": (takeover, "first_before", _none_goes_first),
 }
 
 

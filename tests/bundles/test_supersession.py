@@ -37,7 +37,10 @@ async def test_a_review_is_taken_over_once_the_newer_edit_there_is_good_and_befo
     old = await world.wait_for(BUNDLE, "app-1", phase("Superseded"))
     ready = condition(old)
     assert ready is not None
-    assert (ready["status"], ready["message"]) == ("False", f"superseded by app-2 in {PROD}")
+    assert (ready["status"], ready["message"]) == (
+        "False",
+        f"superseded by app-2 in {PROD}; to have it all the same: kardinal promote my-app --bundle app-1 --env {PROD}",
+    )
     # Its agent may be closing the review at this moment.
     assert "admittedAt" not in await entry(world, "app-2", PROD)
     assert await world.find(GRAPH, "app-1") is not None

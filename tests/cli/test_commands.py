@@ -6,15 +6,15 @@ import asyncio
 import base64
 import json
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
 from kardinal.kube import PatchType
 from tests.cli.conftest import Cli
-from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US
-from tests.support.objects import bundle, environment, gate, pipeline
+from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
+from tests.support.objects import bundle, gate, pipeline
+from tests.support.programs import start_controller
 from tests.support.world import World
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
@@ -77,21 +77,26 @@ async def test_pause_creates_a_freeze_gate_and_resume_deletes_it(cli: Cli, world
     assert "not paused" in await cli("resume", "my-app")
 
 
-async def test_promote_moves_the_target_forward(cli: Cli, world: World) -> None:
+async def test_promote_asks_for_a_bundle_and_says_what_the_controller_answers(cli: Cli, world: World) -> None:
+    await start_controller(world, standalone=False)
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1", intent={"target": DEV}))
     assert f"goes on to {STAGING}" in await cli("promote", "my-app", "--env", STAGING)
-    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == STAGING
-    assert f"already on its way to {STAGING}" in await cli("promote", "my-app", "--env", STAGING)
+    found = await world.get(BUNDLE, "my-app-1")
+    (request,) = found["spec"]["intent"]["requests"]
+    assert (request["action"], request["environment"], request["by"]) == ("promote", STAGING, "tester")
+    assert [answer["state"] for answer in found["status"]["requests"]] == ["Accepted"]
+    assert f"goes on to {STAGING}" in await cli("promote", "my-app", "--env", STAGING)
+    done = await cli.attempt("retry", "my-app-1", "--env", STAGING)
+    assert (done.code, done.err) == (
+        1,
+        f"Error: refused: {STAGING} is Pending, and only what is Failed is tried again\n",
+    )
 
 
-async def test_promote_does_not_move_a_target_back_or_aside(cli: Cli, world: World) -> None:
-    fan_out: list[Any] = [STAGING, environment(EU, dependsOn=[STAGING]), environment(US, dependsOn=[STAGING])]
-    await world.apply(pipeline(REPOSITORY, environments=fan_out), bundle("my-app-1", intent={"target": EU}))
-    for name in (STAGING, US):
-        done = await cli.attempt("promote", "my-app", "--env", name)
-        assert done.code == 1
-        assert f"{name} does not come after it" in done.err
-    assert (await world.get(BUNDLE, "my-app-1"))["spec"]["intent"]["target"] == EU
+async def test_promote_and_retry_name_what_is_missing(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
+    assert "--env ENVIRONMENT, --bundle NAME, or both" in (await cli.attempt("promote", "my-app")).err
+    assert "no Bundle my-app-2" in (await cli.attempt("retry", "my-app-2", "--env", DEV)).err
 
 
 async def test_init_makes_a_pipeline_and_names_the_gates_it_will_meet(cli: Cli, world: World) -> None:

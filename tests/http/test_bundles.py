@@ -99,6 +99,7 @@ async def test_a_pipeline_that_is_not_there_is_404_only_to_those_who_may_know(ap
         ({"artifacts": {"images": [{"reference": "acme/app"}]}}, "artifacts.images[0]", "add a tag or a digest"),
         ({"intent": {"target": of_run("prd")}}, "intent.target", f"did you mean '{PROD}'"),
         ({"intent": {"skip": [of_run("dve")]}}, "intent.skip[0]", f"did you mean '{DEV}'"),
+        ({"intent": {"requests": [{"id": "a", "action": "promote"}]}}, "intent.requests", "1 entries, and may have 0"),
         ({"type": "chart"}, "type", "image"),
         ({"labels": {"a": "not a label!"}}, "labels.a", "pattern"),
     ],

@@ -1,0 +1,169 @@
+"""People's requests to a Bundle: whether each is accepted, and what follows for the entries (pure).
+
+A request counts from when it was first seen here, and is decided about once; its answer stays in the status. Accepted,
+it changes entries: the environment is gone to by a newer intent, and where something has ended there, another attempt
+begins. The Graph and the agent follow the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kardinal.api import Bundle
+from kardinal.api.bundle import KEPT_ATTEMPTS, AttemptRecord, EnvironmentStatus, IntentRequest, RequestStatus
+from kardinal.translation.environment_order import ancestors
+from kardinal_controller.bundles.contenders import DISPLACED, Contender, Order
+from kardinal_controller.bundles.takeover import landed_after
+
+__all__ = ["Answer", "Situation", "answered", "unseen"]
+
+_ENDED = frozenset(["Verified", "Failed", DISPLACED])
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The surroundings of a Bundle that requests are decided by.
+
+    `upstreams` has the order of all environments that the Bundle may go to.
+    """
+
+    pipeline: str
+    upstreams: Mapping[str, Sequence[str]]
+    entries: Mapping[str, EnvironmentStatus]
+    others: Sequence[Contender]
+    own: Contender
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The requests with their answers, and the entries that follow from them."""
+
+    requests: tuple[RequestStatus, ...]
+    entries: dict[str, EnvironmentStatus]
+
+
+def unseen(bundle: Bundle) -> list[IntentRequest]:
+    """Return the requests that nothing was decided about yet, each id once."""
+    seen = {request.id for request in bundle.status.requests or ()}
+    return [
+        request
+        for request in {each.id: each for each in bundle.spec.intent.requests or ()}.values()
+        if request.id not in seen
+    ]
+
+
+def answered(requests: Sequence[IntentRequest], situation: Situation, *, first: Order, now: datetime) -> Answer:
+    """Decide about new requests in their order; `first` is the order of the first of them."""
+    after, number = first
+    entries, found = dict(situation.entries), []
+    for offset, request in enumerate(requests):
+        here = replace(situation, entries=entries)
+        changed = _retry(request, here) if request.action == "retry" else _promote(request, here)
+        if not isinstance(changed, str):
+            entries |= changed
+        found.append(
+            RequestStatus(
+                id=request.id,
+                action=request.action,
+                environment=request.environment,
+                state="Refused" if isinstance(changed, str) else "Accepted",
+                message=changed if isinstance(changed, str) else None,
+                seen_at=now,
+                after=after,
+                sequence=int(number) + offset,
+            )
+        )
+    return Answer(tuple(found), entries)
+
+
+def _retry(request: IntentRequest, here: Situation) -> dict[str, EnvironmentStatus] | str:
+    """Return the entry of the attempt that begins, or why none does."""
+    name = request.environment or ""
+    entry = here.entries.get(name)
+    if entry is None:
+        return _unknown(name, here) or f"the Bundle does not go to {name}: {_promotion(here, name)}"
+    if entry.state == DISPLACED or entry.displaced_by:
+        return f"Bundle {entry.displaced_by} has taken {name} over: {_promotion(here, name)}"
+    if entry.state != "Failed":
+        return f"{name} is {entry.state}, and only what is Failed is tried again"
+    ahead = landed_after(here.own, name, here.others)
+    if ahead is not None:
+        return f"Bundle {ahead.name}, which is newer, has landed in {name} since: {_promotion(here, name)}"
+    return {name: _restarted(entry, request=entry.request)}
+
+
+def _promote(request: IntentRequest, here: Situation) -> dict[str, EnvironmentStatus] | str:
+    """Return the entries that the request changes, or why it changes none."""
+    if request.environment is None:
+        wanted = list(here.upstreams if not here.entries else here.entries)
+    else:
+        if (why := _unknown(request.environment, here)) is not None:
+            return why
+        wanted = [request.environment]
+    changed: dict[str, EnvironmentStatus] = {}
+    for name in wanted:
+        if not _runs_in(name, here):
+            changed |= {each: _asked_for(each, here, request.id) for each in _way_to(name, here)}
+    where = request.environment or "every environment it goes to"
+    return changed or f"the Bundle is Verified in {where}, and no other has landed there since"
+
+
+def _way_to(name: str, here: Situation) -> list[str]:
+    """Return an environment with those before it in which the Bundle is not Verified."""
+    before = [each for each in here.upstreams if each in ancestors(here.upstreams, name)]
+    return [*(each for each in before if not _is_verified(each, here)), name]
+
+
+def _asked_for(name: str, here: Situation, request: str) -> EnvironmentStatus:
+    entry = here.entries.get(name) or EnvironmentStatus(state="Pending")
+    if entry.state in _ENDED:
+        return _restarted(entry, request=request)
+    # What is under way goes on, by a newer intent.
+    return entry.model_copy(update={"request": request, "displaced_by": None})
+
+
+def _restarted(entry: EnvironmentStatus, *, request: str | None) -> EnvironmentStatus:
+    """Return the entry of the next attempt, with a record of this one."""
+    number = entry.attempt or 1
+    record = AttemptRecord(
+        attempt=number,
+        state=entry.state,
+        message=entry.message,
+        request=entry.request,
+        displaced_by=entry.displaced_by,
+        promoted_at=entry.promoted_at,
+        verified_at=entry.verified_at,
+        commit=entry.commit,
+        pr_url=entry.pr_url,
+        evidence=entry.evidence,
+    )
+    attempts = (*(entry.attempts or ()), record)[-KEPT_ATTEMPTS:]
+    return EnvironmentStatus(state="Pending", attempt=number + 1, attempts=attempts, request=request)
+
+
+def _runs_in(name: str, here: Situation) -> bool:
+    """Return whether the Bundle is Verified in an environment, and no other has landed there since."""
+    entry = here.entries.get(name)
+    if entry is None or entry.state != "Verified":
+        return False
+    landed = [other.standings[name].landed_at for other in here.others if other.landed(name)]
+    since = entry.promoted_at or entry.verified_at
+    return since is None or not any(moment is not None and moment > since for moment in landed)
+
+
+def _is_verified(name: str, here: Situation) -> bool:
+    entry = here.entries.get(name)
+    return entry is not None and entry.state == "Verified"
+
+
+def _unknown(name: str, here: Situation) -> str | None:
+    if name in here.upstreams or name in here.entries:
+        return None
+    known = ", ".join(here.upstreams)
+    return f"Pipeline {here.pipeline} has no environment {name} that this Bundle may go to; it has {known or 'none'}"
+
+
+def _promotion(here: Situation, name: str) -> str:
+    return f"kardinal promote {here.pipeline} --bundle {here.own.name} --env {name}"

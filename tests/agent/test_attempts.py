@@ -1,0 +1,80 @@
+"""A promotion that is asked for again starts over: on a branch of its own, and with what is in Git looked up first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kardinal.api import BUNDLE, PROMOTION_STEP, names
+from kardinal.kube import PatchType
+from kardinal.scm import PullRequests
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, put, reached, start_agent, state
+from tests.support.names import DEV, TEAM
+from tests.support.repository import GitRepository
+from tests.support.world import World
+
+ADMITTED = {"state": "Pending", "attempt": 2, "admittedAt": "2026-03-03T09:30:00Z"}
+
+
+async def admit_again(world: World) -> None:
+    body = {"status": {"environments": {DEV: ADMITTED}}}
+    await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, body, kind=PatchType.MERGE, subresource="status")
+
+
+async def test_a_change_that_is_there_already_is_proven_again_without_another_commit(
+    world: World, repository: GitRepository
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, health={"timeout": "1m"}))
+    first = await reached(world, "Failed")
+    assert "not healthy within 1m" in first["message"]
+    await put(world, promotion_step(repository, health={"timeout": "1m"}, attempt=2))
+    await admit_again(world)
+    again = await reached(world, "HealthChecking")
+    assert (again["attempt"], again["startedAt"] > first["startedAt"]) == (2, True)
+    await deploy(world)
+    await reached(world, "Verified")
+    assert len(repository.promotions(DEV)) == 1
+
+
+async def test_a_change_that_was_taken_back_is_made_again_once(world: World, repository: GitRepository) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, health={"timeout": "1m"}))
+    await reached(world, "Failed")
+    before = repository.read(f"environments/{DEV}/kustomization.yaml")
+    repository.commit({f"environments/{DEV}/kustomization.yaml": before.replace("1.1.0", "1.0.0")})
+    await put(world, promotion_step(repository, health={"timeout": "1m"}, attempt=2))
+    await admit_again(world)
+    await deploy(world)
+    await reached(world, "Verified")
+    assert repository.read(f"environments/{DEV}/kustomization.yaml") == before
+    latest, first = (commit.trailers.get(names.TRAILER_ATTEMPT) for commit in repository.promotions(DEV))
+    assert {latest, first} == {None, "2"}
+
+
+async def test_another_attempt_is_proposed_on_a_branch_of_its_own(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, approval="pr-review"))
+    await reached(world, "WaitingForMerge")
+    await reviewer.close(1, by="alice", comment="not now")
+    await reached(world, "Failed")
+    await put(world, promotion_step(repository, approval="pr-review", attempt=2))
+    await admit_again(world)
+    again = await reached(world, "WaitingForMerge")
+    assert again["pullRequest"]["branch"] == f"kardinal/{BUNDLE_NAME}/{DEV}-2"
+    assert {found.number: found.state for found in await reviewer.list()} == {1: "closed", 2: "open"}
+
+
+async def test_what_was_decided_about_an_earlier_attempt_says_nothing_about_this_one(
+    world: World, repository: GitRepository
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, attempt=2))
+    await world.live(timedelta(seconds=3))
+    assert "preparedAt" in await state(world)
+    assert repository.promotions(DEV) == []
+    superseded = {"status": {"phase": "Superseded", "environments": {DEV: {"displacedBy": "my-app-2"}}}}
+    await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, superseded, kind=PatchType.MERGE, subresource="status")
+    await world.settle()
+    assert (await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"))["status"]["state"] == "Promoting"
