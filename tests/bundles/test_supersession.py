@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kardinal.api import BUNDLE
+from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import GRAPH, JsonObject
 from kardinal_controller.program import Controller
 from tests.bundles.reading import REPOSITORY, condition, gone, phase, states
@@ -241,3 +241,17 @@ async def test_in_a_queue_each_bundle_enters_when_the_one_before_it_has_left(
     await agent.verify(f"app-2-{PROD}")
     found = {obj["metadata"]["name"]: obj["status"]["phase"] for obj in await world.objects(BUNDLE)}
     assert found == {"app-1": "Failed", "app-2": "Promoting", "app-3": "Promoting"}
+
+
+async def test_a_soak_ends_where_a_newer_bundle_lands(
+    world: World, controller: Controller, agent: ScriptedAgent
+) -> None:
+    soak = gate("soak", "bundle.upstreamSoakMinutes >= 0.05", recheckInterval="1s")
+    await world.apply(pipeline(REPOSITORY, environments=[DEV, PROD]), soak, bundle("app-1"))
+    await agent.verify(f"app-1-{DEV}")
+    await world.live(timedelta(seconds=1))
+    await world.apply(bundle("app-2", intent={"target": DEV}))
+    await agent.verify(f"app-2-{DEV}")
+    assert "replacedAt" in await entry(world, "app-1", DEV)
+    await world.idle(timedelta(seconds=10))
+    assert await world.find(PROMOTION_STEP, f"app-1-{PROD}") is None

@@ -169,3 +169,9 @@ def test_text_of_an_expression_never_comes_back_as_a_library_message() -> None:
 )
 def test_the_soak_is_the_shortest_of_all_upstreams(verified: dict[str, datetime | None], expected: Soak) -> None:
     assert upstream_soak("prod", verified) == expected
+
+
+def test_a_soak_stays_what_it_was_when_another_bundle_landed() -> None:
+    verified = {"eu": TUESDAY - timedelta(minutes=40), "us": TUESDAY - timedelta(minutes=30)}
+    soak = upstream_soak("prod", verified, replaced=[None, TUESDAY - timedelta(minutes=20)])
+    assert soak.minutes(TUESDAY) == soak.minutes(SATURDAY) == 10
