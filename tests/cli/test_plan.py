@@ -16,10 +16,8 @@ from kardinal_local.plane.audit import WRITES
 from tests.cli.conftest import Cli
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, pipeline
-from tests.support.renderers import program
 from tests.support.repository import IMAGE, GitRepository
-from tests.support.secret_values import keep_secret_in
-from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
+from tests.support.smart_server import PASSWORD, USER, SmartServer, serving, settings_of_a_caller
 from tests.support.world import World
 
 ENVIRONMENTS = (DEV, environment(STAGING, pr=True), environment(PROD, approval="pr-review"))
@@ -117,10 +115,7 @@ async def test_the_repository_is_read_with_the_callers_own_git(
     assert done.code == 1
     assert "git fetch" in done.err
     cli.environment["GIT_SSL_CAINFO"] = str(certificate)
-    helper = program(world.directory, "helper", f"echo username={USER}; echo password={PASSWORD}")
-    keep_secret_in(helper)
-    settings = {"GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": str(helper)}
-    cli.environment |= {"GIT_CONFIG_COUNT": "1", **settings}
+    cli.environment |= settings_of_a_caller(world.directory)
     assert "changes 1 file" in await cli("plan", "my-app", "--image", f"{IMAGE}:1.3.0")
 
 

@@ -95,6 +95,19 @@ async def test_every_revision_of_every_object_is_looked_at_and_secrets_are_learn
     assert looked() == ["events default/e0", "events default/e1"]
 
 
+async def test_of_a_kubeconfig_its_credentials_are_secret(plane: LocalPlane) -> None:
+    users = "users: [{name: u, user: {token: a-token-of-a-cluster}}]"
+    async with Client(await load_connection(plane.kubeconfig), user_agent="kardinal-test") as client:
+        config = f"current-context: somewhere-else\n{users}\n"
+        await client.create(
+            SECRET, {"metadata": {"name": "far", "namespace": "default"}, "stringData": {"kubeconfig": config}}
+        )
+    secret_values.watch.look("a log", b"somewhere-else, current-context: somewhere-else")
+    assert secret_values.watch.take() == []
+    secret_values.watch.look("a log", b"a-token-of-a-cluster")
+    assert len(secret_values.watch.take()) == 1
+
+
 def test_the_first_line_of_a_key_is_that_of_every_key() -> None:
     key = "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n{}\n-----END OPENSSH PRIVATE KEY-----\n"
     same = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW"

@@ -29,6 +29,7 @@ from typing import Any
 
 import orjson
 import pytest
+import yaml
 from structlog.testing import LogCapture
 
 from kardinal.objects.errors import KardinalError
@@ -41,9 +42,11 @@ _SHORTEST = 12
 """Characters of a value that nothing else is likely to have."""
 _SAME_IN_EVERY_KEY = ("-----", "b3BlbnNzaC1rZXktdjEA")
 """The first lines of a private key tell its format: another key, that of a server, begins with the same."""
+_KUBECONFIG = "kubeconfig"
 _KEPT_IN_SECRETS = frozenset(
-    {"token", "password", "hmacKey", "webhookSecret", "ssh-privatekey", "privateKey", "kubeconfig"}
+    {"token", "password", "hmacKey", "webhookSecret", "ssh-privatekey", "privateKey", _KUBECONFIG}
 )
+_OF_USERS = ("token", "password", "client-key-data")
 _DATABASE = "plane.db"
 _SHOWS = "shows_secrets"
 _LOOSE_NAME = 38
@@ -162,7 +165,18 @@ def look_at_change(change: Change) -> None:
     data = orjson.loads(entry.raw).get("data") or {}
     for key in _KEPT_IN_SECRETS & data.keys():
         with suppress(binascii.Error, ValueError):
-            watch.know(base64.b64decode(data[key]).decode())
+            value = base64.b64decode(data[key]).decode()
+            for secret in _secrets_of_kubeconfig(value) if key == _KUBECONFIG else (value,):
+                watch.know(secret)
+
+
+def _secrets_of_kubeconfig(text: str) -> Iterator[str]:
+    """Yield the credentials of a kubeconfig, whose other lines are no secrets."""
+    try:
+        users = yaml.safe_load(text)["users"]
+        yield from (str(user["user"][key]) for user in users for key in _OF_USERS if key in user["user"])
+    except (yaml.YAMLError, KeyError, TypeError):
+        return
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:

@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support.secret_values import secret_value
+from tests.support.renderers import program
+from tests.support.secret_values import keep_secret_in, secret_value
 
 USER, PASSWORD = "robot", secret_value("robot")
 
@@ -173,6 +174,13 @@ def serving(root: Path, certificate: Path | None) -> Iterator[SmartServer]:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         server.server_close()
+
+
+def settings_of_a_caller(directory: Path) -> dict[str, str]:
+    """Return the environment of a person whose `git` knows the password by a helper of its own."""
+    helper = program(directory, "credential-helper", f"echo username={USER}; echo password={PASSWORD}")
+    keep_secret_in(helper)
+    return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": str(helper)}
 
 
 def self_signed(directory: Path) -> Path:
