@@ -18,7 +18,7 @@ BUDGETS = {
     "gitea": {**COMMON, "labels": 2, "list": 2, "get": 3, "git": 10},
     # Files are fetched when they are needed.
     "github": {**COMMON, "labels": 1, "list": 1, "get": 4, "git": 12},
-    "gitlab": {**COMMON, "compare": 1, "list": 1, "get": 3, "git": 12},
+    "gitlab": {**COMMON, "compare": 1, "list": 1, "get": 4, "git": 12},
 }
 """Provider -> the requests for each operation, from the Bundle to Verified: opened, looked at once, merged by a person.
 
