@@ -18,10 +18,8 @@ from tests.cli.conftest import Cli
 from tests.cli.test_plan import changed, secret
 from tests.support.names import DEV, TEAM
 from tests.support.objects import environment, pipeline
-from tests.support.renderers import program
 from tests.support.repository import IMAGE, GitRepository
-from tests.support.secret_values import keep_secret_in
-from tests.support.smart_server import PASSWORD, USER, SmartServer, serving
+from tests.support.smart_server import PASSWORD, SmartServer, serving, settings_of_a_caller
 from tests.support.world import World
 
 HERE = f"environments/{DEV}"
@@ -41,10 +39,7 @@ def server(repository: GitRepository, certificate: Path) -> Iterator[SmartServer
 def with_git(cli: Cli, certificate: Path, tmp_path: Path) -> Cli:
     """Give the caller's git its credentials."""
     cli.environment["GIT_SSL_CAINFO"] = str(certificate)
-    helper = program(tmp_path, "helper", f"echo username={USER}; echo password={PASSWORD}")
-    keep_secret_in(helper)
-    settings = {"GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": str(helper)}
-    cli.environment |= {"GIT_CONFIG_COUNT": "1", **settings}
+    cli.environment |= settings_of_a_caller(tmp_path)
     return cli
 
 
