@@ -6,7 +6,7 @@ Bundle") is an index, so that a reconcile costs the same with ten Bundles and wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Reversible
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import LABEL_PIPELINE, label_value
@@ -70,9 +70,12 @@ class Caches:
         """Return the Bundles of a Pipeline, which may be given by name or by label value."""
         return self.bundles.by_index(_PIPELINE, f"{namespace}/{label_value(pipeline)}")
 
-    def pending(self, namespace: str, pipeline: str) -> list[JsonObject]:
-        """Return the Bundles of a Pipeline that no run has decided about, in the order in which they were heard of."""
-        return self.bundles.by_index(_PENDING, f"{namespace}/{label_value(pipeline)}")
+    def pending(self, namespace: str, pipeline: str) -> Reversible[JsonObject]:
+        """Return the Bundles of a Pipeline that no run has decided about, in the order in which they were heard of.
+
+        There may be thousands: nothing is copied, and nothing may be awaited while they are walked.
+        """
+        return self.bundles.filed(_PENDING, f"{namespace}/{label_value(pipeline)}")
 
     def started(self, namespace: str, pipeline: str) -> list[JsonObject]:
         """Return the Bundles of a Pipeline that have, or had, a Graph: few, because the history is short."""

@@ -11,7 +11,7 @@ events, never an update: the new one has another uid and owes nothing to the old
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Reversible
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -144,6 +144,10 @@ class Informer:
 
     def by_index(self, name: str, value: str, *, limit: int | None = None) -> list[JsonObject]:
         return self._store.by_index(name, value, limit=limit)
+
+    def filed(self, name: str, value: str) -> Reversible[JsonObject]:
+        """Return what `by_index` does, from either end and no further than it is walked, which must be at once."""
+        return self._store.filed(name, value)
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         return self._store.list(namespace)

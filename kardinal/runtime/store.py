@@ -9,7 +9,7 @@ for ever. An object that an index function fails on is not in that index: one od
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
 import structlog
@@ -39,6 +39,10 @@ class Store:
     def by_index(self, name: str, value: str, *, limit: int | None = None) -> list[JsonObject]:
         """Return the objects that the index `name` files under `value`; of many, the first `limit`."""
         return [self._objects[key] for key in islice(self._indexes[name].keys(value), limit)]
+
+    def filed(self, name: str, value: str) -> Filed:
+        """Return what `by_index` does, from either end and no further than it is walked."""
+        return Filed(self._objects, self._indexes[name].keys(value))
 
     def list(self, namespace: str | None = None) -> list[JsonObject]:
         """All objects, or those of one namespace."""
@@ -79,6 +83,23 @@ class Store:
         return len(self._objects)
 
 
+class Filed:
+    """The objects under one value of an index, in the order in which they were filed.
+
+    They are looked up as they are walked, so nothing may be awaited meanwhile.
+    """
+
+    def __init__(self, objects: Mapping[Key, JsonObject], keys: dict[Key, None]) -> None:
+        self._objects = objects
+        self._keys = keys
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        return map(self._objects.__getitem__, self._keys)
+
+    def __reversed__(self) -> Iterator[JsonObject]:
+        return map(self._objects.__getitem__, reversed(self._keys))
+
+
 class _Index:
     """One way of filing: value to keys, and back so that an object can be taken out without its old state."""
 
@@ -88,7 +109,7 @@ class _Index:
         self._buckets: dict[str, dict[Key, None]] = {}
         self._values: dict[Key, tuple[str, ...]] = {}
 
-    def keys(self, value: str) -> Iterable[Key]:
+    def keys(self, value: str) -> dict[Key, None]:
         return self._buckets.get(value, {})
 
     def put(self, key: Key, obj: JsonObject) -> None:

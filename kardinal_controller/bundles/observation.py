@@ -161,7 +161,7 @@ class Observer:
         if label:
             if self._numbers.of(current) is None:
                 self._numbers.assign(self._caches.bundles_of(key.namespace, label))
-            bundle = self._numbers.fill_in(current)
+            bundle = self._numbers.fill_in(bundle)
         graph = self._graphs.find(bundle)
         steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
         return Observation(

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
 from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus
@@ -56,11 +57,12 @@ class SequenceNumbers:
         asked: list[int] = [each["sequence"] for found in requests for each in found]
         return max(*known, *asked, self._reserved, 0)
 
-    def fill_in(self, bundle: JsonObject) -> Bundle:
+    def fill_in(self, bundle: Bundle) -> Bundle:
         """Return a Bundle with `status.sequence` filled in."""
-        read = Bundle.model_validate(bundle)
-        status = read.status.model_copy(update={"sequence": self.of(bundle)})
-        return read.model_copy(update={"status": status})
+        if bundle.status.sequence is not None:
+            return bundle
+        status = bundle.status.model_copy(update={"sequence": self._numbers.get(bundle.metadata.uid)})
+        return bundle.model_copy(update={"status": status})
 
     def order(self, bundle: JsonObject) -> Order:
         """Return what sorts the Bundles of a Pipeline; one without a number was heard of last."""
@@ -103,7 +105,13 @@ def successor(own: Contender, others: Iterable[Contender]) -> Contender | None:
 
 
 def created_at(bundle: JsonObject) -> datetime:
-    return datetime.fromisoformat(bundle["metadata"]["creationTimestamp"])
+    return _moment(bundle["metadata"]["creationTimestamp"])
+
+
+@lru_cache(1024)
+def _moment(text: str) -> datetime:
+    """Read a time; many Bundles are created within one second."""
+    return datetime.fromisoformat(text)
 
 
 def _creation(bundle: JsonObject) -> tuple[str, int]:

@@ -47,6 +47,15 @@ def test_an_index_follows_additions_changes_and_removals(store: Store) -> None:
     assert store.by_index("colour", "blue") == []
 
 
+def test_what_an_index_files_is_walked_from_either_end(store: Store) -> None:
+    store.add_index("colour", colours)
+    put(store, widget("c", colour="red"), widget("a", colour="red"), widget("b", colour="blue"))
+    put(store, widget("b", colour="red"))
+    assert names(list(store.filed("colour", "red"))) == ["c", "a", "b"]
+    assert names(list(reversed(store.filed("colour", "red")))) == ["b", "a", "c"]
+    assert list(store.filed("colour", "green")) == []
+
+
 def test_an_index_added_late_covers_what_is_there(store: Store) -> None:
     put(store, widget("a", colour="red"))
     store.add_index("colour", colours)
