@@ -31,8 +31,7 @@ async def promote(session: Session, *, pipeline: str, environment: str | None, n
     bundle = await session.bundle(pipeline, name)
     await ask(session, bundle.metadata.name, "promote", environment)
     click.echo(f"Bundle {bundle.metadata.name} goes on to {environment or 'every environment it is meant for'}")
-    environment = environment or known[-1]
-    click.echo(f"Follow it: kardinal explain {pipeline} --env {environment} -n {session.namespace} --watch", err=True)
+    click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 @click.command()

@@ -53,8 +53,8 @@ _ALL: Final = (
         "Bundle",
         "Superseded",
         "A newer Bundle took its place before it had come everywhere. It has not failed: environments that it reached "
-        "keep their evidence.",
-        "kardinal status PIPELINE",
+        "keep their evidence. It can be promoted again.",
+        "kardinal promote PIPELINE --bundle BUNDLE",
     ),
     State(
         "Bundle",
@@ -77,8 +77,9 @@ _ALL: Final = (
     State(
         "PromotionStep",
         "Failed",
-        "It ended without proof. The message says why; what comes after it does not start.",
-        _CREATE,
+        "It ended without proof. The message says why; what comes after it does not start. Mend the cause and try "
+        "again, or create another Bundle.",
+        "kardinal retry BUNDLE --env ENVIRONMENT",
     ),
     State(
         "Environment", "Waiting", "The Bundle comes here when what is before it is Verified and its gates open.", _WATCH

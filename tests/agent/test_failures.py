@@ -136,8 +136,8 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
     ("spec", "words"),
     [
         ({"provider": "bitbucket"}, "git.provider: 'bitbucket' is not available in this version"),
-        ({"health": {"type": "argocd"}}, "health.type: 'argocd' is not available in this version"),
-        ({"health": {"cluster": "west"}}, "health.cluster: 'west' is not available in this version"),
+        ({"health": {"type": "spinnaker"}}, "health.type: 'spinnaker' is not available in this version"),
+        ({"health": {"type": "argocd"}}, "health.argocd: is missing: with type argocd, name the object that speaks"),
         ({"update": {"strategy": "oci"}}, "update.strategy: 'oci' is not available in this version"),
         ({"delivery": {"delegate": "flagger"}}, "delivery.delegate: 'flagger' is not available in this version"),
         ({"provider": "git", "approval": "pr-review"}, "approval: this provider has no pull requests"),
@@ -160,8 +160,7 @@ async def test_what_this_version_does_not_execute_is_refused_and_never_ignored(
         ("health", "health.type"),
         ("health.type", "health.type"),
         ("health.timeout", "health.timeout"),
-        ("health.resource", "health.resource.name"),
-        ("health.resource.name", "health.resource.name"),
+        ("health.resource", "health.resource.namespace"),
         ("health.resource.namespace", "health.resource.namespace"),
     ],
 )

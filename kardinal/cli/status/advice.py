@@ -34,7 +34,7 @@ def document_of(view: View) -> dict[str, Any]:
 
 
 def _steps(view: View) -> Iterator[Next]:
-    create = command_of("PromotionStep", "Failed", pipeline=view.pipeline)
+    create = command_of("Bundle", "SkipDenied", pipeline=view.pipeline)
     if view.bundle is None:
         yield Next(create, "promote a first version")
         return
@@ -51,11 +51,20 @@ def _steps(view: View) -> Iterator[Next]:
         if environment.state == "Blocked":
             command = command_of("Environment", "Blocked", pipeline=view.pipeline, environment=environment.name)
             yield Next(command, f"see what holds {environment.name}")
+    yield from _after_the_end(view, view.bundle.metadata.name, create)
+
+
+def _after_the_end(view: View, bundle: str, create: str) -> Iterator[Next]:
     match view.phase:
         case "Failed" | "SkipDenied":
+            for environment in view.environments:
+                if environment.state == "Failed":
+                    command = command_of("PromotionStep", "Failed", bundle=bundle, environment=environment.name)
+                    yield Next(command, f"try {environment.name} again, once the cause is mended")
             yield Next(create, "try again with another Bundle, once the cause is mended")
         case "Superseded":
-            yield Next(command_of("Bundle", "Superseded", pipeline=view.pipeline), "see the Bundle that took its place")
+            command = command_of("Bundle", "Superseded", pipeline=view.pipeline, bundle=bundle)
+            yield Next(command, "promote it again, before the Bundle that took its place")
         case "Verified":
             further = [each.name for each in view.environments if each.state == "NotTargeted"]
             for name in further[:1]:
