@@ -1,6 +1,6 @@
 """Gitea, built from source: a real host to try the providers `gitea` and `forgejo` on.
 
-    python -m hack.gitea.assets [--can]
+    python -m hack.gitea.assets [--can | --built]
 
 `go.mod` beside this file pins the version, with the replace lines of Gitea's own go.mod, which Go reads in the main
 module alone. The build takes some five minutes and is kept as those of `hack.kube.assets` are. Beside the program are
@@ -51,8 +51,10 @@ def gitea_available() -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m hack.gitea.assets", description="Build what is not there yet.")
     parser.add_argument("--can", action="store_true", help="build nothing: end with 0 when there is or can be a Gitea")
-    if parser.parse_args().can:
-        return 0 if gitea_available() else 1
+    parser.add_argument("--built", action="store_true", help="build nothing: end with 0 when there is a Gitea")
+    chosen = parser.parse_args()
+    if chosen.built or chosen.can:
+        return 0 if built(GITEA) or (chosen.can and gitea_available()) else 1
     try:
         directory: Path = obtain(GITEA)
     except AssetsMissing as error:
