@@ -164,6 +164,7 @@ async def test_an_older_bundle_is_not_tried_again_over_a_newer_one(
     )
 
 
+@pytest.mark.virtual_time("a health timeout of a minute")
 async def test_a_promotion_that_failed_is_repaired_and_tried_again_to_the_end(
     world: World, repository: GitRepository
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.objects import GRAPH, JsonObject
 from kardinal_controller.program import Controller
@@ -67,6 +69,7 @@ async def test_a_bundle_that_stops_before_prod_leaves_the_review_there_alone(
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
 
 
+@pytest.mark.virtual_time("a minute in which nothing happens")
 async def test_what_has_not_started_is_taken_over_by_one_that_has_landed_in_all_that_comes_before(
     world: World, running: Controller, agent: ScriptedAgent
 ) -> None:

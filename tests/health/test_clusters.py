@@ -36,6 +36,9 @@ class Elsewhere:
         return self.plane.kubeconfig.read_text()
 
 
+pytestmark = pytest.mark.local_only("the other cluster is a local plane, on the clock of this one")
+
+
 @pytest.fixture
 async def elsewhere(world: World, authority: Authority, tmp_path: Path) -> AsyncIterator[Elsewhere]:
     plane = await LocalPlane.start(tmp_path / "elsewhere", clock=world.clock, authority=authority)
@@ -105,7 +108,6 @@ async def test_a_cluster_that_is_gone_is_said_since_when_and_fails_nothing(
     assert (await state(world))["state"] == "HealthChecking"
 
 
-@pytest.mark.virtual_time("a Secret is looked at again after half a minute")
 async def test_what_is_wrong_with_the_secret_is_said_and_seen_when_it_is_put_right(
     world: World, repository: GitRepository, elsewhere: Elsewhere
 ) -> None:

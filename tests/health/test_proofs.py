@@ -41,6 +41,7 @@ async def fail_rollout(world: World) -> None:
     await set_status(world, observedGeneration=made["metadata"]["generation"], conditions=[FAILED])
 
 
+@pytest.mark.virtual_time("watches end half a minute after the last look")
 async def test_only_the_named_workload_is_in_memory_and_only_while_it_is_proved(
     world: World, repository: GitRepository
 ) -> None:
@@ -60,6 +61,7 @@ async def test_only_the_named_workload_is_in_memory_and_only_while_it_is_proved(
     assert opened(agent) == []
 
 
+@pytest.mark.virtual_time("watches end half a minute after the last look")
 async def test_what_is_watched_grows_with_what_is_looked_at_and_a_hundred_promotions_leave_nothing(
     world: World,
 ) -> None:
@@ -78,6 +80,7 @@ async def test_what_is_watched_grows_with_what_is_looked_at_and_a_hundred_promot
     await world.until(lambda: len(asyncio.all_tasks()) <= tasks)
 
 
+@pytest.mark.virtual_time("watches end half a minute after the last look")
 async def test_a_promotion_that_ends_otherwise_leaves_no_watch(world: World, repository: GitRepository) -> None:
     agent = await start_agent(world)
     await create(world, promotion_step(repository, health={"timeout": "4s"}))
@@ -86,6 +89,7 @@ async def test_a_promotion_that_ends_otherwise_leaves_no_watch(world: World, rep
     assert opened(agent) == []
 
 
+@pytest.mark.virtual_time("watches end half a minute after the last look")
 async def test_a_superseded_promotion_that_is_proved_keeps_its_watch_until_it_ends(
     world: World, repository: GitRepository
 ) -> None:

@@ -40,7 +40,10 @@ JsonObject = dict[str, Any]
 _CUSTOM = ("kardinal.io/", "experimental.kro.run/")
 """The place of custom resources; they alone are stored as JSON."""
 
-_BUILT_IN = ("configmaps/", "namespaces/", "secrets/", *WORKLOADS)
+_BUILT_IN = (
+    *("configmaps/", "namespaces/", "secrets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
+    *WORKLOADS,
+)
 """The places of the built-in kinds that programs watch, and that rollouts are read off."""
 
 _LOOKED_AT = (*_CUSTOM, *_BUILT_IN)
@@ -108,10 +111,13 @@ class RealServer:
         prefix = _prefix(informer.resource, informer.namespace)
         assert prefix.startswith(_LOOKED_AT), f"nobody looks at {prefix}"
         if informer.labels or informer.fields:
+            # Of built-in kinds nothing is read but where they are: those of a label are waited for by no test.
+            here = [path for path in self._revisions if path.startswith(prefix)]
+            documents = {path: self._custom.get(path) or _placed(path, informer.resource) for path in here}
             chosen = {
                 path
-                for path, document in self._custom.items()
-                if path.startswith(prefix) and matches(document, labels=informer.labels, fields=informer.fields)
+                for path, document in documents.items()
+                if matches(document, labels=informer.labels, fields=informer.fields)
             }
         else:
             chosen = {path for path in self._revisions if path.startswith(prefix)}
@@ -216,6 +222,12 @@ def _prefix(resource: ResourceType, namespace: str | None = None) -> str:
 def _key(path: str, resource: ResourceType) -> tuple[str, str]:
     *_, namespace, name = path.split("/")
     return (namespace if resource.namespaced else "", name)
+
+
+def _placed(path: str, resource: ResourceType) -> JsonObject:
+    """Return the name and namespace of an object as it would have them."""
+    namespace, name = _key(path, resource)
+    return {"metadata": {"name": name, "namespace": namespace}}
 
 
 def _key_of(resource: ResourceType, metadata: JsonObject) -> tuple[str, ...]:
