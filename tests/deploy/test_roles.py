@@ -125,7 +125,8 @@ async def test_commands_work_for_whom_they_are_meant(world: World, people: Peopl
     for name in COMMANDS.keys() - MAY[role]:
         assert f'User "{account}" cannot' in done[name].err, done[name]
     found = await world.get(BUNDLE, "release")
-    assert found["spec"]["intent"]["target"] == (STAGING if "promote" in MAY[role] else DEV)
+    asked = [(each["action"], each["environment"]) for each in found["spec"]["intent"].get("requests", ())]
+    assert asked == ([("promote", STAGING)] if "promote" in MAY[role] else [])
 
 
 async def test_a_team_does_not_write_the_gates_of_the_organisation(world: World, people: People) -> None:

@@ -19,6 +19,7 @@ from kardinal_local.plane import Authority, LocalPlane
 from tests.agent.promotion_steps import create, deploy, promotion_step, put, reached, start_agent, state
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import IMAGE, GitRepository
+from tests.support.secret_values import keep_secret_in
 from tests.support.world import World
 
 CLUSTER = "eu"
@@ -41,6 +42,7 @@ pytestmark = pytest.mark.local_only("the other cluster is a local plane, on the 
 
 @pytest.fixture
 async def elsewhere(world: World, authority: Authority, tmp_path: Path) -> AsyncIterator[Elsewhere]:
+    keep_secret_in(tmp_path / "elsewhere")
     plane = await LocalPlane.start(tmp_path / "elsewhere", clock=world.clock, authority=authority)
     async with Client(await load_connection(plane.kubeconfig), user_agent="test") as client:
         yield Elsewhere(plane, client)
