@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import orjson
@@ -75,9 +76,24 @@ async def run_stack(
         yield Stack(plane, endpoints)
 
 
+class ServedPlane(Protocol):
+    """A plane as its programs need it; it may be another process."""
+
+    @property
+    def url(self) -> str: ...
+
+    def kubeconfig_for(self, identity: str) -> Path:
+        """Return the path of the kubeconfig of one identity."""
+        ...
+
+    async def release(self) -> None:
+        """Be ready."""
+        ...
+
+
 @asynccontextmanager
 async def run_programs(
-    plane: LocalPlane,
+    plane: ServedPlane,
     directory: Path,
     *,
     simulate: bool,
@@ -127,7 +143,7 @@ async def until_served(client: Client, names: set[str]) -> None:
                 return
 
 
-async def _start_controller(stack: AsyncExitStack, plane: LocalPlane, directory: Path) -> Endpoints:
+async def _start_controller(stack: AsyncExitStack, plane: ServedPlane, directory: Path) -> Endpoints:
     before = await asyncio.to_thread(_last_addresses, directory)
     connection = await load_connection(plane.kubeconfig_for("controller"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
@@ -173,7 +189,7 @@ def _is_free(port: int) -> bool:
 
 
 async def _start_simulator(
-    stack: AsyncExitStack, plane: LocalPlane, directory: Path, *, delay: timedelta | None, renderer: Renderer | None
+    stack: AsyncExitStack, plane: ServedPlane, directory: Path, *, delay: timedelta | None, renderer: Renderer | None
 ) -> None:
     connection = await load_connection(plane.kubeconfig_for("simulator"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-simulator"))

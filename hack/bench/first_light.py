@@ -137,12 +137,14 @@ async def _create_pipelines(client: Client, repository: Path) -> None:
 
 
 @asynccontextmanager
-async def run_subject(directory: Path) -> AsyncIterator[Subject]:
+async def run_subject(directory: Path, *, plane: Path | None = None) -> AsyncIterator[Subject]:
+    """Run the process under test; `plane` is the directory of a plane that runs already."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "hack.bench.serve",
         str(directory),
+        *([str(plane)] if plane else []),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

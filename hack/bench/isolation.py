@@ -1,8 +1,9 @@
 """Measure what one namespace's backlog and failing Pipelines cost another: the walk of a Bundle, idle and beside them.
 
-    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50]
+    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50] [--apart]
 
-The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`). Namespace `quiet`
+The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`); with `--apart` the
+plane, which only stands in for a cluster, is a process of its own. Namespace `quiet`
 walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
 its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of these are there
 and decided about. One half is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline
@@ -16,10 +17,11 @@ import asyncio
 import os
 import platform
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from hack.bench.first_light import Subject, run_subject
@@ -116,17 +118,44 @@ class Tenants:
     async def left(self) -> int:
         return len((await self._client.list(BUNDLE, LOUD)).items)
 
+    async def revision(self) -> int:
+        """Return how many writes the API server has taken."""
+        return int((await self._client.list(BUNDLE, LOUD, limit=1)).resource_version)
+
 
 def _p95(seconds: Sequence[float]) -> float:
     return sorted(seconds)[max(0, round(0.95 * len(seconds)) - 1)]
 
 
-async def _until_decided(process: Subject) -> None:
+async def _until_decided(tenants: Tenants) -> None:
     """Return when next to nothing is written any more; failing Pipelines are tried again now and then."""
-    before, after = 0, (await process.counts()).total()
+    before, after = 0, await tenants.revision()
     while after - before > FEW_WRITES:
         await asyncio.sleep(PAUSE)
-        before, after = after, (await process.counts()).total()
+        before, after = after, await tenants.revision()
+
+
+@asynccontextmanager
+async def _plane(directory: Path) -> AsyncIterator[Path]:
+    """Run a plane in a process of its own; yields its directory."""
+    command = (str(Path(sys.executable).with_name("kardinal")), "local", "up", "--only", "plane", "--port", "0")
+    process = await asyncio.create_subprocess_exec(*command, "--dir", str(directory), stdout=asyncio.subprocess.PIPE)
+    try:
+        if process.stdout is None:
+            raise RuntimeError("the plane has no standard output")
+        async with asyncio.timeout(DEADLINE):
+            await process.stdout.readline()
+        yield directory
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@asynccontextmanager
+async def _subject(directory: Path, *, apart: bool) -> AsyncIterator[Subject]:
+    async with AsyncExitStack() as stack:
+        plane = await stack.enter_async_context(_plane(directory / "plane")) if apart else None
+        yield await stack.enter_async_context(run_subject(directory / "programs", plane=plane))
 
 
 def _print(what: str, seconds: Sequence[float], idle: float) -> None:
@@ -134,12 +163,12 @@ def _print(what: str, seconds: Sequence[float], idle: float) -> None:
     print(f"{what:<44} {statistics.median(seconds):7.2f} s {p95:7.2f} s {p95 / idle:6.2f}  ({len(seconds)} walks)")
 
 
-async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, rate: float) -> None:
+async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, rate: float, apart: bool) -> None:
     repository = directory / "gitops.git"
     await asyncio.to_thread(
         create_bare_repository, repository, sample.files(), message="an application", clock=SystemClock()
     )
-    async with run_subject(directory / "plane") as process:
+    async with _subject(directory, apart=apart) as process:
         connection = await load_connection(process.kubeconfig)
         async with Client(connection, user_agent="kardinal-bench") as client:
             tenants = Tenants(client)
@@ -156,7 +185,7 @@ async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, r
                 flood.cancel()
                 with suppress(asyncio.CancelledError):
                     await flood
-            await _until_decided(process)
+            await _until_decided(tenants)
             settled = [await tenants.walk() for _ in range(walks)]
             left = await tenants.left()
     print(f"isolation on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, ", end="")
@@ -173,6 +202,7 @@ def main() -> None:
     parser.add_argument("--failing", type=int, default=20)
     parser.add_argument("--walks", type=int, default=20)
     parser.add_argument("--rate", type=float, default=0.0, help="Bundles created a second; 0: as fast as possible")
+    parser.add_argument("--apart", action="store_true", help="the API server in a process of its own")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kardinal-bench-") as directory:
         asyncio.run(_measure(Path(directory), **vars(chosen)))

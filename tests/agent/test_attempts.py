@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kardinal.api import BUNDLE, PROMOTION_STEP, names
 from kardinal.kube import PatchType
 from kardinal.scm import PullRequests
@@ -20,6 +22,7 @@ async def admit_again(world: World) -> None:
     await world.client.patch(BUNDLE, BUNDLE_NAME, TEAM, body, kind=PatchType.MERGE, subresource="status")
 
 
+@pytest.mark.virtual_time("a health timeout before the other attempt")
 async def test_a_change_that_is_there_already_is_proven_again_without_another_commit(
     world: World, repository: GitRepository
 ) -> None:
@@ -36,6 +39,7 @@ async def test_a_change_that_is_there_already_is_proven_again_without_another_co
     assert len(repository.promotions(DEV)) == 1
 
 
+@pytest.mark.virtual_time("a health timeout before the other attempt")
 async def test_a_change_that_was_taken_back_is_made_again_once(world: World, repository: GitRepository) -> None:
     await start_agent(world)
     await create(world, promotion_step(repository, health={"timeout": "1m"}))

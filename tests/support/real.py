@@ -110,9 +110,11 @@ class RealServer:
     def served(self, informer: Informer) -> Mapping[tuple[str, str], str]:
         prefix = _prefix(informer.resource, informer.namespace)
         assert prefix.startswith(_LOOKED_AT), f"nobody looks at {prefix}"
-        if informer.labels or informer.fields:
-            # Of built-in kinds nothing is read but where they are: those of a label are waited for by no test.
-            here = [path for path in self._revisions if path.startswith(prefix)]
+        here = [path for path in self._revisions if path.startswith(prefix)]
+        if informer.labels and not prefix.startswith(_CUSTOM):
+            # Of built-in kinds it is known where they are, and not their labels: those that are held are compared.
+            chosen = {path for path in here if _key(path, informer.resource) in informer.revisions}
+        elif informer.labels or informer.fields:
             documents = {path: self._custom.get(path) or _placed(path, informer.resource) for path in here}
             chosen = {
                 path
@@ -120,7 +122,7 @@ class RealServer:
                 if matches(document, labels=informer.labels, fields=informer.fields)
             }
         else:
-            chosen = {path for path in self._revisions if path.startswith(prefix)}
+            chosen = set(here)
         return {_key(path, informer.resource): str(self._revisions[path]) for path in chosen}
 
     def reset(self) -> None:
