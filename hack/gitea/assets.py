@@ -13,11 +13,9 @@ import argparse
 import os
 import re
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
-from hack.kube.assets import HACK, AssetsMissing, Module, built, obtain, obtainable
+from hack.kube.assets import HACK, AssetsMissing, Module, built, obtain, obtainable, reported
 
 __all__ = ["GITEA", "GITEA_VERSION", "gitea_available"]
 
@@ -55,16 +53,7 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.built or chosen.can:
         return 0 if built(GITEA) or (chosen.can and gitea_available()) else 1
-    try:
-        directory: Path = obtain(GITEA)
-    except AssetsMissing as error:
-        print(error, file=sys.stderr)
-        return 1
-    except subprocess.CalledProcessError as error:
-        print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
-        return 1
-    print(directory)
-    return 0
+    return reported(lambda: obtain(GITEA))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ CustomResourceDefinition.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
-from hack.kube.assets import AssetsMissing, Module, obtain
+from hack.kube.assets import Module, obtain, reported
 
 __all__ = ["DEFINITION", "FLUX"]
 
@@ -28,16 +27,7 @@ FLUX = Module(
 
 
 def main() -> int:
-    try:
-        directory = obtain(FLUX)
-    except AssetsMissing as error:
-        print(error, file=sys.stderr)
-        return 1
-    except subprocess.CalledProcessError as error:
-        print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
-        return 1
-    print(directory)
-    return 0
+    return reported(lambda: obtain(FLUX))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -41,6 +41,7 @@ __all__ = [
     "locate",
     "obtain",
     "obtainable",
+    "reported",
 ]
 
 HACK = Path(__file__).parents[1]
@@ -307,15 +308,19 @@ def main() -> int:
     parser.add_argument("--can", action="store_true", help="build nothing: end with 0 when there is or can be a server")
     if parser.parse_args().can:
         return 0 if available() else 1
+    return reported(lambda: build().beside("kube-apiserver"))
+
+
+def reported(get: Callable[[], Path]) -> int:
+    """Print where programs are that `get` builds, or why there are none; return the exit code."""
     try:
-        assets = build()
+        print(get())
     except AssetsMissing as error:
         print(error, file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
         print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
         return 1
-    print(assets.beside("kube-apiserver"))
     return 0
 
 

@@ -9,11 +9,10 @@ are. Programs on PATH are used instead where nothing is built.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from hack.kube.assets import AssetsMissing, Module, built, obtain
+from hack.kube.assets import Module, built, obtain, reported
 
 __all__ = ["RENDERERS", "find"]
 
@@ -29,16 +28,7 @@ def find(name: str) -> Path | None:
 
 
 def main() -> int:
-    try:
-        directory = obtain(RENDERERS)
-    except AssetsMissing as error:
-        print(error, file=sys.stderr)
-        return 1
-    except subprocess.CalledProcessError as error:
-        print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
-        return 1
-    print(directory)
-    return 0
+    return reported(lambda: obtain(RENDERERS))
 
 
 if __name__ == "__main__":
