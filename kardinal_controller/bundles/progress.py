@@ -49,8 +49,11 @@ def environments(
     *,
     under_way: bool,
 ) -> dict[str, EnvironmentStatus]:
-    """Return the entry of each environment of the Graph, and of each in `before`."""
-    names = dict.fromkeys([*before, *(topology.environments if topology is not None else ())])
+    """Return the entry of each environment of the Graph, in its order, and after them of each other in `before`.
+
+    The order of `before` says nothing: an API server returns the keys of a map sorted.
+    """
+    names = dict.fromkeys([*(topology.environments if topology is not None else ()), *before])
     return {name: _entry(steps.get(name), before.get(name), under_way=under_way) for name in names}
 
 

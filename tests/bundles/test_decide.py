@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kardinal.api import Bundle, Pipeline
-from kardinal.api.bundle import BundleStatus
+from kardinal.api.bundle import BundleStatus, EnvironmentStatus
 from kardinal.objects import JsonObject
 from kardinal.translation.errors import GraphNameTaken, InvalidSpec, Problem, PromotionError, SkipDenied
+from kardinal.translation.topology import read_topology
 from kardinal_controller.bundles.contenders import Standing
 from kardinal_controller.bundles.decide import (
     PATIENCE,
@@ -26,6 +27,7 @@ from kardinal_controller.bundles.decide import (
     decide,
 )
 from kardinal_controller.bundles.observation import Observation
+from kardinal_controller.bundles.progress import environments
 from tests.bundles.observations import (
     MONOTONIC,
     NOW,
@@ -302,6 +304,13 @@ def test_an_extension_that_is_refused_keeps_what_was_promoted() -> None:
 
 def test_an_extended_graph_adds_its_environments() -> None:
     assert states(status_of(replace(MOVED_TO_PROD, outcome=GRAPH))) == {"dev": "Verified", "prod": "Pending"}
+
+
+def test_environments_are_named_in_the_order_of_the_graph() -> None:
+    """An API server returns the keys of a map sorted."""
+    before = EnvironmentStatus(state="Promoting")
+    found = environments(read_topology(GRAPH), {}, {"a-first": before, "prod": before, "dev": before}, under_way=True)
+    assert list(found) == ["dev", "prod", "a-first"]
 
 
 def test_a_verified_environment_stays_so_unless_its_step_fails_before_the_bundle_has_finished() -> None:

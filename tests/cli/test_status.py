@@ -111,13 +111,12 @@ async def test_waiting_for_a_bundle_that_was_superseded_ends_with_3(cli: Cli, wo
         name = await _created(process)
         status = {"phase": "Superseded", "observedGeneration": 1}
         await world.client.patch(BUNDLE, name, TEAM, {"status": status}, subresource="status")
-        _, err = await asyncio.wait_for(process.communicate(), 30)
+        await asyncio.wait_for(process.communicate(), 30)
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     assert process.returncode == 3
-    assert "No controller has looked at Pipeline my-app yet" in err.decode()
 
 
 async def test_without_a_bundle_or_a_pipeline_status_says_what_to_create(cli: Cli, world: World) -> None:
@@ -135,9 +134,12 @@ async def test_without_a_bundle_or_a_pipeline_status_says_what_to_create(cli: Cl
 async def test_commands_that_show_what_a_controller_does_say_that_none_runs(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
     told = "No controller has looked at Pipeline my-app yet: is one running?"
+    # A Pipeline that was made a moment ago is not remarked upon; the clock of a real server can not be moved past that.
+    async with asyncio.timeout(30):
+        while told not in " ".join((await cli("status", "my-app")).split()):
+            pass
     for command in (("get", "steps", "my-app"), ("explain", "my-app", "--env", DEV)):
         assert told in (await cli.attempt(*command)).err
-    assert told in " ".join((await cli("status", "my-app")).split())
 
 
 async def test_a_pause_is_shown_with_the_command_that_ends_it(cli: Cli, world: World) -> None:
