@@ -34,10 +34,13 @@ from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import all_steps_finished, progress
 from kardinal_controller.bundles.supersession import successor
 
-__all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Note", "Wait", "WriteStatus", "decide"]
+__all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Hold", "Note", "Wait", "WriteStatus", "decide"]
 
 PATIENCE = 1.0
 """Seconds that progress inside a phase may wait, so that quick steps are written together."""
+
+HEAD_START = 1.0
+"""Seconds for which Bundles that have not started wait for the edit of the one that started last."""
 
 _INSTANT = 0.001
 """Seconds below which a timer has fired: sums of floats do not meet exactly."""
@@ -86,7 +89,14 @@ class Wait:
     until: float | None = None
 
 
-Decision = Note | Create | Extend | WriteStatus | Delete | Wait
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """End the run without a start of the Bundle before `until` in seconds of the monotonic clock."""
+
+    until: float
+
+
+Decision = Note | Create | Extend | WriteStatus | Delete | Wait | Hold
 
 
 def decide(observation: Observation) -> Decision:
@@ -96,10 +106,10 @@ def decide(observation: Observation) -> Decision:
     if observation.next_order is not None:
         return Note(statuses.requests_noted(observation, observation.next_order))
     found = _graph_or_status(observation)
-    return found if isinstance(found, Create | Extend) else _write_or_end(observation, found)
+    return found if isinstance(found, Create | Extend | Hold) else _write_or_end(observation, found)
 
 
-def _graph_or_status(observation: Observation) -> Create | Extend | BundleStatus:
+def _graph_or_status(observation: Observation) -> Create | Extend | Hold | BundleStatus:
     """Return what to do about the Graph, or the status where there is nothing to do about it."""
     before = observation.bundle.status
     if isinstance(observation.outcome, PromotionError):
@@ -114,7 +124,7 @@ def _graph_or_status(observation: Observation) -> Create | Extend | BundleStatus
     return _start(observation) if before.graph_ref is None else _go_on(observation)
 
 
-def _start(observation: Observation) -> Create | BundleStatus:
+def _start(observation: Observation) -> Create | Hold | BundleStatus:
     """Decide about a Bundle that, as its status says, has no Graph yet."""
     if observation.graph is not None:
         return statuses.from_steps(observation)
@@ -122,10 +132,30 @@ def _start(observation: Observation) -> Create | BundleStatus:
         return statuses.superseded(observation, why)
     if observation.pipeline is None:
         return statuses.waiting_for_pipeline(observation)
+    if observation.in_queue or observation.own.pinned:
+        return Create(observation.pipeline)
+    if (until := _held_until(observation)) is not None:
+        return Hold(until)
     newer = successor(observation.own, observation.siblings)
-    if newer is not None and not observation.in_queue:
-        return statuses.waiting_for_newer(observation, newer)
-    return Create(observation.pipeline)
+    return Create(observation.pipeline) if newer is None else statuses.waiting_for_newer(observation, newer)
+
+
+def _held_until(observation: Observation) -> float | None:
+    """Return until when the Bundle that started last has its head start; None where it needs none any more.
+
+    Bundles may be created faster than agents make edits, or no edit can be made because the repository is gone. Each
+    of them would get a Graph, although all but the last are about to be taken over.
+    """
+    start = observation.latest_start
+    if start is None or start.at + HEAD_START - observation.monotonic <= _INSTANT:
+        return None
+    before = next((other for other in observation.siblings if other.name == start.bundle), None)
+    if before is not None and not before.pending:
+        first = [name for name, upstreams in observation.upstreams.items() if not upstreams]
+        at_work = [name for name in first if before.is_live(name) and not before.standings[name].has_good_edit]
+        if not at_work:
+            return None
+    return start.at + HEAD_START
 
 
 def _go_on(observation: Observation) -> Create | Extend | BundleStatus:
@@ -160,7 +190,7 @@ def _write_or_end(observation: Observation, status: BundleStatus) -> Decision:
     """Write `status` if it is another one than is stored; then end the run."""
     deletion = _graph_to_delete(observation)
     if status != observation.stored:
-        contended = any(other.is_under_way for other in observation.siblings)
+        contended = any(other.is_under_way or other.pending for other in observation.siblings)
         if deletion is not None or _essence(observation.stored, contended) != _essence(status, contended):
             return WriteStatus(status)
         until = observation.monotonic + PATIENCE if observation.write_by is None else observation.write_by

@@ -25,7 +25,7 @@ from kardinal_controller.bundles.contenders import Contender, Order, orders_of, 
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
 from kardinal_controller.bundles.requests import Situation, unseen
-from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers
+from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers, Start, Starts
 from kardinal_controller.bundles.takeover import settled
 from kardinal_controller.caches import Caches, has_started, is_pending, pipeline_label
 
@@ -56,6 +56,8 @@ class Observation:
     """Seconds of the monotonic clock at `now`."""
     write_by: float | None = None
     """Until when progress of an earlier run may wait to be written, in seconds of the monotonic clock."""
+    latest_start: Start | None = None
+    """The latest start of another Bundle of the Pipeline and type, as far as it is known."""
     next_order: Order | None = None
     """The order of the first new request; None where there is none."""
     outcome: JsonObject | PromotionError | None = None
@@ -150,6 +152,7 @@ class Observer:
         self._clock = clock
         self._numbers = SequenceNumbers()
         self._admissions = Admissions()
+        self._starts = Starts()
 
     def observe(self, current: JsonObject, *, write_by: float | None) -> Observation:
         """Return what can be seen of the Bundle `current`."""
@@ -176,6 +179,7 @@ class Observer:
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
             write_by=write_by,
+            latest_start=self._starts.latest_before(current) if label else None,
             next_order=self._next_order(current, bundle),
         )
 
@@ -192,6 +196,10 @@ class Observer:
     def note(self, current: JsonObject, status: BundleStatus) -> None:
         """Take over what a status says that is about to be written."""
         self._admissions.note(current, status.environments)
+
+    def note_start(self, current: JsonObject) -> None:
+        """Take over that the Bundle is given a Graph now."""
+        self._starts.note(current, self._clock.monotonic())
 
     def forget(self, key: Key) -> None:
         """Drop what is remembered of a Bundle that is gone."""

@@ -17,7 +17,7 @@ from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter
 from kardinal.translation.errors import PromotionError
 from kardinal.translation.recorded import spec_hash
-from kardinal_controller.bundles.decide import Create, Delete, Extend, Note, Wait, WriteStatus, decide
+from kardinal_controller.bundles.decide import Create, Delete, Extend, Hold, Note, Wait, WriteStatus, decide
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.observation import Observation, Observer
 from kardinal_controller.bundles.statuses import recorded
@@ -68,6 +68,7 @@ class BundleReconciler:
                     self._carry_out(current, effects(observation.bundle, before=observation.stored, after=status))
                     observation = self._observer.observe(current, write_by=self._write_by.get(key))
                 case Create(pipeline):
+                    self._observer.note_start(current)
                     current, observation = await self._create(current, observation, pipeline)
                     observation = replace(observation, siblings=self._observer.siblings(current))
                 case Extend(graph, pipeline):
@@ -83,6 +84,8 @@ class BundleReconciler:
                     self._write_by.pop(key, None)
                     await self._graphs.delete(graph)
                     return Result()
+                case Hold(until):
+                    return Result(requeue_after=timedelta(seconds=until - observation.monotonic))
                 case Wait(until):
                     if until is None:
                         self._write_by.pop(key, None)

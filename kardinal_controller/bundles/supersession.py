@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -17,8 +17,13 @@ from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal_controller.bundles.contenders import Contender, Order, Standing
+from kardinal_controller.caches import pipeline_label
 
-__all__ = ["Admissions", "SequenceNumbers", "successor"]
+__all__ = ["Admissions", "SequenceNumbers", "Start", "Starts", "successor"]
+
+
+_STARTS_KEPT = 10_000
+"""Pipelines whose latest start is remembered."""
 
 
 class SequenceNumbers:
@@ -94,6 +99,39 @@ class Admissions:
         self._admitted.pop(key, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A Bundle that was given a Graph."""
+
+    bundle: str
+    """Its name."""
+    at: float
+    """Seconds of the monotonic clock."""
+
+
+class Starts:
+    """Remembers the latest start of each Pipeline and type.
+
+    It only spares work, so what is forgotten, at a restart or beyond some thousand Pipelines, is not missed.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, str, object], Start] = {}
+
+    def note(self, bundle: JsonObject, moment: float) -> None:
+        """Remember that a Bundle is given a Graph now."""
+        key = _pipeline_and_type(bundle)
+        self._latest.pop(key, None)
+        self._latest[key] = Start(bundle["metadata"]["name"], moment)
+        if len(self._latest) > _STARTS_KEPT:
+            del self._latest[next(iter(self._latest))]
+
+    def latest_before(self, bundle: JsonObject) -> Start | None:
+        """Return the latest start of another Bundle beside this one; None where none is known."""
+        start = self._latest.get(_pipeline_and_type(bundle))
+        return start if start is not None and start.bundle != bundle["metadata"]["name"] else None
+
+
 def successor(own: Contender, others: Iterable[Contender]) -> Contender | None:
     """Return a newer Bundle that has not been decided about.
 
@@ -112,6 +150,10 @@ def created_at(bundle: JsonObject) -> datetime:
 def _moment(text: str) -> datetime:
     """Read a time; many Bundles are created within one second."""
     return datetime.fromisoformat(text)
+
+
+def _pipeline_and_type(bundle: JsonObject) -> tuple[str, str, object]:
+    return bundle["metadata"]["namespace"], pipeline_label(bundle), bundle["spec"].get("type")
 
 
 def _creation(bundle: JsonObject) -> tuple[str, int]:

@@ -8,6 +8,7 @@ status, an agent the progress of a step. Predicates keep those changes from beco
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from kardinal.api.names import ANNOTATION_PIN
 from kardinal.objects import JsonObject, Key, key_of, labels_of
@@ -62,9 +63,15 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         return (key_of(other) for other in others if key_of(other) != key and _may_be_superseded(other))
 
     def contenders(bundle: JsonObject) -> Iterable[Key]:
-        """Name the Bundles under way beside another one: what it does in an environment concerns them."""
-        key, started = key_of(bundle), caches.started(bundle["metadata"]["namespace"], pipeline_label(bundle))
-        return (key_of(other) for other in started if key_of(other) != key and _is_under_way(other))
+        """Name the Bundles under way beside another one, and the last that waits to start.
+
+        What a Bundle does in an environment concerns them. Of those that wait, the last is most likely the one that
+        starts; the others end then, or look again when the head start of the one before is over.
+        """
+        namespace, label, key = bundle["metadata"]["namespace"], pipeline_label(bundle), key_of(bundle)
+        under_way = (other for other in caches.started(namespace, label) if _is_under_way(other))
+        last = islice(reversed(caches.pending(namespace, label)), 1)
+        return (key_of(other) for other in (*under_way, *last) if key_of(other) != key)
 
     def untranslated_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
         key = key_of(pipeline)

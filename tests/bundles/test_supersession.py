@@ -54,6 +54,19 @@ async def test_a_review_is_taken_over_once_the_newer_edit_there_is_good_and_befo
     assert states(ended) == {DEV: "Verified", STAGING: "Verified", PROD: "Superseded"}
 
 
+async def test_bundles_that_come_faster_than_edits_are_made_do_not_get_a_graph_each(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(bundle("app-1"))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    for number in range(2, 12):
+        await world.apply(bundle(f"app-{number}"))
+    await world.wait_for(BUNDLE, "app-11", phase("Promoting"))
+    for number in range(2, 11):
+        await world.wait_for(BUNDLE, f"app-{number}", phase("Superseded"))
+    assert {graph["metadata"]["name"] for graph in (await world.client.list(GRAPH, TEAM)).items} == {"app-1", "app-11"}
+
+
 async def test_a_bundle_that_stops_before_prod_leaves_the_review_there_alone(
     world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
