@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
+# Tests in which the API server has a part: its answers, rights, admission, deletion, and what controllers make of watches.
+# What agents do to Git and hosts, and what the CLI prints, is the same beside either.
+OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph http local/contract pipelines runtime)
 CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 
 # Tests start hundreds of processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-hosts test-gitops test-corpus test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-gitops test-corpus test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -27,6 +30,9 @@ test-fast: $(INSTALLED) ## run the tests of the promoter, without the local plan
 
 test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
 	$(BIN)/pytest --target=assets
+
+test-kube-fast: assets ## run those of them in which the API server has a part
+	$(BIN)/pytest --target=assets $(OF_THE_API_SERVER)
 
 test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where Go can build it, some 5 minutes once
 	@$(BIN)/python -m hack.gitea.assets || echo "GITEA: NOT RUN; its recorded answers are compared instead" >&2
