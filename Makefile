@@ -77,8 +77,8 @@ docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps, the sta
 	$(BIN)/python -m hack.docs.contract docs/contract.md
 	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
 
-bench: $(INSTALLED) ## measure a Bundle's walk on this machine
-	$(BIN)/python -m hack.bench.first_light
+bench: $(INSTALLED) ## measure promotions on this machine, some minutes; ARGS="--repository http": over HTTP
+	$(BIN)/python -m hack.bench.promotion $(ARGS)
 
 bench-localplane: assets ## measure the local plane beside a real API server, some 10 minutes; ARGS=lists: that part
 	$(BIN)/python -m hack.bench.localplane $(ARGS)

@@ -32,7 +32,7 @@ from kardinal_local.rights import SYSTEM_NAMESPACE, manifests
 from kardinal_local.serving import PlaneOptions, run_plane, write_private
 from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer
 
-__all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_programs", "run_stack", "until_served"]
+__all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_programs", "run_stack", "start_simulator", "until_served"]
 
 ENDPOINTS = "endpoints.json"
 INFO = "kardinal-info"
@@ -107,7 +107,7 @@ async def run_programs(
             await _install(installer)
             endpoints = await _start_controller(stack, plane, directory)
             if simulate:
-                await _start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
+                await start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
             await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
             await _publish(installer, endpoints)
         await plane.release()
@@ -188,9 +188,10 @@ def _is_free(port: int) -> bool:
     return True
 
 
-async def _start_simulator(
+async def start_simulator(
     stack: AsyncExitStack, plane: ServedPlane, directory: Path, *, delay: timedelta | None, renderer: Renderer | None
 ) -> None:
+    """Start the simulator, which ends with `stack`."""
     connection = await load_connection(plane.kubeconfig_for("simulator"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-simulator"))
     runner = GitRunner(workers=2)

@@ -3,7 +3,7 @@
     python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50] [--apart]
 
 The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`); with `--apart` the
-plane, which only stands in for a cluster, is a process of its own. Namespace `quiet`
+plane and the simulator, which only stand in for a cluster, are processes of their own. Namespace `quiet`
 walks one Bundle after the other through three environments. First nothing else happens; then namespace `loud` creates
 its Bundles, as fast as it can, while its Pipelines fail at repositories that are not there; then all of these are there
 and decided about. One half is of a Pipeline that fails, and superseded ones of it go; the other half is of a Pipeline
@@ -17,14 +17,13 @@ import asyncio
 import os
 import platform
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from hack.bench.first_light import Subject, run_subject
+from hack.bench.subjects import Subject, run_apart, run_subject
 from kardinal.api import BUNDLE, PIPELINE
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client, load_connection
@@ -136,26 +135,14 @@ async def _until_decided(tenants: Tenants) -> None:
 
 
 @asynccontextmanager
-async def _plane(directory: Path) -> AsyncIterator[Path]:
-    """Run a plane in a process of its own; yields its directory."""
-    command = (str(Path(sys.executable).with_name("kardinal")), "local", "up", "--only", "plane", "--port", "0")
-    process = await asyncio.create_subprocess_exec(*command, "--dir", str(directory), stdout=asyncio.subprocess.PIPE)
-    try:
-        if process.stdout is None:
-            raise RuntimeError("the plane has no standard output")
-        async with asyncio.timeout(DEADLINE):
-            await process.stdout.readline()
-        yield directory
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-@asynccontextmanager
-async def _subject(directory: Path, *, apart: bool) -> AsyncIterator[Subject]:
-    async with AsyncExitStack() as stack:
-        plane = await stack.enter_async_context(_plane(directory / "plane")) if apart else None
-        yield await stack.enter_async_context(run_subject(directory / "programs", plane=plane))
+async def _programs(directory: Path, *, apart: bool) -> AsyncIterator[Subject]:
+    """Run everything; yields the process that is measured."""
+    if apart:
+        async with run_apart(directory) as cluster:
+            yield cluster.programs
+    else:
+        async with run_subject("all", directory / "programs") as subject:
+            yield subject
 
 
 def _print(what: str, seconds: Sequence[float], idle: float) -> None:
@@ -168,7 +155,7 @@ async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, r
     await asyncio.to_thread(
         create_bare_repository, repository, sample.files(), message="an application", clock=SystemClock()
     )
-    async with _subject(directory, apart=apart) as process:
+    async with _programs(directory, apart=apart) as process:
         connection = await load_connection(process.kubeconfig)
         async with Client(connection, user_agent="kardinal-bench") as client:
             tenants = Tenants(client)
@@ -202,7 +189,7 @@ def main() -> None:
     parser.add_argument("--failing", type=int, default=20)
     parser.add_argument("--walks", type=int, default=20)
     parser.add_argument("--rate", type=float, default=0.0, help="Bundles created a second; 0: as fast as possible")
-    parser.add_argument("--apart", action="store_true", help="the API server in a process of its own")
+    parser.add_argument("--apart", action="store_true", help="API server and simulator in processes of their own")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kardinal-bench-") as directory:
         asyncio.run(_measure(Path(directory), **vars(chosen)))

@@ -1,19 +1,21 @@
-"""The process under test: what `kardinal local up --simulate` runs, with rollouts that take no time.
+"""One process under test: an API server, the programs, the simulator, or all of them, as `kardinal local up` runs them.
 
-    python -m hack.bench.serve DIRECTORY [PLANE]
+    python -m hack.bench.serve all|plane DIRECTORY
+    python -m hack.bench.serve programs|simulator DIRECTORY KUBECONFIGS
 
-With the directory of a plane that runs (`kardinal local up --only plane --dir PLANE`), the programs run without one.
-
-It says on standard output where its kubeconfig is, and answers every line on standard input with the requests its API
-server has counted so far, as JSON.
+KUBECONFIGS is the directory of a plane that runs, or one kubeconfig for every identity. Rollouts take no time. The
+process says on standard output where its kubeconfig is, and answers every line on standard input with the requests that
+its API server has counted so far, as JSON; without an API server, with nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import gc
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -23,29 +25,36 @@ import orjson
 
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
-from kardinal_local.serving import PlaneOptions
+from kardinal_local.plane import LocalPlane
+from kardinal_local.serving import PlaneOptions, run_plane
 from kardinal_local.simulator import BuiltInRenderer
-from kardinal_local.stack import Stack, run_programs, run_stack
+from kardinal_local.stack import run_programs, run_stack, start_simulator
+
+_SIMULATED: dict[str, Any] = {"delay": timedelta(0), "renderer": BuiltInRenderer()}
+
+Counts = Callable[[], Iterable[Sequence[object]]]
 
 
 @dataclass(frozen=True, slots=True)
 class _RunningPlane:
-    """A plane in another process."""
+    """An API server in another process: the directory of a plane, or the kubeconfig of an administrator."""
 
-    directory: Path
+    kubeconfigs: Path
 
     @property
     def url(self) -> str:
-        return (self.directory / "kubeconfig").as_uri()
+        return self.kubeconfig_for("admin").as_uri()
 
     def kubeconfig_for(self, identity: str) -> Path:
-        return self.directory / ("kubeconfig" if identity == "admin" else f"kubeconfig.{identity}")
+        if self.kubeconfigs.is_file():
+            return self.kubeconfigs
+        return self.kubeconfigs / ("kubeconfig" if identity == "admin" else f"kubeconfig.{identity}")
 
     async def release(self) -> None:
         """Nothing to do: it is ready."""
 
 
-async def _answer(kubeconfig: Path, counts: Callable[[], Iterable[Sequence[object]]]) -> None:
+async def _answer(kubeconfig: Path, counts: Counts) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -61,22 +70,51 @@ def _say(value: object) -> None:
     sys.stdout.flush()
 
 
-def _counts(stack: Stack) -> Iterable[Sequence[object]]:
-    for (user, verb, resource, sub, _), count in stack.plane.audit.counts.items():
-        yield user, verb, resource, sub, count
+def _counts(plane: LocalPlane) -> Counts:
+    def counted() -> Iterable[Sequence[object]]:
+        for (user, verb, resource, sub, _), count in plane.audit.counts.items():
+            yield user, verb, resource, sub, count
+
+    return counted
 
 
-async def _serve(directory: Path, plane: Path | None) -> None:
-    simulated: dict[str, Any] = {"simulate": True, "delay": timedelta(0), "renderer": BuiltInRenderer()}
-    if plane is None:
-        async with run_stack(directory, options=PlaneOptions(port=0), **simulated) as stack:
-            await _answer(stack.plane.kubeconfig, lambda: _counts(stack))
-    else:
-        await asyncio.to_thread(directory.mkdir, exist_ok=True)
-        async with run_programs(_RunningPlane(plane), directory, **simulated):
-            await _answer(plane / "kubeconfig", tuple)
+@asynccontextmanager
+async def _started(role: str, directory: Path, kubeconfigs: Path) -> AsyncIterator[tuple[Path, Counts]]:
+    """Run what a role stands for; yields a kubeconfig and the counts of its API server."""
+    await asyncio.to_thread(directory.mkdir, exist_ok=True)
+    running, options = _RunningPlane(kubeconfigs), PlaneOptions(port=0)
+    async with AsyncExitStack() as stack:
+        match role:
+            case "all":
+                served = await stack.enter_async_context(
+                    run_stack(directory, options=options, simulate=True, **_SIMULATED)
+                )
+                yield served.plane.kubeconfig, _counts(served.plane)
+            case "plane":
+                plane = await stack.enter_async_context(run_plane(directory, options))
+                yield plane.kubeconfig, _counts(plane)
+            case "programs":
+                await stack.enter_async_context(run_programs(running, directory, simulate=False))
+                yield running.kubeconfig_for("admin"), tuple
+            case _:
+                await start_simulator(stack, running, directory, **_SIMULATED)
+                yield running.kubeconfig_for("admin"), tuple
+
+
+async def _serve(role: str, directory: Path, kubeconfigs: Path) -> None:
+    async with _started(role, directory, kubeconfigs) as (kubeconfig, counts):
+        await _answer(kubeconfig, counts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run one process under test.")
+    parser.add_argument("role", choices=("all", "plane", "programs", "simulator"))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("kubeconfigs", type=Path, nargs="?", default=Path())
+    chosen = parser.parse_args()
+    configure(level="error")
+    run(_serve(chosen.role, chosen.directory, chosen.kubeconfigs))
 
 
 if __name__ == "__main__":
-    configure(level="error")
-    run(_serve(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None))
+    main()

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import orjson
 
-from hack.bench.first_light import Subject
+from hack.bench.subjects import Subject
 from kardinal.api import PIPELINE
 from kardinal.git import GitRunner, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
