@@ -3,8 +3,8 @@
     python -m hack.bench.promotion [--api plane|real] [--repository path|http] [--most 200] [--many 1000]
 
 API server, programs and simulator are processes of their own; this one posts Bundles and watches, as a person would,
-and reads CPU and memory of the programs from the operating system. All Pipelines have three environments in one repository,
-by path or over loopback HTTP. A run is one machine at one time: compare figures of one run.
+and reads CPU and memory of the programs from the operating system. All Pipelines have three environments in one
+repository, by path or over loopback HTTP. A run is one machine at one time: compare figures of one run.
 """
 
 from __future__ import annotations
