@@ -13,7 +13,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-gitops test-corpus test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-gitops test-corpus test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -38,6 +38,9 @@ test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where
 	@$(BIN)/python -m hack.gitea.assets || echo "GITEA: NOT RUN; its recorded answers are compared instead" >&2
 	@$(BIN)/python -m hack.hosts.descriptions >/dev/null || echo "GITHUB: NOT RUN; its tests need its published descriptions" >&2
 	$(BIN)/pytest --gitea tests/hosts
+
+test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
+	$(BIN)/pytest --every-host tests/agent tests/resilience/faults
 
 test-gitops: assets ## judge a real Flux on a real API server, a minute after a build of minutes
 	$(BIN)/python -m hack.gitops.assets

@@ -44,7 +44,7 @@ State = Literal["open", "merged", "closed"]
 
 EVERYWHERE = pytest.mark.parametrize(
     "site",
-    ["gitea", *(pytest.param(name, marks=pytest.mark.of_hosts) for name in ("github", "gitlab"))],
+    ["gitea", *(pytest.param(name, marks=pytest.mark.every_host) for name in ("github", "gitlab"))],
     indirect=True,
 )
 """Runs a test at every kind of host: for what their APIs have a part in."""

@@ -8,7 +8,8 @@ they are counted, and `tests/house` holds each to a tenth.
 
 The faults of hosts and Git servers (`tests/resilience/faults`) are not among either: the API server has no part in
 them, and what they wait for would take a real one a quarter of an hour. Nor are tests with the mark `of_hosts`, which
-repeat at another host what one host has shown on either server.
+repeat at another host what one host has shown on either server. Of these, the ones with the mark `every_host` run with
+`--every-host` alone, which takes some minutes: what a host's API answers is held by the contract in `tests/hosts`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = ["Shares", "shares_of"]
 _CONTRACT = "tests/local/contract/"
 _FAULTS_OF_HOSTS = "tests/resilience/faults/"
 _OF_HOSTS = "of_hosts"
+_EVERY_HOST = "every_host"
 _LOCAL_ONLY = "local_only"
 _VIRTUAL_TIME = "virtual_time"
 
@@ -52,15 +54,25 @@ def shares_of(items: Iterable[pytest.Item]) -> Shares:
     return Shares(len(anywhere) + local, local, sum(_is_marked(item, _VIRTUAL_TIME) for item in anywhere))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kardinal")
+    group.addoption("--every-host", action="store_true", help="repeat at every host what is shown at one")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{_LOCAL_ONLY}(reason): needs the local plane itself, for this reason")
     config.addinivalue_line("markers", f"{_VIRTUAL_TIME}(reason): moves its clock on a real server, too")
     config.addinivalue_line("markers", f"{_OF_HOSTS}: repeats at another host what one has shown; on the local plane")
+    config.addinivalue_line("markers", f"{_EVERY_HOST}: the same, and only with --every-host")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[_SHARES] = shares_of(items)
     target: Target = config.getoption("target")
+    if not config.getoption("every_host"):
+        repeats = [item for item in items if item.get_closest_marker(_EVERY_HOST) is not None]
+        config.hook.pytest_deselected(items=repeats)
+        items[:] = [item for item in items if item.get_closest_marker(_EVERY_HOST) is None]
     if target.real:
         config.hook.pytest_deselected(items=[item for item in items if not _runs_on(target, item)])
         items[:] = [item for item in items if _runs_on(target, item)]
@@ -96,7 +108,9 @@ def _is_contract(item: pytest.Item) -> bool:
 
 
 def _is_of_hosts(item: pytest.Item) -> bool:
-    return item.nodeid.startswith(_FAULTS_OF_HOSTS) or item.get_closest_marker(_OF_HOSTS) is not None
+    return item.nodeid.startswith(_FAULTS_OF_HOSTS) or any(
+        item.get_closest_marker(mark) is not None for mark in (_OF_HOSTS, _EVERY_HOST)
+    )
 
 
 # What a worker has collected, the process that starts the workers has not: it is told at their end.

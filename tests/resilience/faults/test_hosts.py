@@ -22,7 +22,7 @@ DEADLY = (strikes.die_before, strikes.die_after)
 SLOW = (strikes.drip, strikes.stall)
 TABLE = [
     *(pytest.param("gitea", cell, id=f"gitea-{cell}") for cell in CELLS),
-    *(pytest.param("github", cell, id=f"github-{cell}") for cell in GITHUB),
+    *(pytest.param("github", cell, id=f"github-{cell}", marks=pytest.mark.every_host) for cell in GITHUB),
 ]
 
 
