@@ -1,6 +1,6 @@
 """Measure what one namespace's backlog and failing Pipelines cost another: the walk of a Bundle, idle and beside them.
 
-    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50] [--apart]
+    python -m hack.bench.isolation [--bundles 10000] [--failing 20] [--walks 20] [--rate 50] [--apart] [--control]
 
 The process under test runs plane, controller, agent and simulator together (`hack/bench/serve.py`); with `--apart` the
 plane and the simulator, which only stand in for a cluster, are processes of their own. Namespace `quiet`
@@ -27,7 +27,7 @@ from hack.bench.subjects import Subject, run_apart, run_subject
 from kardinal.api import BUNDLE, PIPELINE
 from kardinal.git import create_bare_repository
 from kardinal.kube import Client, load_connection
-from kardinal.objects import NAMESPACE, JsonObject
+from kardinal.objects import CONFIG_MAP, NAMESPACE, JsonObject
 from kardinal.runtime.clock import SystemClock
 from kardinal_local import sample
 
@@ -99,14 +99,22 @@ class Tenants:
                     return time.perf_counter() - began
         raise RuntimeError("the watch ended early")
 
-    async def flood(self, bundles: int, *, failing: int, rate: float) -> None:
-        """Create the Bundles of the loud namespace: so many a second, or with 0 as fast as a few clients can."""
+    async def flood(self, bundles: int, *, failing: int, rate: float, control: bool) -> None:
+        """Create the Bundles of the loud namespace: so many a second, or with 0 as fast as a few clients can.
+
+        With `control` they are as many ConfigMaps, which no program watches.
+        """
         numbers = iter(range(bundles))
 
         async def send() -> None:
             for number in numbers:
                 pipeline = "failing-0" if number % 2 else "missing"
-                await self._client.create(BUNDLE, _bundle(f"b-{number}", LOUD, pipeline, f"2.0.{number}"))
+                made = _bundle(f"b-{number}", LOUD, pipeline, f"2.0.{number}")
+                if control:
+                    content = {"data": {"spec": str(made["spec"])}, "metadata": made["metadata"]}
+                    await self._client.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", **content})
+                else:
+                    await self._client.create(BUNDLE, made)
                 if rate:
                     await asyncio.sleep(CLIENTS / rate)
 
@@ -150,7 +158,9 @@ def _print(what: str, seconds: Sequence[float], idle: float) -> None:
     print(f"{what:<44} {statistics.median(seconds):7.2f} s {p95:7.2f} s {p95 / idle:6.2f}  ({len(seconds)} walks)")
 
 
-async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, rate: float, apart: bool) -> None:
+async def _measure(
+    directory: Path, *, bundles: int, failing: int, walks: int, rate: float, apart: bool, control: bool
+) -> None:
     repository = directory / "gitops.git"
     await asyncio.to_thread(
         create_bare_repository, repository, sample.files(), message="an application", clock=SystemClock()
@@ -162,7 +172,7 @@ async def _measure(directory: Path, *, bundles: int, failing: int, walks: int, r
             await tenants.prepare(repository, failing=failing)
             await tenants.walk()
             idle = [await tenants.walk() for _ in range(walks)]
-            flood = asyncio.create_task(tenants.flood(bundles, failing=failing, rate=rate))
+            flood = asyncio.create_task(tenants.flood(bundles, failing=failing, rate=rate, control=control))
             try:
                 beside = [await tenants.walk()]
                 while not flood.done() or len(beside) < walks:
@@ -190,6 +200,7 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=20)
     parser.add_argument("--rate", type=float, default=0.0, help="Bundles created a second; 0: as fast as possible")
     parser.add_argument("--apart", action="store_true", help="API server and simulator in processes of their own")
+    parser.add_argument("--control", action="store_true", help="ConfigMaps instead: what the API server alone costs")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kardinal-bench-") as directory:
         asyncio.run(_measure(Path(directory), **vars(chosen)))
