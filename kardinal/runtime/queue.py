@@ -6,7 +6,9 @@ becomes ready but is handed out only when its worker is done, so nothing that ha
 
 Of one priority the namespaces have turns: a key waits for one key of each other namespace at most, however many keys
 those have. Turns are not enough where a run is long, so the last quarter of the workers is kept for namespaces that
-have none: runs that wait for something slow cannot hold them all.
+have none: runs that wait for something slow cannot hold them all. And all runs share one thread and one API server, so
+while other namespaces have runs, too, one has a quarter of the workers at most: what is under way for it at a moment is
+what a run of another one waits behind.
 
 Every tenth hand-out takes the key that has waited longest in its namespace instead of the most urgent, because a steady
 stream of events would otherwise starve the initial list for ever.
@@ -35,6 +37,10 @@ INITIAL_PRIORITY = -100
 AGEING = 10
 RESERVE = 4
 """One worker of so many is for namespaces that have none."""
+SHARE = 4
+"""Of so many workers a namespace has one, beside others."""
+_NEIGHBOUR_SECONDS = 1.0
+"""How long after a run was handed out its namespace counts as one that others are beside."""
 
 _FEW_DELAYS = 64
 
@@ -67,6 +73,9 @@ class PriorityQueue:
         self._entries: dict[Key, _Entry] = {}
         self._workers = workers
         self._busy: Counter[str] = Counter()
+        self._latest: tuple[str, float] | None = None
+        self._latest_other: tuple[str, float] | None = None
+        self._share_timer: Timer | None = None
         self._urgent: dict[int, Rotation[Key]] = {}
         self._oldest: Rotation[Key] = Rotation()
         self._delayed: list[tuple[float, int, Key]] = []
@@ -152,6 +161,9 @@ class PriorityQueue:
         self._oldest.clear()
         self.depth.clear()
         self._arm_timer()
+        if self._share_timer is not None:
+            self._share_timer.cancel()
+            self._share_timer = None
         for getter in self._getters:
             if not getter.done():
                 getter.set_result(None)
@@ -171,6 +183,9 @@ class PriorityQueue:
         now = self._clock.monotonic()
         self.processing[key] = now
         self._busy[key.namespace] += 1
+        if self._latest is not None and self._latest[0] != key.namespace:
+            self._latest_other = self._latest
+        self._latest = key.namespace, now
         return WorkItem(key, entry.priority, now - entry.since)
 
     def _most_urgent(self) -> Key | None:
@@ -181,7 +196,21 @@ class PriorityQueue:
         """Return whether a namespace may have one more worker."""
         if self._workers is None or not self._busy[namespace]:
             return True
+        if self._is_beside_others(namespace) and self._busy[namespace] >= max(1, self._workers // SHARE):
+            if self._share_timer is None:
+                self._share_timer = self._clock.call_later(_NEIGHBOUR_SECONDS, self._look_again)
+            return False
         return self._workers - len(self.processing) > self._workers // RESERVE
+
+    def _look_again(self) -> None:
+        """Wake a worker that found nothing, because the others may have had their last run."""
+        self._share_timer = None
+        self._wake_one()
+
+    def _is_beside_others(self, namespace: str) -> bool:
+        """Return whether another namespace has had a run a moment ago."""
+        latest = self._latest_other if self._latest is not None and self._latest[0] == namespace else self._latest
+        return latest is not None and self._clock.monotonic() - latest[1] < _NEIGHBOUR_SECONDS
 
     def _make_ready(self, key: Key, entry: _Entry, since: float) -> None:
         """Put the key at the end of its class."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 
 import pytest
 
@@ -240,6 +241,27 @@ async def test_the_last_workers_are_for_namespaces_that_have_none(clock: Virtual
     queue.add(Key("fourth", "x"))
     await turns()
     assert Key("fourth", "x") in queue.processing
+    queue.shut_down()
+    await asyncio.gather(*workers)
+
+
+async def test_beside_others_a_namespace_has_a_quarter_of_the_workers(clock: VirtualClock) -> None:
+    queue = PriorityQueue(clock=clock, workers=8)
+    queue.add(Key("quiet", "x"))
+    workers = [asyncio.create_task(queue.get()) for _ in range(8)]
+    await turns()
+    for number in range(20):
+        queue.add(Key("loud", str(number)))
+    await turns()
+    assert Counter(each.namespace for each in queue.processing) == {"quiet": 1, "loud": 2}
+    queue.done(Key("quiet", "x"))
+    workers.append(asyncio.create_task(queue.get()))
+    await turns()
+    assert Counter(each.namespace for each in queue.processing) == {"loud": 2}
+    # No run of it ends, and yet the rest of the workers is there for it as soon as it is alone.
+    await clock.advance(2)
+    await turns()
+    assert Counter(each.namespace for each in queue.processing) == {"loud": 6}
     queue.shut_down()
     await asyncio.gather(*workers)
 
