@@ -5,6 +5,9 @@ field managers of its own, status is written by controllers alone, and none of i
 UIDs, so they would make garbage of what they are on: what a controller owns is left out, because its controller makes
 it again, and other references are dropped.
 
+Bundles keep the record of their promotions, with the evidence, in their status. It is exported to be read, because
+nothing makes it again; an API server passes over it.
+
 The trap is a short Git hash: `1e10` is text here and a number to the YAML of Go, so every text that could be taken for
 anything else is quoted.
 """
@@ -21,7 +24,7 @@ import yaml
 
 from kardinal.cli.session import explained
 from kardinal.kube import Client, KubeError, Served, discover, load_connection
-from kardinal.objects import JsonObject
+from kardinal.objects import BUNDLE, JsonObject
 from kardinal.runtime.process import run
 
 __all__ = ["print_everything"]
@@ -32,6 +35,8 @@ _PASSING = frozenset({"Event", "Lease"})
 _ORDER = ("CustomResourceDefinition", "Namespace", "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role")
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_RECORD = ("phase", "pipeline", "environments")
+"""The part of a Bundle's status that is a record."""
 _OWN_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./ -]+")
 
@@ -98,7 +103,14 @@ def _wanted(document: JsonObject, served: Served) -> JsonObject:
     head = {"apiVersion": document["apiVersion"], "kind": document["kind"]}
     filled = {field: value for field, value in metadata.items() if value}
     hidden = {"apiVersion", "kind", "metadata"} | ({"status"} if served.status else set())
-    return {**head, "metadata": filled, **{key: value for key, value in document.items() if key not in hidden}}
+    wanted = {**head, "metadata": filled, **{key: value for key, value in document.items() if key not in hidden}}
+    return wanted | _record(document) if served.resource == BUNDLE else wanted
+
+
+def _record(bundle: JsonObject) -> JsonObject:
+    """Return what the status of a Bundle records of its promotions; nothing for one that has not begun."""
+    status = bundle.get("status") or {}
+    return {"status": {field: status[field] for field in _RECORD if field in status}} if status else {}
 
 
 class _Dumper(yaml.CSafeDumper):

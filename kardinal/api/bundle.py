@@ -220,6 +220,8 @@ class AttemptRecord(Model):
     """The request by which the Bundle went there; without it, by its creation."""
     displaced_by: Name | None = None
     """The newer Bundle that had taken the environment over."""
+    started_at: Time | None = None
+    """The moment of its first step."""
     promoted_at: Time | None = None
     """The moment at which the change landed."""
     verified_at: Time | None = None
@@ -229,7 +231,7 @@ class AttemptRecord(Model):
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
     """URL of the pull request."""
     evidence: Evidence | None = None
-    """The evidence of the proof."""
+    """The evidence of the promotion, written when it ended."""
 
 
 class EnvironmentStatus(Model):
@@ -253,6 +255,8 @@ class EnvironmentStatus(Model):
     """The newer Bundle that has taken the environment over."""
     replaced_at: Time | None = None
     """Since when another Bundle runs there: from then on this one does not soak."""
+    started_at: Time | None = None
+    """The moment of the first step of the promotion."""
     promoted_at: Time | None = None
     """The moment at which the change landed."""
     verified_at: Time | None = None
@@ -262,7 +266,7 @@ class EnvironmentStatus(Model):
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None
     """URL of the pull request."""
     evidence: Evidence | None = None
-    """The evidence of the proof."""
+    """The evidence of the promotion, written when it ended."""
 
 
 class RequestStatus(Model):

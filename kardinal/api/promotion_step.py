@@ -162,7 +162,7 @@ class PromotionStepStatus(Status):
     verified_at: Time | None = None
     """The moment of the proof."""
     evidence: Evidence | None = None
-    """The evidence of the proof."""
+    """The evidence of the promotion, once it is Verified or Failed."""
     delegated_to: ShortText | None = None
     """The delivery controller that is waited for."""
     delegated_status: ShortText | None = None

@@ -103,6 +103,8 @@ async def _environments(session: Session, given: Mapping[str, str]) -> list[str]
 _SOURCES: Mapping[str, Source] = {
     "pipeline": _pipelines,
     "bundle": _bundles,
+    "first": _bundles,
+    "second": _bundles,
     "name": _bundles,
     "environment": _environments,
     "target": _environments,

@@ -73,13 +73,21 @@ def environment_states(
 
 
 def _edges(pipeline: Pipeline, bundle: Bundle, topology: Topology | None) -> Mapping[str, tuple[str, ...]]:
-    """Return the upstreams of each environment that the Bundle goes to: those of its Graph where it has one."""
+    """Return the upstreams of each environment that the Bundle goes to: those of its Graph where it has one.
+
+    Of a Bundle whose Graph is gone, the environments are those that it has entries of, in today's order.
+    """
     if topology is not None:
         return topology.upstreams
     try:
-        return find_route(pipeline, bundle).upstreams
+        today: Mapping[str, tuple[str, ...]] = find_route(pipeline, bundle).upstreams
     except InvalidSpec:
-        return {}
+        today = {}
+    went = bundle.status.environments
+    if not (bundle.status.has_ended and went):
+        return today
+    names = [name for name in dict.fromkeys((*today, *went)) if name in went]
+    return {name: tuple(each for each in today.get(name, ()) if each in went) for name in names}
 
 
 def _depth(name: str, edges: Mapping[str, tuple[str, ...]], *, below: int = 64) -> int:
@@ -147,7 +155,7 @@ def _ahead(
     intent = bundle.spec.intent
     if name in intent.skip:
         return state("Skipped", "the Bundle leaves it out (intent.skip)")
-    if bundle.status.has_ended and bundle.status.phase != "Verified":
+    if bundle.status.has_ended and bundle.status.phase != "Verified" and (name in edges or not edges):
         return state("NotReached", f"the Bundle ended before: {bundle.status.phase}")
     if name not in edges:
         if intent.target is not None:

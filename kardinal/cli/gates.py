@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from kardinal.api import POLICY_GATE, Graph, PolicyGate
+from kardinal.api import POLICY_GATE, Bundle, Graph, PolicyGate
+from kardinal.api.evidence import Evidence
 
-__all__ = ["Answer", "GateLine", "gate_answer", "gate_lines"]
+__all__ = ["Answer", "GateLine", "gate_answer", "gate_lines", "recorded_gates"]
 
 Answer = Literal["PASS", "FAIL", "PENDING"]
 
@@ -52,6 +53,23 @@ def gate_lines(graph: Graph | None, instances: Iterable[PolicyGate]) -> list[Gat
     """Return every gate of the Graph in its order, whether its instance was created yet or not."""
     by_name = {gate.metadata.name: gate for gate in instances}
     return list(_lines(graph, by_name)) if graph is not None else []
+
+
+def recorded_gates(bundle: Bundle, environments: Iterable[str]) -> list[GateLine]:
+    """Return the gates of environments as their evidence has them, for those that no Graph has any more."""
+    return [
+        GateLine(
+            environment=name,
+            namespace=gate.namespace or "",
+            name=gate.name,
+            scope=gate.scope or "team",
+            answer="PASS" if gate.result == "pass" else "FAIL",
+            detail=gate.reason or "no reason is kept",
+            seen_at=gate.evaluated_at,
+        )
+        for name in environments
+        for gate in (bundle.status.environments[name].evidence or Evidence()).policy_gates
+    ]
 
 
 def _lines(graph: Graph, instances: Mapping[str, PolicyGate]) -> Iterator[GateLine]:

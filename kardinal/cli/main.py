@@ -47,6 +47,16 @@ _OWN = {
             "explain", "kardinal.cli.explain:explain", "Show what holds, or held, a Bundle before an environment."
         ),
         LazyCommand(
+            "history",
+            "kardinal.cli.history:history",
+            "List the promotions of a Pipeline, newest first, with who let them through and how long they took.",
+        ),
+        LazyCommand(
+            "diff",
+            "kardinal.cli.diff:diff",
+            "Show the artifacts, the provenance and the commits in which two Bundles differ.",
+        ),
+        LazyCommand(
             "lint",
             "kardinal.cli.lint:lint",
             "Check the Pipelines, Bundles and PolicyGates of files as the controller would.",

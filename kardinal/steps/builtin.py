@@ -66,7 +66,7 @@ WAIT_FOR_MERGE = StepDeclaration(
     role=Role.AWAIT,
     state="WaitingForMerge",
     outside=True,
-    outputs={"mergedBy": "merged_by"},
+    outputs={"mergedBy": "merged_by", "approvedBy": "approved_by"},
 )
 
 MERGE_PR = StepDeclaration(

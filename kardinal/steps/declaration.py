@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-Fact = Literal["base_commit", "source_commit", "changed", "merged_commit", "merged_by", "mirrors"]
+Fact = Literal["base_commit", "source_commit", "changed", "merged_commit", "merged_by", "approved_by", "mirrors"]
 """A fact that later steps may read: a field of `kardinal.steps.facts.Facts`."""
 
 

@@ -6,7 +6,7 @@ instead: the declarations say which output is which fact, so that another step m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class Facts:
     """The commit of this promotion that was found on the target branch before anything was proposed."""
     merged_by: str | None = None
     """The user who merged the pull request."""
+    approved_by: Sequence[str] | None = None
+    """The users whose reviews approved it when it was merged."""
     mirrors: Mapping[str, str] | None = None
     """The repositories that run in place of promoted ones."""
 

@@ -16,13 +16,13 @@ from typing import TypeVar
 import structlog
 
 from kardinal.api import format_duration
+from kardinal.api.evidence import Evidence
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.git.inputs import with_inputs
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result, StatusWriter
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.expressions import check_outputs
-from kardinal.steps.facts import facts_of
 from kardinal.steps.registry import Registry
 from kardinal.steps.rendering import Renderer
 from kardinal.steps.sequence import planned
@@ -30,6 +30,7 @@ from kardinal.steps.sequence_values import SequenceValues
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
 from kardinal_agent.execution.draft import StatusDraft
+from kardinal_agent.execution.evidence import evidence_of
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.machine import (
     SUPERSEDED,
@@ -353,19 +354,29 @@ class Attempt:
         return await self._pause(transitions.retrying(status, message, now=now, delay=delay, limited=limited), delay)
 
     async def _fail(self, reason: str, message: str) -> Result:
-        status = transitions.failed(self._draft.status, message, now=self._tools.clock.now())
+        begun = self._draft.status.started_at is not None
+        evidence = self._evidence() if begun else None
+        status = transitions.failed(self._draft.status, message, evidence, now=self._tools.clock.now())
         await self._draft.save(status, reason=reason)
         return self._rest()
 
     async def _verify(self) -> Result:
         """Write the proof down before the verdict, as after every effect."""
         await self._draft.write()
-        status = self._draft.status
-        facts = facts_of(status, self._sequence)
-        evidence = self._gates.evidence(merged_by=facts.merged_by)
-        message = self._proof.message if self._proof else ""
-        await self._draft.save(transitions.verified(status, message, evidence, now=self._tools.clock.now()))
+        status, message = self._draft.status, self._proof.message if self._proof else ""
+        await self._draft.save(transitions.verified(status, message, self._evidence(), now=self._tools.clock.now()))
         return self._rest()
+
+    def _evidence(self) -> Evidence:
+        """Return what the promotion can show for itself if it ends now."""
+        return evidence_of(
+            self._step,
+            self._draft.status,
+            self._sequence,
+            gates=self._gates.results(),
+            gate_duration=self._gates.duration(),
+            now=self._tools.clock.now(),
+        )
 
     def _rest(self) -> Result:
         self._tools.merges.release(self._key)

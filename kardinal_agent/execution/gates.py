@@ -1,4 +1,4 @@
-"""The gates of a promotion as they are at this moment: what holds it, and the evidence for it.
+"""The gates of a promotion as they are at this moment: what holds it, and what they say.
 
 Two kinds of gates are asked before every effect: the freeze of the pipeline, which holds by being there, and the
 instances of the gates before the promotion, which hold when they are not ready. An answer counts only if it is that of
@@ -11,16 +11,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from kardinal.api import PolicyGate, names
-from kardinal.api.evidence import Evidence, GateResult
+from kardinal.api.evidence import GateResult
 from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
 from kardinal.policy.matching import is_template
 from kardinal.runtime import Informer
 from kardinal_agent.execution.ownership import OwnedStep, RequiredGate
 
 __all__ = ["Gates", "StepGates"]
-
-_NAME_LIMIT = 256
-"""Characters that the schema allows for the name of an approver."""
 
 
 class Gates:
@@ -52,27 +49,17 @@ class StepGates:
         return [
             GateResult(
                 name=required.template.name,
+                namespace=required.template.namespace,
+                template_generation=gate.status.template_generation,
                 scope=required.scope,
                 result="fail" if self._closed(required) else "pass",
                 reason=gate.status.reason or gate.spec.message or None,
+                evaluated_at=gate.status.last_evaluated_at,
             )
             for required, gate in self._instances()
         ]
 
-    def evidence(self, *, merged_by: str | None) -> Evidence:
-        """Return what a Verified promotion can show for itself: its gates with the values they saw, and who approved.
-
-        A merge by the agent itself approves nothing.
-        """
-        approved = self._step.spec.approval == "pr-review" and merged_by
-        return Evidence(
-            gate_duration=self._duration(),
-            # The name comes from the repository, whose writers may put any text there.
-            approved_by=(str(merged_by)[:_NAME_LIMIT],) if approved else (),
-            policy_gates=tuple(self.results()),
-        )
-
-    def _duration(self) -> timedelta | None:
+    def duration(self) -> timedelta | None:
         """Return how long the gates held the promotion back: from the first of them to the PromotionStep itself."""
         made = [gate.metadata.creation_timestamp for _, gate in self._instances()]
         began = min((moment for moment in made if moment is not None), default=None)

@@ -182,7 +182,7 @@ def retrying(status: Status, error: str, *, now: datetime, delay: timedelta, lim
     )
 
 
-def failed(status: Status, message: str, *, now: datetime) -> Status:
+def failed(status: Status, message: str, evidence: Evidence | None = None, *, now: datetime) -> Status:
     """Return the last status without success; the step that was running is where it failed."""
     steps, last = status.steps, status.steps[-1] if status.steps else None
     if last is not None and last.state == "Running":
@@ -190,7 +190,7 @@ def failed(status: Status, message: str, *, now: datetime) -> Status:
             *status.steps[:-1],
             last.model_copy(update={"state": "Failed", "message": _cut(message), "finished_at": now}),
         )
-    update = {"state": "Failed", "message": _cut(message), "steps": steps, "retry": None}
+    update = {"state": "Failed", "message": _cut(message), "steps": steps, "evidence": evidence, "retry": None}
     return released(status.model_copy(update=update), now=now)
 
 

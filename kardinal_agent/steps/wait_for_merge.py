@@ -13,6 +13,7 @@ from kardinal.git import MergeConflict
 from kardinal.scm import MergeBlocked, PullRequest
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.remotes import Remote
+from kardinal_agent.steps.approvers import approvers
 from kardinal_agent.steps.base import Announcement, Done, Flag, StepContext, StepResult, Waiting
 from kardinal_agent.steps.pull_requests import AGENT, waiting_message
 from kardinal_agent.steps.upkeep import Kept, keep
@@ -94,7 +95,7 @@ async def _merged(found: PullRequest, context: StepContext, remote: Remote) -> D
     flag = _flag(found, context)
     return Done(
         f"pull request {found.number} was merged by {by}",
-        outputs={"mergedBy": by},
+        outputs={"mergedBy": by, **await approvers(context, remote, found.number)},
         update={"merged_at": landed_at, "promoted_at": landed_at, "commit": commit or context.status.commit},
         announcement=Announcement(MERGED_OUT_OF_BAND, flag.message, warning=True) if flag else None,
         flag=flag,

@@ -75,6 +75,7 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
         state=state,
         message=status.message if state in _STATES_WITH_MESSAGE else None,
         prepared_at=status.prepared_at,
+        started_at=status.started_at,
         promoted_at=status.promoted_at,
         verified_at=status.verified_at,
         commit=status.commit,

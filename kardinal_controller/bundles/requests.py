@@ -13,6 +13,8 @@ from datetime import datetime
 
 from kardinal.api import Bundle
 from kardinal.api.bundle import KEPT_ATTEMPTS, AttemptRecord, EnvironmentStatus, IntentRequest, RequestStatus
+from kardinal.api.evidence import EARLIER_EVIDENCE_BYTES, bounded
+from kardinal.objects.text import cut
 from kardinal.translation.environment_order import ancestors
 from kardinal_controller.bundles.contenders import DISPLACED, Contender, Order
 from kardinal_controller.bundles.takeover import landed_after
@@ -20,6 +22,9 @@ from kardinal_controller.bundles.takeover import landed_after
 __all__ = ["Answer", "Situation", "answered", "unseen"]
 
 _ENDED = frozenset(["Verified", "Failed", DISPLACED])
+
+_EARLIER_MESSAGE = 256
+"""Characters that are kept of the message of an earlier attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +135,15 @@ def _restarted(entry: EnvironmentStatus, *, request: str | None) -> EnvironmentS
     record = AttemptRecord(
         attempt=number,
         state=entry.state,
-        message=entry.message,
+        message=cut(entry.message, _EARLIER_MESSAGE) if entry.message is not None else None,
         request=entry.request,
         displaced_by=entry.displaced_by,
+        started_at=entry.started_at,
         promoted_at=entry.promoted_at,
         verified_at=entry.verified_at,
         commit=entry.commit,
         pr_url=entry.pr_url,
-        evidence=entry.evidence,
+        evidence=bounded(entry.evidence, EARLIER_EVIDENCE_BYTES) if entry.evidence is not None else None,
     )
     attempts = (*(entry.attempts or ()), record)[-KEPT_ATTEMPTS:]
     return EnvironmentStatus(state="Pending", attempt=number + 1, attempts=attempts, request=request)

@@ -39,7 +39,9 @@ __all__ = [
 
 PERSON = "alice"
 
-Operation = Literal["find", "compare", "open", "labels", "get", "text", "status", "statuses", "merge", "list"]
+Operation = Literal[
+    "find", "compare", "open", "labels", "get", "text", "status", "statuses", "merge", "list", "approvals"
+]
 State = Literal["open", "merged", "closed"]
 
 EVERYWHERE = pytest.mark.parametrize(
@@ -139,6 +141,7 @@ class GiteaSite(Site):
         "status": r"POST /statuses/.*",
         "statuses": r"GET /commits/.*/status",
         "merge": r"POST /pulls/\d+/merge",
+        "approvals": r"GET /pulls/\d+/reviews",
         "list": r"GET /pulls",
     }
 
@@ -216,6 +219,7 @@ class GitHubSite(_ServedSite):
         "status": r"POST /statuses/.*",
         "statuses": r"GET /commits/.*/status\?.*",
         "merge": r"PUT /pulls/\d+/merge",
+        "approvals": r"GET /pulls/\d+/reviews.*",
         "list": r"GET /pulls\?state=.*",
     }
 
@@ -268,6 +272,7 @@ class GitLabSite(_ServedSite):
         "status": r"POST /statuses/.*",
         "statuses": r"GET /repository/commits/.*/statuses\?.*",
         "merge": r"PUT /merge_requests/\d+/merge",
+        "approvals": r"GET /merge_requests/\d+/approvals",
         "list": r"GET /merge_requests\?state=.*",
     }
 

@@ -24,7 +24,7 @@ from tests.agent.promotion_steps import (
     start_agent,
     state,
 )
-from tests.support.names import DEV
+from tests.support.names import DEV, POLICIES
 from tests.support.repository import APPLICATION, IMAGE, GitRepository
 from tests.support.world import World
 
@@ -130,7 +130,14 @@ async def test_a_required_gate_must_be_there_and_ready(world: World, repository:
     await open_gate(world, GATE)
     status = await reached(world, "Verified", within=AT_ONCE)
     (result,) = status["evidence"]["policyGates"]
-    assert result == {"name": "soak", "scope": "org", "result": "pass", "reason": "soaked 45m of 30m"}
+    assert result == {
+        "name": "soak",
+        "namespace": POLICIES,
+        "templateGeneration": 1,
+        "scope": "org",
+        "result": "pass",
+        "reason": "soaked 45m of 30m",
+    }
 
 
 async def test_a_gate_that_turns_red_again_holds_what_is_under_way(world: World, repository: GitRepository) -> None:

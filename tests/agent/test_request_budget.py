@@ -12,7 +12,7 @@ from tests.agent.promotion_steps import create, deploy, reached, start_agent, wa
 from tests.agent.sites import EVERYWHERE, Site
 from tests.support.world import World
 
-COMMON = {"find": 1, "open": 1, "status": 2, "statuses": 2, "push": 1}
+COMMON = {"approvals": 1, "find": 1, "open": 1, "status": 2, "statuses": 2, "push": 1}
 BUDGETS = {
     # Two programs may open two pull requests at Gitea, so it is asked which was first; labels have numbers there.
     "gitea": {**COMMON, "labels": 2, "list": 2, "get": 3, "git": 10},

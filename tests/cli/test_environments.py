@@ -8,7 +8,7 @@ import pytest
 
 from kardinal.api import Bundle, Graph, Pipeline, PolicyGate, PromotionStep
 from kardinal.cli.environments import environment_states
-from kardinal.cli.gates import GateLine, gate_lines
+from kardinal.cli.gates import GateLine, gate_lines, recorded_gates
 from kardinal.translation.topology import NODE_KEY, Topology, describe_step, read_topology
 from tests.support.names import TEAM
 from tests.support.objects import bundle, pipeline
@@ -68,12 +68,30 @@ def test_an_environment_that_is_newer_than_the_graph_says_so() -> None:
 
 
 def test_a_superseded_bundle_keeps_what_it_reached() -> None:
-    status = {"phase": "Superseded", "environments": {"dev": {"state": "Verified"}, "staging": {"state": "Failed"}}}
-    assert _states(_bundle(status)) == {
+    entries = {"dev": {"state": "Verified"}, "staging": {"state": "Failed"}, "prod": {"state": "Pending"}}
+    assert _states(_bundle({"phase": "Superseded", "environments": entries})) == {
         "dev": ("Verified", ""),
         "staging": ("Failed", ""),
         "prod": ("NotReached", "the Bundle ended before: Superseded"),
     }
+
+
+def test_an_environment_that_is_newer_than_a_graph_that_is_gone_says_so() -> None:
+    status = {"phase": "Superseded", "environments": {"old": {"state": "Verified"}, "dev": {"state": "Verified"}}}
+    states = _states(_bundle(status))
+    assert states["prod"] == ("NotTargeted", "added to the Pipeline after the Bundle had started")
+    assert states["old"] == ("Verified", "")
+
+
+def test_gates_of_a_graph_that_is_gone_are_those_of_the_evidence() -> None:
+    seen = {"name": "soak", "namespace": "policies", "scope": "org", "evaluatedAt": "2026-03-03T10:00:00Z"}
+    gates = [{**seen, "result": "pass", "reason": "soaked 45m of 30m"}, {"name": "quiet", "result": "fail"}]
+    prod = {"state": "Verified", "evidence": {"policyGates": gates}}
+    status = {"environments": {"dev": {"state": "Verified"}, "prod": prod}}
+    soak, quiet = recorded_gates(_bundle(status), ["dev", "prod"])
+    assert (soak.environment, soak.namespace, soak.name, soak.scope) == ("prod", "policies", "soak", "org")
+    assert (soak.answer, soak.detail, soak.seen_at is not None) == ("PASS", "soaked 45m of 30m", True)
+    assert (quiet.answer, quiet.detail) == ("FAIL", "no reason is kept")
 
 
 def test_a_step_that_was_given_up_for_a_newer_bundle_has_not_failed() -> None:

@@ -26,6 +26,8 @@ from tests.support.world import World
 
 LONG = "my-app-1-29-0-rc-1-plus-2-1763850000"
 VERSION = "1.29.0-rc.1-build.77"
+OTHER = "my-app-1-30-0"
+PULL = "https://git.example.com/acme/gitops/pulls/144"
 GATE = "no-deployments-at-weekends-and-holidays"
 MESSAGE = "the rollout has not finished: 1 of 3 replicas run ghcr.io/acme/my-app:1.28.0, which is not what was promoted"
 TABLES: dict[str, tuple[tuple[str, ...], set[str]]] = {
@@ -36,6 +38,11 @@ TABLES: dict[str, tuple[tuple[str, ...], set[str]]] = {
         {DEV, STAGING, PROD, "Verified", "HealthChecking", "not", "promoted"},
     ),
     "coverage": (("policy", "coverage", "--policy-namespaces", POLICIES), {f"environments/{PROD}", f"{TEAM}/my-app"}),
+    "history": (
+        ("history", "my-app"),
+        {LONG, VERSION, DEV, PROD, "Verified", "HealthChecking", "0123456789ab", "alice", PULL},
+    ),
+    "diff": (("diff", LONG, OTHER), {"image", VERSION, "1.30.0", "provenance", "commit", "0123456789abcdef"}),
     "status": (("status", "my-app"), {LONG, DEV, STAGING, PROD, "Verified", "HealthChecking", "Skipped"}),
     "pr": (("pr", "list", "--repo", "REPOSITORY"), {"#1", LONG, PROD, "open", "replicas", "promoted"}),
 }
@@ -125,10 +132,13 @@ async def _promotion(world: World, repository: GitRepository) -> None:
     await world.apply(
         pipeline(repository),
         bundle(LONG, tag=VERSION, intent={"skip": [STAGING]}),
+        bundle(OTHER, tag="1.30.0", provenance={"commitSHA": "0123456789abcdef"}, pipeline="another-app"),
         gate(GATE, "false", applies_to=None, namespace=POLICIES, match={"paths": [f"environments/{PROD}"]}),
     )
-    verified = {"state": "Verified", "verifiedAt": "2026-03-03T10:00:00Z"}
-    environments = {DEV: verified, PROD: {"state": "HealthChecking"}}
+    verified: JsonObject = {"state": "Verified", "verifiedAt": "2026-03-03T10:00:00Z"}
+    verified |= {"startedAt": "2026-03-03T09:50:00Z"}
+    verified |= {"commit": "0123456789abcdef", "prURL": PULL, "evidence": {"approvedBy": ["alice"]}}
+    environments = {DEV: verified, PROD: {"state": "HealthChecking", "startedAt": "2026-03-03T10:01:00Z"}}
     await _status(world, BUNDLE, LONG, {"phase": "Promoting", "pipeline": "my-app", "environments": environments})
     await _step(world, LONG, DEV, "Verified", "runs it")
     await _step(world, LONG, PROD, "HealthChecking", MESSAGE)

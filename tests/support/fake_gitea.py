@@ -50,6 +50,7 @@ class Pull:
     merge_commit: str | None = None
     labels: list[int] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
+    reviews: list[dict[str, Any]] = field(default_factory=list)
     fork: bool = False
 
 
@@ -113,6 +114,13 @@ class FakeGitea:
         """Merge as a person does; returns the commit on the base branch."""
         with self._lock:
             return self._land(self.pulls[number], by=by, method=method)
+
+    def approve(self, number: int, *, by: str) -> None:
+        """Approve as a person does whose review counts."""
+        with self._lock:
+            moment = format_time(self._now())
+            review = {"id": 1, "state": "APPROVED", "official": True, "submitted_at": moment, "user": {"login": by}}
+            self.pulls[number].reviews.append(review)
 
     def close(self, number: int) -> None:
         with self._lock:
@@ -178,6 +186,7 @@ class FakeGitea:
             ("PATCH", r"/pulls/(\d+)", self._edit),
             ("POST", r"/pulls/(\d+)/merge", self._merge),
             ("GET", r"/pulls/(\d+)/files", self._files),
+            ("GET", r"/pulls/(\d+)/reviews", self._reviews),
             ("GET", r"/pulls/([^/]+)/([^/]+)", self._find),
             ("GET", r"/issues/(\d+)/comments", self._comments),
             ("POST", r"/issues/(\d+)/comments", self._comment),
@@ -252,6 +261,9 @@ class FakeGitea:
             {"filename": name, "status": "changed", "contents_url": f"{self.url}/contents/{name}?ref={head}"}
             for name in names
         ]
+
+    def _reviews(self, request: Request, number: str) -> Reply:
+        return 200, self.pulls[int(number)].reviews
 
     def _find(self, request: Request, base: str, head: str) -> Reply:
         wanted = head.replace("%2F", "/"), base.replace("%2F", "/")

@@ -16,7 +16,7 @@ from kardinal.cli.render_failures import render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
 from kardinal.cli.status.reading import read_objects
 from kardinal.cli.status.view import promotion_states, unattended
-from kardinal.objects import POLICY_GATE, PROMOTION_STEP
+from kardinal.objects import BUNDLE, POLICY_GATE, PROMOTION_STEP
 
 __all__ = ["steps"]
 
@@ -27,7 +27,10 @@ __all__ = ["steps"]
 @output_option
 @cluster_command
 async def steps(session: Session, *, pipeline: str, name: str | None, output: str) -> None:
-    """Show the PromotionSteps and PolicyGates of a Bundle with their states."""
+    """Show the PromotionSteps and PolicyGates of a Bundle with their states.
+
+    Once they are gone with their Graph, it shows what the Bundle keeps of them; with -o json and -o yaml the Bundle.
+    """
     objects = await read_objects(session, pipeline, name)
     bundle = objects.bundle
     if bundle is None:
@@ -38,7 +41,8 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
             await session.client.list(resource, session.namespace, labels=selector)
             for resource in (PROMOTION_STEP, POLICY_GATE)
         ]
-        print_documents([item for found in listed for item in found.items], output)
+        items = [item for found in listed for item in found.items]
+        print_documents(items or [await session.client.get(BUNDLE, bundle.metadata.name, session.namespace)], output)
         return
     states, gates = promotion_states(objects)
     failures = await render_failures(session)

@@ -10,7 +10,7 @@ from typing import Any
 from kardinal.api import Bundle, Graph, Pipeline, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_title
 from kardinal.cli.environments import EnvironmentState, environment_states
-from kardinal.cli.gates import GateLine, gate_lines
+from kardinal.cli.gates import GateLine, gate_lines, recorded_gates
 from kardinal.cli.output import one_line
 from kardinal.objects import JsonObject
 from kardinal.translation.topology import read_topology
@@ -146,12 +146,15 @@ def promotion_states(objects: Objects) -> tuple[list[EnvironmentState], list[Gat
     pipeline, bundle, graph = objects.pipeline, objects.bundle, objects.graph
     if bundle is None:
         return [EnvironmentState(name=each.name, state="-") for each in pipeline.spec.environments], []
+    topology = read_topology(graph) if graph is not None else None
+    gone = set(bundle.status.environments) - set(topology.environments if topology is not None else ())
     gates = gate_lines(Graph.model_validate(graph) if graph is not None else None, objects.gates)
+    gates += recorded_gates(bundle, sorted(gone))
     states = environment_states(
         pipeline,
         bundle,
         {step.spec.environment: step for step in objects.steps},
-        topology=read_topology(graph) if graph is not None else None,
+        topology=topology,
         gates=gates,
     )
     return states, gates

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kardinal.api import BUNDLE
 from tests.local.plane.wire import (
     CONFIG_MAPS,
     DEFINITIONS,
@@ -25,7 +26,9 @@ from tests.local.plane.wire import (
     widget_definition,
 )
 from tests.support.kubectl import Kubectl, kubectl_versions
+from tests.support.objects import bundle
 
+CRDS = Path(__file__).parents[3] / "crds"
 KARDINAL = Path(sys.executable).parent / "kardinal"
 CONFUSABLE = ["1e10", "0x1f", "yes", "y", "null", "1_000", "007", "~", "2026-01-02", "- a", "a: b", " ", "two\nlines\n"]
 pytestmark = pytest.mark.local_only("the commands that run a plane")
@@ -124,6 +127,23 @@ async def test_an_export_names_nothing_that_only_its_server_could_say(tmp_path: 
     assert all("status" not in document for document in documents)
     names = {field for document in documents for field in document["metadata"]}
     assert names == {"name", "namespace"}
+
+
+async def test_what_a_bundle_records_is_exported_to_be_read_and_passed_over_when_it_is_applied(tmp_path: Path) -> None:
+    entry = {"state": "Verified", "commit": "abc", "evidence": {"approvedBy": ["alice"], "metrics": {}}}
+    status = {"phase": "Verified", "graphRef": "release", "environments": {"prod": entry}}
+    bundles = BUNDLE.path(namespace="default")
+    definition = yaml.safe_load((CRDS / "kardinal.io_bundles.yaml").read_text())
+    async with _up(tmp_path) as kubeconfig, session_for(kubeconfig) as session:
+        http = Http(session)
+        await http.define(definition)
+        assert (await http.post(bundles, bundle("release", namespace="default"))).status == 201
+        assert (await http.merge(f"{bundles}/release/status", {"status": status})).status == 200
+        stream, _ = await _export(tmp_path)
+        (kept,) = [each for each in yaml.load_all(stream, yaml.CSafeLoader) if each["kind"] == "Bundle"]
+        assert kept["status"] == {"phase": "Verified", "environments": {"prod": entry}}
+        kept["metadata"]["name"] = "applied"
+        assert "status" not in (await http.post(bundles, kept)).body
 
 
 def _owned(name: str, owner: Any, **reference: bool) -> Any:

@@ -1,0 +1,130 @@
+"""`kardinal diff`: what one Bundle brings that another one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kardinal.api import Bundle
+from kardinal.api.image import bundle_title
+from kardinal.api.names import LABEL_PIPELINE
+from kardinal.cli.checkout import ask_git
+from kardinal.cli.differences import CommitRange, Difference, commit_ranges, differences
+from kardinal.cli.errors import CommandError
+from kardinal.cli.output import one_line, print_table, print_value
+from kardinal.cli.promotions import version_before
+from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.kube import NotFound
+from kardinal.objects import BUNDLE
+
+__all__ = ["diff"]
+
+_LISTED = 50
+"""Commits that are listed of a range, the newest ones."""
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second", required=False)
+@click.option(
+    "--env", "environment", metavar="ENVIRONMENT", help="Compare with what ran there before, or else runs there now."
+)
+@click.option(
+    "--checkout",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A clone of the source repository, in which the commits between are listed.",
+)
+@output_option
+@cluster_command
+async def diff(
+    session: Session, *, first: str, second: str | None, environment: str | None, checkout: Path | None, output: str
+) -> None:
+    """Show the artifacts, the provenance and the commits in which two Bundles differ.
+
+    `kardinal diff A B` compares two Bundles, and `kardinal diff B --env prod` what B brings, or has brought, to prod.
+    """
+    if (second is None) == (environment is None):
+        raise click.UsageError("name two Bundles, or one and an environment: kardinal diff BUNDLE --env ENVIRONMENT")
+    if second is not None:
+        before, after = await _bundle(session, first), await _bundle(session, second)
+    else:
+        after = await _bundle(session, first)
+        before = await _before(session, after, environment or "")
+    found, ranges = differences(before, after), list(commit_ranges(before, after))
+    listed = [await _commits(checkout, each) for each in ranges] if checkout is not None else [[] for _ in ranges]
+    if output != "table":
+        print_value(_document(before, after, found, zip(ranges, listed, strict=True)), output)
+        return
+    print_table(
+        ["KIND", "NAME", before.metadata.name, after.metadata.name],
+        [[each.kind, *(one_line(text) or "-" for text in (each.name, each.before, each.after))] for each in found],
+        empty=f"{before.metadata.name} and {after.metadata.name} bring the same.",
+    )
+    for each, commits in zip(ranges, listed, strict=True):
+        _print_commits(each, commits, listed=checkout is not None)
+
+
+async def _bundle(session: Session, name: str) -> Bundle:
+    try:
+        return Bundle.model_validate(await session.client.get(BUNDLE, name, session.namespace))
+    except NotFound as error:
+        raise CommandError(
+            f"no Bundle {name} in namespace {session.namespace}", remedy="List them: kubectl get bundles"
+        ) from error
+
+
+async def _before(session: Session, bundle: Bundle, environment: str) -> Bundle:
+    """Return the Bundle that ran in an environment before another one came there."""
+    pipeline = bundle.status.pipeline or bundle.metadata.labels.get(LABEL_PIPELINE, "")
+    found = version_before(await session.bundles(pipeline), bundle, environment)
+    if found is None:
+        raise CommandError(
+            f"no other Bundle of Pipeline {pipeline} was Verified in {environment} before",
+            remedy=f"See what ran where: kardinal history {pipeline}",
+        )
+    return found.bundle
+
+
+async def _commits(checkout: Path, between: CommitRange) -> list[str]:
+    """Return a line for each commit, the newest first."""
+    # Both ends are hexadecimal digits, so neither is taken for an option.
+    revisions = f"{between.before}..{between.after}"
+    options = (f"--max-count={_LISTED}", "--no-show-signature", "--format=%h %s (%an)", "--no-color")
+    shown = await ask_git("-C", str(checkout), "log", *options, revisions, "--", refused="")
+    return [one_line(line) for line in shown.splitlines()]
+
+
+def _print_commits(between: CommitRange, commits: Sequence[str], *, listed: bool) -> None:
+    click.echo(f"\nCOMMITS {between.before[:12]}..{between.after[:12]} {one_line(between.repository)}".rstrip())
+    if between.url:
+        click.echo(f"  {between.url}")
+    for line in commits:
+        click.echo(f"  {line}")
+    if listed and not commits:
+        click.echo("  none in this clone: are both commits fetched, and is the second one newer?")
+    if not listed and not between.url:
+        click.echo(f"  In a clone: git log --oneline {between.before}..{between.after}, or pass --checkout DIRECTORY")
+
+
+def _document(before: Bundle, after: Bundle, found: Sequence[Difference], ranges: Any) -> dict[str, Any]:
+    return {
+        "from": {"bundle": before.metadata.name, "version": bundle_title(before.spec.artifacts)},
+        "to": {"bundle": after.metadata.name, "version": bundle_title(after.spec.artifacts)},
+        "differences": [
+            {"kind": each.kind, "name": each.name, "from": each.before or None, "to": each.after or None}
+            for each in found
+        ],
+        "commits": [
+            {
+                "repository": each.repository or None,
+                "from": each.before,
+                "to": each.after,
+                "url": each.url or None,
+                "list": commits,
+            }
+            for each, commits in ranges
+        ],
+    }

@@ -1,0 +1,42 @@
+"""Ask the host of a merged pull request once who approved it, for the evidence of the promotion.
+
+Nothing is decided by the answer. So a host that gives none, or none in time, leaves a gap in the evidence, and the
+promotion goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import structlog
+
+from kardinal.api.evidence import MAX_APPROVERS
+from kardinal.objects.errors import KardinalError
+from kardinal.objects.text import cut
+from kardinal_agent.remotes import Remote
+from kardinal_agent.steps.base import StepContext
+
+__all__ = ["approvers"]
+
+_DEADLINE = 10.0
+"""Seconds of real time that a host has to name approvers."""
+
+_NAME_LIMIT = 64
+"""Characters of a name: outputs have a size, and names of users at hosts are shorter."""
+
+log = structlog.get_logger(__name__)
+
+
+async def approvers(context: StepContext, remote: Remote, number: int) -> dict[str, Any]:
+    """Return the output with the people whose reviews approve a pull request; none where no review is asked for."""
+    if context.step.spec.approval != "pr-review" or context.merges_itself:
+        return {}
+    try:
+        async with asyncio.timeout(_DEADLINE):
+            found = await remote.proposals.approvals(number)
+    except (KardinalError, TimeoutError) as error:
+        log.warning("the host did not say who approved", pull_request=number, error=str(error))
+        return {}
+    names = [cut(approval.by, _NAME_LIMIT) for approval in found[:MAX_APPROVERS]]
+    return {"approvedBy": names} if names else {}
