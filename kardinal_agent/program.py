@@ -33,7 +33,7 @@ from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
-from kardinal_agent.health import Clusters, HealthChecks, HealthNamespaces, adapters
+from kardinal_agent.health import Clusters, Detector, HealthChecks, HealthNamespaces, Refreshes, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.others import OtherPullRequests
 from kardinal_agent.hosts.poll import HostPoll
@@ -177,7 +177,14 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         quoted=options.quote_namespaces,
     )
     clusters = Clusters(own.dynamic, channel, secrets=own.client, namespaces=options.namespace_map)
-    health = HealthChecks(adapters(extensions.adapters), allowed, clusters, clock=clock)
+    health = HealthChecks(
+        adapters(extensions.adapters),
+        allowed,
+        clusters,
+        detector=Detector(own.dynamic, client=own.client, namespaces=allowed, clock=clock),
+        refreshes=Refreshes(own.client, allowed, clock=clock),
+        clock=clock,
+    )
     tools = Tools(
         shard=options.shard,
         registry=extensions.registry,

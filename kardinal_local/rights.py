@@ -62,6 +62,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("list watch", "argoproj.io", "applications rollouts"),
         _rule("list watch", "kustomize.toolkit.fluxcd.io", "kustomizations"),
         _rule("list watch", "helm.toolkit.fluxcd.io", "helmreleases"),
+        _rule("list watch", "source.toolkit.fluxcd.io", "gitrepositories"),
         _rule("list watch", "flagger.app", "canaries"),
     ),
     "kardinal-agent-control-plane": (

@@ -83,7 +83,9 @@ class Health(Model):
     """
 
     type: AdapterName | None = None
-    """The adapter: `resource`, `argocd`, `flux`, `argoRollouts`, `flagger`, or one that is installed."""
+    """The adapter: `resource`, `argocd`, `flux`, `argoRollouts`, `flagger`, or one that is installed. Without it the
+    object that is named says it, and without one the object of Argo CD or Flux that deploys the environment's path.
+    """
     resource: HealthResource | None = None
     """For `resource`: the workloads."""
     argocd: HealthArgoCD | None = None
@@ -105,7 +107,19 @@ class Health(Model):
 class HealthStatus(Model):
     """How the proof of a promotion stands."""
 
+    type: AdapterName | None = None
+    """The adapter that was chosen, where `health` names none: `argocd`, `flux`, `resource`, or the delegate."""
+    kind: Literal["Application", "Kustomization", "HelmRelease"] | None = None
+    """Kind of the object that was found to deploy the environment: `Application`, `Kustomization` or `HelmRelease`."""
+    name: Name | None = None
+    """Name of that object."""
+    namespace: DnsLabel | None = None
+    """Namespace of that object."""
+    refreshed_at: Time | None = None
+    """When it was decided to ask the tool to look at the repository, which is done once."""
     failing_since: Time | None = None
     """Since when the observed objects have said, at every look, that it will not become healthy."""
     reason: ShortText | None = None
     """Why, in one word."""
+    failed_attempt: ShortText | None = None
+    """What a tool that tries again has failed at: the failure lasts while it tries the same."""

@@ -24,7 +24,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("Update", "verify_effect"): ("fail", "warn", "off"),
     ("HealthFlux", "kind"): ("Kustomization", "HelmRelease"),
     ("HealthResource", "kind"): (None, "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"),
-    ("Delivery", "delegate"): ("none",),
+    ("Delivery", "delegate"): ("none", "argoRollouts", "flagger"),
     ("Environment", "approval"): ("auto", "pr-review"),
     ("Environment", "on_health_failure"): ("none",),
     ("BundleSpec", "type"): ("image", "config", "mixed"),

@@ -38,7 +38,7 @@ from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import JsonObject, ResourceType
 from kardinal.policy.freshness import freshness_window
 from kardinal.policy.matching import GateTemplate
-from kardinal.steps.health_fields import health_type
+from kardinal.steps.health_fields import health_type, is_detected, proof_without_tool
 from kardinal.steps.sequence import default_sequence
 from kardinal.translation.topology import NODE_KEY, describe_gate, describe_step
 
@@ -195,24 +195,27 @@ def step_spec(
         approval=environment.approval,
         pr=environment.pr,
         steps=steps,
-        health=_health(environment),
+        health=_health(environment, pipeline=promotion.pipeline),
         delivery=environment.delivery,
         shard=environment.shard,
         attempt=attempt,
     )
 
 
-def _health(environment: Environment) -> Health:
-    """Return `health` with its defaults; only the objects of its type are looked at."""
-    given, own = environment.health, environment.name
-    kind = health_type(given) or "resource"
+def _health(environment: Environment, *, pipeline: str) -> Health:
+    """Return `health` with its defaults; without a type the agent finds what deploys the environment."""
+    given, own, delegate = environment.health, environment.name, environment.delivery.delegate
+    kind = health_type(given, delegate=delegate)
+    if kind is None and not is_detected(given, delegate=delegate):
+        kind = proof_without_tool(delegate)
     update: dict[str, object] = {"type": kind, "timeout": given.timeout or HEALTH_TIMEOUT}
     if kind == "resource":
         update["resource"] = _placed(given.resource or HealthResource(), own)
-    if given.argo_rollouts is not None:
-        update["argo_rollouts"] = _placed(given.argo_rollouts, own)
-    if given.flagger is not None:
-        update["flagger"] = _placed(given.flagger, own)
+    delegated = HealthObject(name=pipeline)
+    if rollout := given.argo_rollouts or (delegated if delegate == "argoRollouts" else None):
+        update["argo_rollouts"] = _placed(rollout, own)
+    if canary := given.flagger or (delegated if delegate == "flagger" else None):
+        update["flagger"] = _placed(canary, own)
     return given.model_copy(update=update)
 
 

@@ -112,7 +112,7 @@ def _environment(
     adapter = environment.health.type
     if adapter is not None and adapter not in registry.adapters:
         yield unknown_name(subject, f"{field}.health.type", adapter, registry.adapters)
-    for place, message in health_problems(environment.health):
+    for place, message in health_problems(environment.health, delegate=environment.delivery.delegate):
         yield Problem(subject, f"{field}.health.{place}", "InvalidHealth", message)
     capabilities = registry.providers.get(git.provider)
     steps = environment.steps

@@ -38,6 +38,7 @@ from kardinal_agent.execution.machine import (
     Ask,
     Await,
     Delay,
+    Detect,
     Fail,
     Hold,
     Observation,
@@ -55,10 +56,11 @@ from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.execution.withdrawal import withdraw
-from kardinal_agent.health import HealthChecks
+from kardinal_agent.health import HealthChecks, undetected
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps import Done, Step, StepContext, StepResult, Waiting
+from kardinal_agent.steps.detection import DETECT_AGAIN, detect
 
 __all__ = ["Attempt", "Tools"]
 
@@ -145,17 +147,15 @@ class Attempt:
             match decide(seen):
                 case Rest():
                     result = self._rest()
-                case Await(message):
-                    result = await self._pause(transitions.awaiting(self._draft.status, message))
+                case Await() | Ask() | Hold() as wait:
+                    now = self._tools.clock.now()
+                    result = await self._pause(transitions.paused(self._draft.status, wait, now=now))
                 case Delay(until):
                     result = Result(requeue_after=until - seen.now)
-                case Ask(message):
-                    now = self._tools.clock.now()
-                    result = await self._pause(transitions.asking(self._draft.status, message, now=now))
-                case Hold(message):
-                    result = await self._pause(transitions.held(self._draft.status, message, now=seen.now))
                 case Fail(reason, message):
                     result = await self._fail(reason, message)
+                case Detect():
+                    result = await self._detect()
                 case Verify():
                     result = await self._verify()
                 case Abandon():
@@ -185,6 +185,7 @@ class Attempt:
             queued=(self._entry.message if self._entry else None) or "",
             refusal=self._refusal,
             holds=self._gates.holds(),
+            undetected=undetected(self._step.model_copy(update={"status": status})),
             proven=self._proof is not None,
             skip=skip,
             undecided=undecided,
@@ -234,6 +235,7 @@ class Attempt:
         if isinstance(result, Waiting):
             return await self._wait(result, deadline=self._deadline(index))
         if step.declaration.proves:
+            self._draft.move(transitions.updated(self._draft.status, result.update))
             self._proof = result
             return None
         self._tools.merges.release(self._key)
@@ -261,6 +263,16 @@ class Attempt:
     def _overdue(self, index: int) -> bool:
         deadline = self._deadline(index)
         return deadline is not None and self._tools.clock.now() >= deadline
+
+    async def _detect(self) -> Result | None:
+        """Find what proves the environment; the next write of the status takes it along."""
+        found = await self._caught(detect(self._context(0, self._sequence)), name="proof")
+        if isinstance(found, Failure):
+            return await self._retry(found, name="proof")
+        if isinstance(found, Waiting):
+            return await self._pause(transitions.awaiting(self._draft.status, found.message), DETECT_AGAIN)
+        self._draft.move(transitions.updated(self._draft.status, found.update), found.announcement)
+        return None
 
     async def _abandon(self) -> Result | None:
         """Take back what has not landed; what has goes on to its end."""

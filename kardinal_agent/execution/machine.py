@@ -29,6 +29,7 @@ __all__ = [
     "Ask",
     "Await",
     "Delay",
+    "Detect",
     "Fail",
     "Hold",
     "Observation",
@@ -72,6 +73,8 @@ class Observation:
     """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()
     """The reasons against every effect outside the process, each in words."""
+    undetected: bool = False
+    """Whether neither the spec nor the status says what proves the environment."""
     proven: bool = False
     """Whether the last step has just proven what it is there to prove."""
     skip: str | None = None
@@ -97,6 +100,11 @@ class Delay:
     """Nothing is to be done before `until`: the last attempt failed, or the PromotionStep is very new."""
 
     until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Detect:
+    """Nothing says yet what proves the environment: find it, before anything is written for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,7 @@ class Verify:
     """Everything is proven and nothing holds it."""
 
 
-Action = Rest | Ask | Await | Delay | Abandon | Fail | Hold | Run | Skip | Verify
+Action = Rest | Ask | Await | Delay | Detect | Abandon | Fail | Hold | Run | Skip | Verify
 
 
 def decide(seen: Observation) -> Action:
@@ -174,9 +182,18 @@ def decide(seen: Observation) -> Action:
         return Skip(index, seen.skip)
     if seen.holds and (step.permission or seen.proven):
         return Hold("; ".join(seen.holds))
-    if step.outside and not seen.admitted and not _reached_outside(seen):
-        return _patient(seen) or Ask(f"its change is ready, and {seen.queued or 'waits to be admitted'}")
-    return Verify() if seen.proven else Run(index, step.outside)
+    return _wanting(seen, step) or (Verify() if seen.proven else Run(index, step.outside))
+
+
+def _wanting(seen: Observation, step: StepDeclaration) -> Action | None:
+    """Return what comes before a step that reaches outside: its Bundle is admitted, and its proof is known."""
+    waits = step.outside and not seen.admitted and not _reached_outside(seen)
+    if waits and (delay := _patient(seen)) is not None:
+        return delay
+    # Each action that follows writes the status, so that what is found is found once.
+    if seen.undetected and (step.outside or step.proves):
+        return Detect()
+    return Ask(f"its change is ready, and {seen.queued or 'waits to be admitted'}") if waits else None
 
 
 def current_index(status: PromotionStepStatus, sequence: Sequence[StepDeclaration]) -> int:

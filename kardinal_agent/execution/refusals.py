@@ -15,7 +15,7 @@ from kardinal.api.health import HealthResource
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.api.supported import unsupported_choices
 from kardinal.steps.config_merge import several_merges
-from kardinal.steps.health_fields import health_problems
+from kardinal.steps.health_fields import health_problems, is_detected
 from kardinal.steps.registry import Registry
 from kardinal.steps.sequence import sequence_problems, without_taker
 from kardinal_agent.health import HealthChecks
@@ -44,7 +44,7 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
         return
     if spec.health.type is not None and spec.health.type not in registry.adapters:
         yield f"health.type: {spec.health.type!r} is not available in this version"
-    for field, message in health_problems(spec.health):
+    for field, message in health_problems(spec.health, delegate=spec.delivery.delegate):
         yield f"health.{field}: {message}"
     for wrong in sequence_problems(
         spec.steps, approval=spec.approval, pr=spec.pr, capabilities=capabilities, table=registry.steps
@@ -60,7 +60,14 @@ def _refusals(spec: PromotionStepSpec, bundle: Bundle, registry: Registry) -> It
 
 def _missing(spec: PromotionStepSpec) -> Iterable[str]:
     """Return the fields without a value that a Pipeline may leave out and a PromotionStep may not."""
-    values = {"steps": spec.steps, "health.type": spec.health.type, "health.timeout": spec.health.timeout}
-    if spec.health.type == "resource":
-        values["health.resource.namespace"] = (spec.health.resource or HealthResource()).namespace
+    health = spec.health
+    values: dict[str, object] = {"steps": spec.steps, "health.timeout": health.timeout}
+    if health.type == "resource":
+        values["health.resource.namespace"] = (health.resource or HealthResource()).namespace
+    elif not is_detected(health, delegate=spec.delivery.delegate):
+        values["health.type"] = health.type
+    if spec.delivery.delegate == "argoRollouts":
+        values["health.argoRollouts"] = health.argo_rollouts
+    elif spec.delivery.delegate == "flagger":
+        values["health.flagger"] = health.flagger
     return (field for field, value in values.items() if value is None or value == ())

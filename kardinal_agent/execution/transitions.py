@@ -17,6 +17,7 @@ from kardinal.api.promotion_step import PromotionStepStatus, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.steps.declaration import PlannedStep
+from kardinal_agent.execution.machine import Ask, Await, Hold
 from kardinal_agent.execution.ownership import NOT_OWNED
 from kardinal_agent.steps import Announcement, Done
 from kardinal_agent.steps.base import StatusFields
@@ -33,6 +34,7 @@ __all__ = [
     "located",
     "owned",
     "passed_over",
+    "paused",
     "ready",
     "released",
     "restarted",
@@ -78,6 +80,17 @@ def restarted(attempt: int) -> Status:
 def asking(status: Status, message: str, *, now: datetime) -> Status:
     """Return the status of a promotion whose change is ready and waits until its Bundle is admitted."""
     return awaiting(status, message).model_copy(update={"prepared_at": status.prepared_at or now})
+
+
+def paused(status: Status, wait: Await | Ask | Hold, *, now: datetime) -> Status:
+    """Return the status of a promotion that does nothing until something else has happened."""
+    match wait:
+        case Await(message):
+            return awaiting(status, message)
+        case Ask(message):
+            return asking(status, message, now=now)
+        case Hold(message):
+            return held(status, message, now=now)
 
 
 def entered(status: Status, step: PlannedStep, index: int, *, now: datetime, timeout: timedelta | None) -> Status:

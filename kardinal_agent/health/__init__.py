@@ -1,8 +1,11 @@
 """How an environment proves what it runs, one module per adapter."""
 
-from kardinal_agent.health.checks import HealthChecks
+from kardinal_agent.health.checks import Finding, HealthChecks
 from kardinal_agent.health.clusters import Clusters
-from kardinal_agent.health.namespaces import HealthNamespaces, pipelines_from
+from kardinal_agent.health.detection import Detected, undetected
+from kardinal_agent.health.detector import Detection, Detector
+from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces, pipelines_from
+from kardinal_agent.health.refresh import Refreshes
 from kardinal_agent.health.registry import adapters
 from kardinal_agent.health.verdict import (
     Adapter,
@@ -15,15 +18,23 @@ from kardinal_agent.health.verdict import (
     healthy,
     progressing,
 )
+from kardinal_agent.health.watching import Unreadable
 
 __all__ = [
+    "PIPELINES_FROM",
     "Adapter",
     "Clusters",
+    "Detected",
+    "Detection",
+    "Detector",
+    "Finding",
     "HealthChecks",
     "HealthNamespaces",
     "Objects",
     "Promotion",
+    "Refreshes",
     "State",
+    "Unreadable",
     "Verdict",
     "Watched",
     "adapters",
@@ -31,4 +42,5 @@ __all__ = [
     "healthy",
     "pipelines_from",
     "progressing",
+    "undetected",
 ]

@@ -18,7 +18,7 @@ from kardinal.policy.binding import clean_path
 from kardinal_agent.health.fields import entries, items, latest, moment, section, text
 from kardinal_agent.health.verdict import Promotion
 
-__all__ = ["APPLICATION", "Application"]
+__all__ = ["APPLICATION", "Application", "same_repository"]
 
 APPLICATION = ResourceType("argoproj.io", "v1alpha1", "Application", "applications")
 
@@ -83,7 +83,8 @@ class Application:
 
     def own_sources(self, promotion: Promotion) -> Sequence[int]:
         """Return which sources read what was promoted: those of the repository, and of the path if any is of it."""
-        ours = [index for index, each in enumerate(self.sources) if _same_repository(each, promotion.repository)]
+        repository = promotion.repository
+        ours = [index for index, each in enumerate(self.sources) if same_repository(text(each, "repoURL"), repository)]
         reading = [index for index in ours if _reads(self.sources[index], promotion.path)]
         return reading or ours
 
@@ -148,10 +149,10 @@ class Application:
         ]
 
 
-def _same_repository(source: Mapping[str, Any], repository: str) -> bool:
+def same_repository(url: str, repository: str) -> bool:
     """Compare host and path: which ports of a host lead to one repository only the host knows."""
     try:
-        return _without_port(text(source, "repoURL")) == _without_port(repository)
+        return _without_port(url) == _without_port(repository)
     except InvalidRepositoryURL:
         return False
 

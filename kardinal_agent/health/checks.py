@@ -14,9 +14,13 @@ from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock
 from kardinal_agent.health.clusters import Clusters
+from kardinal_agent.health.delegation import Delegated, delegate_of, delegated, together
+from kardinal_agent.health.detection import Detected, deploys, detected, settled, source_of
+from kardinal_agent.health.detector import Detection, Detector
 from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces
+from kardinal_agent.health.refresh import Refreshes, Target, targets
 from kardinal_agent.health.revisions import Revisions
-from kardinal_agent.health.verdict import Adapter, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
 from kardinal_agent.health.watching import Unreadable
 
 __all__ = ["Finding", "HealthChecks"]
@@ -34,31 +38,51 @@ class Finding:
 
     verdict: Verdict
     again: timedelta | None = None
+    delegated: Delegated | None = None
+    refreshable: Sequence[Target] = ()
+    """The objects of a tool that has not seen the commit."""
 
 
 class HealthChecks:
     """The proofs of one agent."""
 
     def __init__(
-        self, adapters: Mapping[str, Adapter], namespaces: HealthNamespaces, clusters: Clusters, *, clock: Clock
+        self,
+        adapters: Mapping[str, Adapter],
+        namespaces: HealthNamespaces,
+        clusters: Clusters,
+        *,
+        detector: Detector,
+        refreshes: Refreshes,
+        clock: Clock,
     ) -> None:
         self.revisions = Revisions(clock)
+        self.refreshes = refreshes
         self._adapters = adapters
         self._namespaces = namespaces
         self._clusters = clusters
+        self._detector = detector
         self._clock = clock
         self._healthy_since: dict[Key, float] = {}
 
     def refusal(self, step: PromotionStep) -> str | None:
-        """Return why the proof that a PromotionStep asks for is not to be had, with its field; None when it is."""
-        kind = step.spec.health.type or ""
-        adapter = self._adapters.get(kind)
-        if adapter is None:
-            return f"health.type: {kind!r} is not available in this version"
-        for watched in adapter.watches(step):
-            if problem := self._refused(step, watched):
-                return f"health.{kind}.namespace: {problem}"
+        """Return why the proof that a PromotionStep asks for is not to be had, with its field; None when it is.
+
+        Of one whose proof is still to be found only the delegate is known.
+        """
+        step = settled(step)
+        for kind in dict.fromkeys(each for each in (step.spec.health.type, delegate_of(step)) if each is not None):
+            adapter = self._adapters.get(kind)
+            if adapter is None:
+                return f"health.type: {kind!r} is not available in this version"
+            for watched in adapter.watches(step):
+                if problem := self._refused(step, watched):
+                    return f"health.{kind}.namespace: {problem}"
         return None
+
+    async def detect(self, step: PromotionStep) -> Detection:
+        """Return what deploys the environment of a PromotionStep; raises `Unreadable` while that cannot be known."""
+        return await self._detector.look(step)
 
     def concerned(self, namespace: JsonObject) -> Sequence[Key]:
         """Return the promotions that look into a Namespace."""
@@ -71,38 +95,64 @@ class HealthChecks:
     def release(self, key: Key) -> None:
         """Look at nothing for a promotion any more."""
         self._clusters.release(key)
+        self.refreshes.forget(key)
         self._healthy_since.pop(key, None)
 
     async def check(self, step: PromotionStep, promotion: Promotion) -> Finding:
         """Return the verdict of the moment; its message is the one that the author of the Pipeline may read."""
-        adapter = self._adapters[step.spec.health.type or ""]
-        key = Key(step.metadata.namespace, step.metadata.name)
+        found, step = detected(step), settled(step)
+        adapter, key = self._adapters[step.spec.health.type or ""], Key(step.metadata.namespace, step.metadata.name)
         try:
-            verdict = await self._judge(step, promotion, adapter, key)
+            finding = await self._judge(step, found, promotion, adapter, key)
         except Unreadable as error:
             self._healthy_since.pop(key, None)
             return Finding(progressing(str(error)), _LOOK_AGAIN)
+        verdict = finding.verdict
         if verdict.state != "healthy":
             self._healthy_since.pop(key, None)
-            return Finding(verdict)
+            return finding
         now = self._clock.monotonic()
         left = adapter.confirm_seconds - (now - self._healthy_since.setdefault(key, now))
         if left > _INSTANT:
-            return Finding(progressing(f"{verdict.message}; looks once more"), timedelta(seconds=left))
-        return Finding(verdict)
+            unconfirmed = progressing(f"{verdict.message}; looks once more")
+            return replace(finding, verdict=unconfirmed, again=timedelta(seconds=left))
+        return finding
 
-    async def _judge(self, step: PromotionStep, promotion: Promotion, adapter: Adapter, key: Key) -> Verdict:
-        wanted = list(adapter.watches(step))
+    async def _judge(
+        self, step: PromotionStep, found: Detected | None, promotion: Promotion, adapter: Adapter, key: Key
+    ) -> Finding:
+        delegate = self._adapters[name] if (name := delegate_of(step)) is not None else None
+        judges = [adapter] if delegate in (None, adapter) else [adapter, delegate]
+        if found is not None and not self._namespaces.lets_in(found.key.namespace, reader=key.namespace):
+            return Finding(progressing(_not_let_in(found, reader=key.namespace)), _LOOK_AGAIN)
+        wanted = list(dict.fromkeys(each for judge in judges for each in judge.watches(step)))
         watches = await self._clusters.watches_of(step)
         objects = await watches.read(key, wanted)
-        if related := [each for each in adapter.related(step, promotion, objects) if each not in wanted]:
+        related = [each for judge in judges for each in judge.related(step, promotion, objects)]
+        related += self._sources(found, objects, reader=key.namespace)
+        if related := [each for each in dict.fromkeys(related) if each not in wanted]:
             wanted += related
             for each in related:
                 if problem := self._refused(step, each):
-                    return progressing(problem)
+                    return Finding(progressing(problem))
             objects = await watches.read(key, wanted)
         watches.keep(key, wanted)
-        return self._told(step, adapter.judge(step, promotion, objects), wanted)
+        if found is not None and (doubt := _doubt(step, found, objects)) is not None:
+            return Finding(doubt)
+        verdict = adapter.judge(step, promotion, objects)
+        if delegate is not None and delegate is not adapter:
+            verdict = together(verdict, delegate.judge(step, promotion, objects))
+        return Finding(
+            self._told(step, verdict, wanted),
+            delegated=delegated(step, delegate, objects) if delegate is not None else None,
+            refreshable=targets(step, promotion, objects) if step.spec.health.cluster is None else (),
+        )
+
+    def _sources(self, found: Detected | None, objects: Objects, *, reader: str) -> Sequence[Watched]:
+        """Return the source of an object of Flux that was found, where it may be looked at."""
+        obj = objects.get(found.resource, *found.key) if found is not None and found.tool == "flux" else None
+        source = source_of(obj) if obj is not None else None
+        return [source] if source is not None and self._namespaces.lets_in(source.namespace, reader=reader) else []
 
     def _told(self, step: PromotionStep, verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
         """Return the verdict with its details for those who may read them."""
@@ -117,3 +167,19 @@ class HealthChecks:
         verdict = replace(verdict, since=None)
         remedy = f"annotate namespace {hidden[0]} with {PIPELINES_FROM}: {reader} to see what it runs"
         return replace(verdict, message=f"{verdict.message} ({remedy})")
+
+
+def _not_let_in(found: Detected, *, reader: str) -> str:
+    return (
+        f"{found.title} was found to deploy the environment, and its namespace does not let Pipelines of {reader} in: "
+        f"annotate {found.key.namespace} with {PIPELINES_FROM}: {reader}"
+    )
+
+
+def _doubt(step: PromotionStep, found: Detected, objects: Objects) -> Verdict | None:
+    """Return why an object that was found does not speak for the environment; one that is gone says so itself."""
+    obj = objects.get(found.resource, *found.key)
+    if obj is None or deploys(step, found.resource, obj, objects):
+        return None
+    place = f"{step.spec.path} of branch {step.spec.target_branch} of the repository"
+    return progressing(f"{found.title} was found to deploy the environment, and does not read {place} now: correct it")

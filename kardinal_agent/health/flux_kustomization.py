@@ -7,10 +7,11 @@ may already run a bad version of which the applied revision knows nothing yet, b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject
-from kardinal_agent.health.fields import entries, section, text
+from kardinal_agent.health.fields import entries, number, section, text
 from kardinal_agent.health.flux_common import (
     commit_of,
     current,
@@ -46,6 +47,10 @@ def applied_workloads(found: JsonObject) -> Sequence[Watched]:
 
 def judge_kustomization(found: JsonObject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
     """Return the verdict on a Kustomization and its workloads."""
+    return replace(_judge(found, step, promotion, objects), attempt=_attempt(found, promotion))
+
+
+def _judge(found: JsonObject, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
     idle = not_working(found) or given_up(found, step)
     if idle is not None:
         return idle
@@ -82,12 +87,25 @@ def not_applied(found: JsonObject, promotion: Promotion) -> Verdict | None:
 
 def has_attempted(found: JsonObject, promotion: Promotion) -> bool:
     """Return whether the last attempt was at a revision with the commit."""
+    commit = _attempted(found)
+    return commit is not None and promotion.contains(commit) is True
+
+
+def _attempt(found: JsonObject, promotion: Promotion) -> str:
+    """Return what Flux tries again after a failure: the spec and the revision; empty for a revision without the commit.
+
+    A retry flips Ready False → Unknown → False.
+    """
+    return f"{number(found, 'metadata', 'generation')}/{_attempted(found)}" if has_attempted(found, promotion) else ""
+
+
+def _attempted(found: JsonObject) -> str | None:
+    """Return the commit of the last attempt."""
     attempted = text(found, "status", "lastAttemptedRevision")
     latest = next(iter(entries(found, "status", "history")), {})
     if text(latest, "metadata", "revision") == attempted:
         attempted = text(latest, "metadata", "originRevision") or attempted
-    commit = commit_of(attempted)
-    return commit is not None and promotion.contains(commit) is True
+    return commit_of(attempted)
 
 
 def _applied(found: JsonObject) -> str:

@@ -5,12 +5,15 @@ have no rights there. So whether the workload runs what was promoted is told, in
 and numbers are told where its namespace is the Pipeline's, says that they may be (the annotation `pipelines-from`), or
 is one of `--quote-namespaces`. Some namespaces are not looked into at all.
 
+What nobody has named is believed less: an object that is found to deploy an environment, or that is written to, must be
+in the Pipeline's namespace or in one with the annotation.
+
 In a pattern `*` stands for any characters, or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kardinal.objects import JsonObject
 from kardinal.runtime import Informer
@@ -53,6 +56,20 @@ class HealthNamespaces:
         """Return whether Pipelines of the namespace `reader` are told what objects of `namespace` say."""
         if namespace == reader or _matches_any(self._quoted, namespace):
             return True
+        return self._names(namespace, reader)
+
+    def lets_in(self, namespace: str, *, reader: str) -> bool:
+        """Return whether the owners of `namespace` let Pipelines of the namespace `reader` find and use its objects."""
+        own = namespace == reader
+        return (own or self._names(namespace, reader)) and self.refusal(namespace) is None
+
+    def open_to(self, reader: str) -> Sequence[str]:
+        """Return the namespaces that let Pipelines of the namespace `reader` in, in the order of their names."""
+        annotated = {each["metadata"]["name"] for each in self._namespaces.list() if pipelines_from(each)}
+        return sorted(name for name in {reader, *annotated} if self.lets_in(name, reader=reader))
+
+    def _names(self, namespace: str, reader: str) -> bool:
+        """Return whether the annotation of a namespace names another one."""
         found = self._namespaces.get(None, namespace)
         return found is not None and _matches_any(_patterns(pipelines_from(found)), reader)
 

@@ -43,6 +43,8 @@ class Verdict:
     """Since when nothing has moved, as the objects tell."""
     negative: bool = False
     """Whether an environment that was Verified is no longer what it was because of this."""
+    attempt: str = ""
+    """What a tool is at or has failed at, where it tries again by itself: equal for attempts at the same."""
 
 
 def healthy(message: str, *, details: str = "") -> Verdict:
@@ -93,20 +95,21 @@ class Watched:
         return sorted((self.selector or {}).items())
 
 
-@dataclass(frozen=True, slots=True)
 class Objects:
     """The watched objects at one moment, by kind."""
 
-    found: Mapping[ResourceType, Iterable[JsonObject]] = field(default_factory=dict)
+    __slots__ = ("_found",)
+
+    def __init__(self, found: Mapping[ResourceType, Iterable[JsonObject]] | None = None) -> None:
+        self._found = {kind: {key_of(obj): obj for obj in objects} for kind, objects in (found or {}).items()}
 
     def get(self, kind: ResourceType, namespace: str, name: str) -> JsonObject | None:
-        wanted = Key(namespace, name)
-        return next((obj for obj in self.found.get(kind, ()) if key_of(obj) == wanted), None)
+        return self._found.get(kind, {}).get(Key(namespace, name))
 
-    def list(self, kind: ResourceType, namespace: str) -> Sequence[JsonObject]:
-        """Return the objects of a namespace in the order of their names."""
-        found = [obj for obj in self.found.get(kind, ()) if key_of(obj).namespace == namespace]
-        return sorted(found, key=lambda obj: key_of(obj).name)
+    def list(self, kind: ResourceType, namespace: str | None = None) -> Sequence[JsonObject]:
+        """Return the objects of a namespace, or of all, in the order of their names."""
+        found = self._found.get(kind, {}).items()
+        return [obj for key, obj in sorted(found, key=lambda each: each[0]) if namespace in (None, key.namespace)]
 
 
 class Adapter(Protocol):

@@ -63,6 +63,8 @@ class StatusFields(TypedDict, total=False):
     pull_request: PullRequestStatus
     pr_url: str
     health: HealthStatus | None
+    delegated_to: str
+    delegated_status: str
 
 
 @dataclass(frozen=True)

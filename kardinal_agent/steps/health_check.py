@@ -2,7 +2,8 @@
 
 The deadline stands in the status since the step was entered, so that a restart neither renews nor forgets it. Healthy
 beats late: what is proven at the moment the time is over is proven. A failure ends the promotion before its deadline
-once every look for `failureGrace` has found one: tools say so for a moment on their way to something else.
+once every look for `failureGrace` has found one: tools say so for a moment on their way to something else. While a tool
+tries again what it has failed at, the failure goes on: else one that tries often would never have failed long enough.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from kardinal.api import format_duration
 from kardinal.api.health import HealthStatus
@@ -19,15 +21,18 @@ from kardinal.objects.conditions import format_time
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.images import selected_images
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.health import Promotion, Verdict
+from kardinal_agent.health import Finding, Promotion, Verdict
 from kardinal_agent.health.revisions import ASK_AGAIN
 from kardinal_agent.remotes import Queued
-from kardinal_agent.steps.base import Done, StepContext, StepResult, Waiting
+from kardinal_agent.steps.base import Done, StatusFields, StepContext, StepResult, Waiting
 
 __all__ = ["HealthCheck"]
 
 _ANSWER_SECONDS = 30.0
 """Seconds of real time for questions to the repository in one run."""
+
+_NOT_FAILING = {"failing_since": None, "reason": None, "failed_attempt": None}
+"""The fields of `status.health` while nothing fails."""
 
 
 class HealthCheck:
@@ -39,17 +44,21 @@ class HealthCheck:
             finding = await context.health.check(step, _promotion(context, questions))
         verdict = finding.verdict
         if verdict.state == "healthy":
-            return Done(verdict.message)
+            return Done(verdict.message, update={**_reported(finding), **_health(context, **_NOT_FAILING)})
         deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
         if deadline is not None and timeout is not None and context.now >= deadline:
             stood = f"; nothing has moved since {format_time(verdict.since)}" if verdict.since else ""
             message = f"not healthy within {format_duration(timeout)}: {verdict.message}{stood}"
             raise StepFailed("HealthTimeout", message)
         if verdict.state == "failed":
-            return _failing(verdict, context, deadline)
+            return _failing(finding, context, deadline)
+        fields: dict[str, Any] = {} if _is_tried_again(verdict, context) else dict(_NOT_FAILING)
         again = questions.again or finding.again
-        moments = [moment for moment in (deadline, context.now + again if again else None) if moment is not None]
-        return Waiting(verdict.message, until=min(moments, default=None), update={"health": None})
+        if await _asks(finding, context):
+            fields, again = {**fields, "refreshed_at": context.now}, timedelta()
+        moments = [moment for moment in (deadline, context.now + again if again is not None else None) if moment]
+        update: StatusFields = {**_reported(finding), **_health(context, **fields)}
+        return Waiting(verdict.message, until=min(moments, default=None), update=update)
 
 
 class _Questions:
@@ -89,19 +98,51 @@ class _Questions:
         return any(revisions.contains(self._url, revision, commit) is not None for revision in due)
 
 
-def _failing(verdict: Verdict, context: StepContext, deadline: datetime | None) -> Waiting:
+def _failing(finding: Finding, context: StepContext, deadline: datetime | None) -> Waiting:
     """Wait for as long as a failure may last; what is noted of it survives a restart.
 
     Raises `StepFailed` once it has lasted.
     """
-    noted = context.status.health
-    since = noted.failing_since if noted is not None and noted.failing_since is not None else context.now
+    verdict, noted = finding.verdict, context.status.health or HealthStatus()
+    same = noted.failing_since is not None and (noted.failed_attempt or "") == verdict.attempt
+    since = noted.failing_since if same and noted.failing_since is not None else context.now
     ends = since + context.step.spec.health.failure_grace
     if context.now >= ends:
         raise StepFailed("HealthFailed", f"{verdict.reason}: {verdict.message}")
     until = min(ends, deadline) if deadline is not None else ends
-    health = HealthStatus(failing_since=since, reason=verdict.reason)
-    return Waiting(verdict.message, until=until, update={"health": health})
+    health = _health(context, failing_since=since, reason=verdict.reason, failed_attempt=verdict.attempt or None)
+    return Waiting(verdict.message, until=until, update={**_reported(finding), **health})
+
+
+def _is_tried_again(verdict: Verdict, context: StepContext) -> bool:
+    """Return whether a tool is at what it has failed at before: the failure goes on until it comes to something else.
+
+    It need not fail again at once, so its promotion does not end meanwhile.
+    """
+    noted = context.status.health
+    return bool(verdict.attempt) and noted is not None and noted.failed_attempt == verdict.attempt
+
+
+async def _asks(finding: Finding, context: StepContext) -> bool:
+    """Return whether the tool is to be asked to look at the repository, which is noted first; ask what was noted."""
+    refreshes, noted = context.health.refreshes, context.status.health
+    if noted is None or noted.refreshed_at is None:
+        return await refreshes.decide(context.key, finding.refreshable)
+    await refreshes.ask(context.key)
+    return False
+
+
+def _health(context: StepContext, **fields: Any) -> StatusFields:
+    """Return the change of `status.health`, which is not there as long as there is nothing to note."""
+    health = (context.status.health or HealthStatus()).model_copy(update=fields)
+    return {"health": health if health != HealthStatus() else None}
+
+
+def _reported(finding: Finding) -> StatusFields:
+    """Return what the controller reports that is waited for; nothing where it was not looked at."""
+    if finding.delegated is None:
+        return {}
+    return {"delegated_to": finding.delegated.to, "delegated_status": finding.delegated.status}
 
 
 def _promotion(context: StepContext, questions: _Questions) -> Promotion:

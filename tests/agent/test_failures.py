@@ -139,7 +139,7 @@ async def test_a_directory_without_a_kustomization_is_named(world: World, reposi
         ({"health": {"type": "spinnaker"}}, "health.type: 'spinnaker' is not available in this version"),
         ({"health": {"type": "argocd"}}, "health.argocd: is missing: with type argocd, name the object that speaks"),
         ({"update": {"strategy": "oci"}}, "update.strategy: 'oci' is not available in this version"),
-        ({"delivery": {"delegate": "flagger"}}, "delivery.delegate: 'flagger' is not available in this version"),
+        ({"delivery": {"delegate": "flagger"}}, "health.flagger: is missing; only a Pipeline may leave it out"),
         ({"provider": "git", "approval": "pr-review"}, "approval: this provider has no pull requests"),
         ({"steps": [{"uses": "git-clon"}]}, "steps[0].uses: unknown step 'git-clon'; did you mean 'git-clone'?"),
     ],
@@ -157,7 +157,7 @@ async def test_what_this_version_does_not_execute_is_refused_and_never_ignored(
     ("path", "field"),
     [
         ("steps", "steps"),
-        ("health", "health.type"),
+        ("health", "health.timeout"),
         ("health.type", "health.type"),
         ("health.timeout", "health.timeout"),
         ("health.resource", "health.resource.namespace"),

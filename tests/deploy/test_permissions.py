@@ -38,6 +38,7 @@ _TOOLS = {
         "rollouts.argoproj.io",
         "kustomizations.kustomize.toolkit.fluxcd.io",
         "helmreleases.helm.toolkit.fluxcd.io",
+        "gitrepositories.source.toolkit.fluxcd.io",
         "canaries.flagger.app",
     )
     for verb in ("list", "watch")

@@ -143,12 +143,7 @@ def test_a_step_is_a_self_contained_copy_with_its_defaults_resolved() -> None:
             {"uses": "git-push"},
             {"uses": "health-check"},
         ],
-        "health": {
-            "type": "resource",
-            "resource": {"namespace": "dev", "condition": "Available"},
-            "timeout": "10m",
-            "failureGrace": "30s",
-        },
+        "health": {"timeout": "10m", "failureGrace": "30s"},
         "delivery": {"delegate": "none"},
         "requiredGates": [],
     }
