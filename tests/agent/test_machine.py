@@ -19,6 +19,7 @@ from kardinal_agent.execution.machine import (
     Ask,
     Await,
     Delay,
+    Detect,
     Fail,
     Hold,
     Observation,
@@ -78,6 +79,17 @@ def observed(status: PromotionStepStatus | None = None, **fields: Any) -> Observ
     [
         pytest.param(observed(), Run(0, outside=False), id="a new promotion begins"),
         pytest.param(observed(at(*PUSHED[:3])), Run(3, outside=True), id="a push is written down before"),
+        pytest.param(observed(at(*PUSHED[:2]), undetected=True), Run(2, outside=False), id="edits need no proof yet"),
+        pytest.param(observed(at(*PUSHED[:3]), undetected=True), Detect(), id="a push needs to know its proof"),
+        pytest.param(
+            observed(at(*PUSHED[:3]), undetected=True, admitted=False), Detect(), id="what asks knows its proof"
+        ),
+        pytest.param(
+            observed(at(*PUSHED[:3]), undetected=True, admitted=False, created=NOW),
+            Delay(NOW + timedelta(seconds=2)),
+            id="nothing is looked for twice",
+        ),
+        pytest.param(observed(at(*PUSHED), undetected=True), Detect(), id="a proof that was taken away is found again"),
         pytest.param(
             observed(at(*PUSHED[:3], running="git-push")), Run(3, outside=True), id="a push is taken up again"
         ),
