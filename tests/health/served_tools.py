@@ -19,8 +19,8 @@ ANNOTATION = "kardinal.io/pipelines-from"
 _OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-async def serve(world: World, *kinds: ResourceType) -> None:
-    """Have the server serve kinds of a tool, with any fields and without subresources."""
+async def serve(world: World, *kinds: ResourceType, status: bool = False) -> None:
+    """Have the server serve kinds of a tool, with any fields; `status`: as a subresource."""
     for kind in kinds:
         names = {
             "kind": kind.kind,
@@ -30,6 +30,8 @@ async def serve(world: World, *kinds: ResourceType) -> None:
         }
         version: JsonObject = {"name": kind.version, "served": True, "storage": True}
         version["schema"] = {"openAPIV3Schema": _OPEN}
+        if status:
+            version["subresources"] = {"status": {}}
         crd = {
             "apiVersion": CUSTOM_RESOURCE_DEFINITION.api_version,
             "kind": "CustomResourceDefinition",

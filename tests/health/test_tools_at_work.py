@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from kardinal.kube import PatchType
-from kardinal.objects import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, JsonObject, ResourceType
+from kardinal.objects import JsonObject
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.flux_common import KUSTOMIZATION
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state
+from tests.health.served_tools import application, kustomization, put, serve
 from tests.support.names import DEV
-from tests.support.objects import namespace
 from tests.support.repository import APPLICATION as APP
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
-
-OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-
-async def serve(world: World, kind: ResourceType, *, status: bool) -> None:
-    """Have the server serve a kind of a tool, with any fields."""
-    names = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower(), "listKind": f"{kind.kind}List"}
-    version: JsonObject = {"name": kind.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": OPEN}}
-    if status:
-        version["subresources"] = {"status": {}}
-    crd = {
-        "apiVersion": CUSTOM_RESOURCE_DEFINITION.api_version,
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{kind.group}"},
-        "spec": {"group": kind.group, "names": names, "scope": "Namespaced", "versions": [version]},
-    }
-    await world.client.apply(CUSTOM_RESOURCE_DEFINITION, crd, field_manager="test")
-    await world.settle()
-
-
-async def put(world: World, kind: ResourceType, where: str, **fields: Any) -> JsonObject:
-    await world.client.apply(NAMESPACE, namespace(where), field_manager="test")
-    metadata = {"name": APP, "namespace": where}
-    body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **fields}
-    return await world.client.apply(kind, body, field_manager="tool", force=True)
-
-
-def application(repository: GitRepository, revision: str, *, health: str = "Healthy") -> JsonObject:
-    source = {"repoURL": repository.url, "path": f"environments/{DEV}", "targetRevision": "main"}
-    compared = {"source": source, "destination": {"namespace": DEV}}
-    sync = {"status": "Synced", "revision": revision, "comparedTo": compared}
-    return {
-        "spec": {"source": source, "destination": {"namespace": DEV}, "project": "default"},
-        "status": {"sync": sync, "health": {"status": health}, "reconciledAt": "2026-03-03T10:00:00Z"},
-    }
-
 
 ARGOCD = {"type": "argocd", "argocd": {"name": APP, "namespace": "argocd"}}
 FLUX = {"type": "flux", "flux": {"name": APP, "namespace": "flux-system"}}
@@ -62,7 +25,7 @@ FLUX = {"type": "flux", "flux": {"name": APP, "namespace": "flux-system"}}
 async def test_an_application_that_is_synced_to_a_later_commit_proves_it(
     world: World, repository: GitRepository
 ) -> None:
-    await serve(world, APPLICATION, status=False)
+    await serve(world, APPLICATION)
     before = repository.head()
     await put(world, APPLICATION, "argocd", **application(repository, before))
     await start_agent(world)
@@ -84,7 +47,7 @@ async def test_an_application_that_is_synced_to_a_later_commit_proves_it(
 async def test_a_revision_that_is_no_commit_of_the_repository_proves_nothing(
     world: World, repository: GitRepository
 ) -> None:
-    await serve(world, APPLICATION, status=False)
+    await serve(world, APPLICATION)
     await start_agent(world)
     await create(world, promotion_step(repository, health=ARGOCD))
     await reached(world, "HealthChecking")
@@ -104,7 +67,7 @@ async def test_a_tool_that_is_not_installed_is_said_and_looked_for_again(
     assert status["message"] == (
         "the cluster does not serve applications.argoproj.io in version v1alpha1: install what it belongs to"
     )
-    await serve(world, APPLICATION, status=False)
+    await serve(world, APPLICATION)
     ours = (await state(world))["commit"]
     await put(world, APPLICATION, "argocd", **application(repository, ours))
     await reached(world, "Verified")
@@ -143,3 +106,43 @@ async def test_a_kustomization_is_believed_once_it_has_said_so_for_a_second(
     status = await reached(world, "Verified")
     assert world.clock.now() - began >= timedelta(seconds=1)
     assert f"{IMAGE}:1.1.0" in status["message"] or ours[:7] in status["message"]
+
+
+@pytest.mark.local_only("the objects of a tool are written by hand")
+async def test_a_failure_lasts_while_flux_tries_the_same_again_and_begins_anew_with_another_commit(
+    world: World, repository: GitRepository
+) -> None:
+    """Each retry flips Ready False → Unknown → False: a failure that had to last in between would never count."""
+    await serve(world, KUSTOMIZATION, status=True)
+    await put(world, KUSTOMIZATION, "flux-system", **kustomization())
+    await start_agent(world)
+    await create(world, promotion_step(repository, health=FLUX))
+    ours = (await reached(world, "HealthChecking"))["commit"]
+
+    async def says(status: str, reason: str, *, attempted: str) -> JsonObject:
+        ready = {"type": "Ready", "status": status, "reason": reason, "observedGeneration": 1}
+        body = {"status": {"lastAttemptedRevision": f"main@sha1:{attempted}", "conditions": [ready]}}
+        await world.client.patch(KUSTOMIZATION, APP, "flux-system", body, kind=PatchType.MERGE, subresource="status")
+        await world.settle()
+        noted: JsonObject = (await state(world)).get("health") or {}
+        return noted
+
+    failed = ("False", "HealthCheckFailed")
+    trying = ("Unknown", "Progressing")
+    first = await says(*failed, attempted=ours)
+    assert first["reason"] == "HealthCheckFailed"
+    for _ in range(2):
+        await world.live(timedelta(seconds=10))
+        assert await says(*trying, attempted=ours) == first
+        assert await says(*failed, attempted=ours) == first
+    later = repository.commit({"unrelated": "x\n"})
+    assert await says(*trying, attempted=later) == {}
+    second = await says(*failed, attempted=later)
+    assert second["failingSince"] > first["failingSince"]
+    # While it tries again nothing ends, however long that takes.
+    assert await says(*trying, attempted=later) == second
+    await world.live(timedelta(minutes=2))
+    assert (await state(world))["state"] == "HealthChecking"
+    await says(*failed, attempted=later)
+    status = await reached(world, "Failed")
+    assert status["conditions"][0]["reason"] == "HealthFailed"

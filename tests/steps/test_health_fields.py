@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kardinal.api.health import Health
-from kardinal.steps.health_fields import health_problems
+from kardinal.steps.health_fields import health_problems, health_type
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,28 @@ def test_what_means_nothing_is_told_with_its_field(health: dict[str, Any], field
     found = list(health_problems(Health.model_validate(health)))
     assert [place for place, _ in found] == [field]
     assert words in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("health", "delegate", "type_"),
+    [
+        ({}, "none", None),
+        ({"argocd": {"name": "a"}}, "none", "argocd"),
+        ({"argoRollouts": {"name": "a"}}, "none", "argoRollouts"),
+        ({"argoRollouts": {"name": "a"}}, "argoRollouts", None),
+        ({"argoRollouts": {"name": "a"}, "argocd": {"name": "a"}}, "argoRollouts", "argocd"),
+        ({"type": "flagger"}, "flagger", "flagger"),
+        ({"type": "flux", "flux": {"name": "a"}, "flagger": {"name": "a"}}, "flagger", "flux"),
+    ],
+)
+def test_the_object_of_a_delegate_may_stand_beside_the_proof_and_does_not_choose_it(
+    health: dict[str, Any], delegate: str, type_: str | None
+) -> None:
+    read = Health.model_validate(health)
+    assert list(health_problems(read, delegate=delegate)) == []
+    assert health_type(read, delegate=delegate) == type_
+
+
+def test_the_object_of_another_delegate_is_refused() -> None:
+    read = Health.model_validate({"type": "argocd", "argocd": {"name": "a"}, "flagger": {"name": "a"}})
+    assert [place for place, _ in health_problems(read, delegate="argoRollouts")] == ["flagger"]

@@ -202,6 +202,33 @@ def test_the_object_that_speaks_for_an_environment_says_its_type(
     assert found == {**expected, "timeout": "10m", "failureGrace": "30s"}
 
 
+OWN = {"name": "my-app", "namespace": "dev"}
+WORKLOADS = {"namespace": "dev", "condition": "Available"}
+
+
+@pytest.mark.parametrize(
+    ("delegate", "health", "expected"),
+    [
+        ("none", {}, {}),
+        ("none", {"cluster": "eu"}, {"cluster": "eu", "type": "resource", "resource": WORKLOADS}),
+        ("argoRollouts", {}, {"argoRollouts": OWN}),
+        ("argoRollouts", {"argoRollouts": {"name": "web"}}, {"argoRollouts": {**OWN, "name": "web"}}),
+        ("flagger", {"cluster": "eu"}, {"cluster": "eu", "type": "flagger", "flagger": OWN}),
+        (
+            "flagger",
+            {"argocd": {"name": "a"}},
+            {"type": "argocd", "argocd": {"name": "a", "namespace": "argocd"}, "flagger": OWN},
+        ),
+    ],
+)
+def test_a_proof_that_nobody_names_is_left_to_the_agent_and_a_delegate_is_named_by_default(
+    delegate: str, health: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    made = environment("dev", health=health, delivery={"delegate": delegate})
+    found = step(translated(pipeline(made)), "dev")["spec"]["health"]
+    assert found == {**expected, "timeout": "10m", "failureGrace": "30s"}
+
+
 def test_explicit_steps_are_copied_in_order_with_their_config() -> None:
     steps = [
         {"uses": "git-clone"},
