@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kardinal.kube import PatchType
+from kardinal.objects import JsonObject
 from kardinal_agent.health import State, Verdict
 from kardinal_agent.health.argo_rollouts import ROLLOUT, ArgoRollouts
 from kardinal_agent.health.argocd_application import APPLICATION
@@ -70,7 +71,7 @@ def test_what_a_canary_reports_is_noted_and_that_there_is_none() -> None:
 async def put_rollout(world: World, phase: str, **status: object) -> None:
     """Have a Rollout of the promoted image, which reports a phase."""
     container = {"name": "app", "image": f"{IMAGE}:1.1.0"}
-    strategy = {"canary": {"steps": [{"pause": {}}]}}
+    strategy: JsonObject = {"canary": {"steps": [{"pause": {}}]}}
     await put(world, ROLLOUT, DEV, spec={"template": {"spec": {"containers": [container]}}, "strategy": strategy})
     reported = {"phase": phase, "observedGeneration": "1", "currentPodHash": "789746c88d", "stableRS": "789746c88d"}
     body = {"status": {**reported, **status}}
