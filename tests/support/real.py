@@ -37,7 +37,11 @@ __all__ = ["RealServer"]
 
 JsonObject = dict[str, Any]
 
-_CUSTOM = ("kardinal.io/", "experimental.kro.run/")
+_CUSTOM = (
+    *("kardinal.io/", "experimental.kro.run/"),
+    # Of tools, in tests that serve their kinds.
+    *("argoproj.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"),
+)
 """The place of custom resources; they alone are stored as JSON."""
 
 _BUILT_IN = (
