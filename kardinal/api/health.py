@@ -122,4 +122,4 @@ class HealthStatus(Model):
     reason: ShortText | None = None
     """Why, in one word."""
     failed_attempt: ShortText | None = None
-    """What a tool that tries again has failed at: the failure lasts while it tries the same."""
+    """The attempt of a tool that failed: the failure lasts while the tool tries the same again."""

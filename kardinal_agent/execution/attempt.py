@@ -8,8 +8,8 @@ status itself does; the queue then repeats the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -20,18 +20,15 @@ from kardinal.api.evidence import Evidence
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.git.inputs import with_inputs
 from kardinal.objects import JsonObject, Key, key_of
-from kardinal.runtime import Backoff, Clock, Result, StatusWriter
+from kardinal.runtime import Result
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.expressions import check_outputs
-from kardinal.steps.registry import Registry
-from kardinal.steps.rendering import Renderer
 from kardinal.steps.sequence import planned
 from kardinal.steps.sequence_values import SequenceValues
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
 from kardinal_agent.execution.draft import StatusDraft
 from kardinal_agent.execution.evidence import evidence_of
-from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.machine import (
     SUPERSEDED,
     Abandon,
@@ -50,19 +47,17 @@ from kardinal_agent.execution.machine import (
     decide,
     superseded_by,
 )
-from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import OwnedStep
 from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.sources import Sources
-from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
+from kardinal_agent.execution.tools import Tools
 from kardinal_agent.execution.withdrawal import withdraw
-from kardinal_agent.health import HealthChecks, undetected
-from kardinal_agent.hosts.memory import HostMemory
-from kardinal_agent.remotes import Queued, Remote, Remotes
-from kardinal_agent.steps import Done, Step, StepContext, StepResult, Waiting
+from kardinal_agent.health import undetected
+from kardinal_agent.remotes import Queued, Remote
+from kardinal_agent.steps import Done, StepContext, StepResult, Waiting
 from kardinal_agent.steps.detection import DETECT_AGAIN, detect
 
-__all__ = ["Attempt", "Tools"]
+__all__ = ["Attempt"]
 
 STEP_DEADLINE = 100.0
 """Seconds of real time after which a step gives up its worker; less than a reconcile has, so that its status says why.
@@ -76,29 +71,6 @@ QUEUE_CHECK = timedelta(seconds=30)
 T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class Tools:
-    """The parts that all promotions of an agent share."""
-
-    shard: str | None
-    registry: Registry
-    steps: Mapping[str, Step]
-    """The effect of every step of the registry, by name."""
-    custom: Step
-    """The effect of a step that the registry does not have."""
-    renderer: Renderer
-    gates: Gates
-    health: HealthChecks
-    remotes: Remotes
-    status: StatusWriter
-    observer: PromotionObserver
-    merges: MergeWatches
-    host_memory: HostMemory
-    progress: ProgressWrites
-    clock: Clock
-    backoff: Backoff
 
 
 class Attempt:

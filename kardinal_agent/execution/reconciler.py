@@ -16,8 +16,9 @@ from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
 from kardinal.runtime.predicates import changed, either, labels_changed, metadata_changed, status_changed
 from kardinal.translation.recorded import Untraceable
-from kardinal_agent.execution.attempt import Attempt, Tools
+from kardinal_agent.execution.attempt import Attempt
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
+from kardinal_agent.execution.tools import Tools
 from kardinal_agent.health import HealthChecks, pipelines_from
 
 __all__ = ["PromotionReconciler", "sources"]

@@ -128,4 +128,4 @@ def _namespace(found: JsonObject) -> str:
 
 
 def _nothing() -> None:
-    """Do nothing about a change: nobody looks any more."""
+    """Do nothing about a change."""

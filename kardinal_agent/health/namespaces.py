@@ -5,8 +5,8 @@ have no rights there. So whether the workload runs what was promoted is told, in
 and numbers are told where its namespace is the Pipeline's, says that they may be (the annotation `pipelines-from`), or
 is one of `--quote-namespaces`. Some namespaces are not looked into at all.
 
-What nobody has named is believed less: an object that is found to deploy an environment, or that is written to, must be
-in the Pipeline's namespace or in one with the annotation.
+An object that no Pipeline names is believed less: one that is found to deploy an environment, or that is written to,
+must be in the Pipeline's namespace or in one with the annotation.
 
 In a pattern `*` stands for any characters, or none.
 """

@@ -89,7 +89,7 @@ def _kustomization(found: JsonObject, promotion: Promotion) -> Sequence[Target]:
 
 
 class Refreshes:
-    """What one agent has decided to ask, and has not asked yet."""
+    """The requests that one agent has decided on and has not made yet."""
 
     def __init__(self, client: Client, namespaces: HealthNamespaces, *, clock: Clock) -> None:
         self._client = client

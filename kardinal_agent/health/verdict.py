@@ -44,7 +44,7 @@ class Verdict:
     negative: bool = False
     """Whether an environment that was Verified is no longer what it was because of this."""
     attempt: str = ""
-    """What a tool is at or has failed at, where it tries again by itself: equal for attempts at the same."""
+    """The attempt of a tool that tries again by itself: equal for attempts at the same."""
 
 
 def healthy(message: str, *, details: str = "") -> Verdict:

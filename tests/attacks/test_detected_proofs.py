@@ -1,4 +1,4 @@
-"""Attacks on a proof that nobody has named: objects of others, and a status that says what was found."""
+"""Attacks on a proof that no Pipeline has named: objects of others, and a status that says what was found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unnamed(repository: GitRepository) -> JsonObject:
 
 
 async def forge(world: World, health: JsonObject) -> None:
-    """Write what was found, as whoever may write statuses can."""
+    """Write what was found, as everybody can who may write statuses."""
     body = {"status": {"health": health}}
     await world.client.patch(PROMOTION_STEP, STEP, TEAM, body, kind=PatchType.MERGE, subresource="status")
 
@@ -104,7 +104,9 @@ async def test_a_forged_status_proves_nothing_by_an_object_of_another_environmen
     assert (await state(world))["state"] == "HealthChecking"
 
 
-async def test_a_namespace_that_lets_nobody_in_any_more_proves_nothing(world: World, repository: GitRepository) -> None:
+async def test_a_namespace_that_lets_no_pipeline_in_any_more_proves_nothing(
+    world: World, repository: GitRepository
+) -> None:
     await serve(world, APPLICATION)
     await annotate(world, OTHERS, TEAM)
     await put(world, APPLICATION, OTHERS, **application(repository))

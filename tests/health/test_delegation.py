@@ -57,7 +57,7 @@ def test_what_a_rollout_reports_is_noted(phase: str) -> None:
 
 @pytest.mark.parametrize("phase", ["", None, ["Healthy"], "Succeeded", "token=abc", "x" * 10_000])
 def test_words_that_are_not_the_controllers_are_not_repeated(phase: object) -> None:
-    """Who may write the status of such an object chooses its text."""
+    """The text is chosen by those who may write the status of such an object."""
     found = rollout()
     change("status", "phase", to=phase)(found)
     assert delegated(ROLLOUT_STEP, ArgoRollouts(), objects_of(found)) == Delegated("argoRollouts", "Unknown")

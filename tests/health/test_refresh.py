@@ -130,7 +130,7 @@ async def test_flux_is_asked_for_the_source_and_the_kustomization(world: World, 
 async def test_nothing_is_written_without_the_right_or_where_the_pipeline_is_not_let_in(
     world: World, repository: GitRepository, role: bool, annotated: bool
 ) -> None:
-    """Who writes a Pipeline can name an object of others as the proof, but not have it written to."""
+    """A Pipeline can name an object of others as the proof, but not have it written to."""
     await serve(world, APPLICATION)
     await annotate(world, TOOLS, TEAM if annotated else None)
     if role:

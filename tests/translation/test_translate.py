@@ -221,7 +221,7 @@ WORKLOADS = {"namespace": "dev", "condition": "Available"}
         ),
     ],
 )
-def test_a_proof_that_nobody_names_is_left_to_the_agent_and_a_delegate_is_named_by_default(
+def test_a_proof_that_is_not_named_is_left_to_the_agent_and_a_delegate_is_named_by_default(
     delegate: str, health: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     made = environment("dev", health=health, delivery={"delegate": delegate})
