@@ -20,6 +20,7 @@ import click
 
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
 from kardinal.git.options import (
+    git_bypassing_hooks_option,
     git_cache_size_option,
     git_hosts_option,
     git_insecure_option,
@@ -69,6 +70,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
 )
 @click.option("--namespace", "-n", help="Serve the PromotionSteps of one namespace only.")
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
+@git_bypassing_hooks_option
 @health_options
 @git_hosts_option
 @git_insecure_option
@@ -95,6 +97,7 @@ def main(
     kubeconfig: Path | None,
     namespace: str | None,
     allow_local_repositories: bool,
+    allow_bypassing_hooks: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
     allow_git_hosts: tuple[str, ...],
@@ -117,6 +120,7 @@ def main(
         shard=shard,
         namespace=namespace,
         allow_local_repositories=allow_local_repositories,
+        allow_bypassing_hooks=allow_bypassing_hooks,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,
         allow_git_hosts=allow_git_hosts,

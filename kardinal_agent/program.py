@@ -86,6 +86,7 @@ class AgentOptions:
     shard: str | None = None
     namespace: str | None = None
     allow_local_repositories: bool = False
+    allow_bypassing_hooks: bool = False
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
     policy_namespaces: tuple[str, ...] = ()
@@ -140,6 +141,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         runner=runner,
         clock=clock,
         allow_local=options.allow_local_repositories,
+        allow_bypassing_hooks=options.allow_bypassing_hooks,
         insecure=options.allow_insecure_git,
         cache_size=options.git_cache_max_bytes,
         on_operation=metrics.git_operation,

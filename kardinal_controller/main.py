@@ -13,6 +13,7 @@ import click
 
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
 from kardinal.git.options import (
+    git_bypassing_hooks_option,
     git_cache_size_option,
     git_hosts_option,
     git_insecure_option,
@@ -44,6 +45,7 @@ __all__ = ["main"]
     help="Namespaces whose gates hold for every Pipeline.",
 )
 @click.option("--allow-local-repositories", is_flag=True, help="Accept file:// URLs and paths as repositories.")
+@git_bypassing_hooks_option
 @git_hosts_option
 @git_insecure_option
 @git_transfer_option
@@ -63,6 +65,7 @@ def main(
     kubeconfig: Path | None,
     policy_namespaces: str,
     allow_local_repositories: bool,
+    allow_bypassing_hooks: bool,
     allow_git_hosts: tuple[str, ...],
     allow_insecure_git: tuple[str, ...],
     git_transfer_max: float,
@@ -83,6 +86,7 @@ def main(
     options = ControllerOptions(
         policy_namespaces=tuple(name.strip() for name in policy_namespaces.split(",") if name.strip()),
         allow_local_repositories=allow_local_repositories,
+        allow_bypassing_hooks=allow_bypassing_hooks,
         allow_git_hosts=allow_git_hosts,
         allow_insecure_git=allow_insecure_git,
         git_transfer_max=git_transfer_max,

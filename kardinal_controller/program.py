@@ -47,6 +47,7 @@ class ControllerOptions:
 
     policy_namespaces: tuple[str, ...] = ("platform-policies",)
     allow_local_repositories: bool = False
+    allow_bypassing_hooks: bool = False
     allow_git_hosts: tuple[str, ...] = ()
     allow_insecure_git: tuple[str, ...] = ()
     git_transfer_max: float = 3600.0
@@ -221,6 +222,7 @@ class Controller:
                 git_cache_dir=options.git_cache_dir,
                 git_cache_max_bytes=options.git_cache_max_bytes,
                 allow_local_repositories=options.allow_local_repositories,
+                allow_bypassing_hooks=options.allow_bypassing_hooks,
                 health_namespaces=options.health_namespaces,
                 quote_namespaces=options.quote_namespaces,
                 policy_namespaces=options.policy_namespaces,

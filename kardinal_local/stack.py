@@ -97,6 +97,7 @@ async def run_programs(
     directory: Path,
     *,
     simulate: bool,
+    allow_bypassing_hooks: bool = False,
     delay: timedelta | None = None,
     renderer: Renderer | None = None,
 ) -> AsyncIterator[Endpoints]:
@@ -105,7 +106,7 @@ async def run_programs(
         connection = await load_connection(plane.kubeconfig_for("installer"))
         async with Client(connection, user_agent="kardinal-local") as installer:
             await _install(installer)
-            endpoints = await _start_controller(stack, plane, directory)
+            endpoints = await _start_controller(stack, plane, directory, allow_bypassing_hooks=allow_bypassing_hooks)
             if simulate:
                 await start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
             await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
@@ -143,13 +144,16 @@ async def until_served(client: Client, names: set[str]) -> None:
                 return
 
 
-async def _start_controller(stack: AsyncExitStack, plane: ServedPlane, directory: Path) -> Endpoints:
+async def _start_controller(
+    stack: AsyncExitStack, plane: ServedPlane, directory: Path, *, allow_bypassing_hooks: bool
+) -> Endpoints:
     before = await asyncio.to_thread(_last_addresses, directory)
     connection = await load_connection(plane.kubeconfig_for("controller"))
     client = await stack.enter_async_context(Client(connection, user_agent="kardinal-controller"))
     options = ControllerOptions(
         policy_namespaces=(POLICY_NAMESPACE,),
         allow_local_repositories=True,
+        allow_bypassing_hooks=allow_bypassing_hooks,
         quote_namespaces=("*",),
         git_cache_dir=directory / "git",
         api_address=before["api"],

@@ -3,9 +3,9 @@
 Objects are written straight into its database, where they are harmless until a reference points to them, and the
 reference is moved by compare-and-swap (`refs`). There is no fetch and no transfer: what is read is what is there.
 
-This is not a push. The repository's hooks do not run, its reflogs are not written, and like Git's own default the
-reference is flushed to disk but the loose objects are left to the file system (`core.fsyncObjectFiles` is
-honoured).
+This is not a push. Hooks do not run, so that a repository that has some is refused unless that is allowed (`hooks`).
+Reflogs are not written, and like Git's own default the reference is flushed to disk but the loose objects are left to
+the file system (`core.fsyncObjectFiles` is honoured).
 
 A repository with a work tree is accepted as long as the branch is not checked out: moving that would make the
 checked-out files look like a change back.
@@ -25,6 +25,7 @@ from pygit2.enums import RepositoryOpenFlag
 
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.errors import DamagedRepository, GitError, PushRejected, RepositoryUnreachable
+from kardinal.git.hooks import refuse_hooks
 from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.refs import RefStore
@@ -40,10 +41,13 @@ T = TypeVar("T")
 class LocalBackend:
     """A bare repository, or one with a work tree, below a path."""
 
-    def __init__(self, url: RepositoryURL, path: str, *, runner: GitRunner) -> None:
+    def __init__(
+        self, url: RepositoryURL, path: str, *, runner: GitRunner, allow_bypassing_hooks: bool = False
+    ) -> None:
         self.url = url
         self._path = path
         self._runner = runner
+        self._bypasses_hooks = allow_bypassing_hooks
 
     def use(self, *refs: str) -> None:
         """Nothing to prepare: references are read where they are."""
@@ -97,6 +101,7 @@ class LocalBackend:
 
     def publish(self, ref: str, *, old: str | None, new: str, staging: Staging) -> None:
         self._refuse_checked_out(ref)
+        self._refuse_hooks()
         try:
             staging.flush(new)
             self.refs.update(ref, old=old, new=new)
@@ -113,6 +118,7 @@ class LocalBackend:
     @off_loop
     def try_push(self, ref: str, *, at: str) -> None:
         self._refuse_checked_out(ref)
+        self._refuse_hooks()
         directory = self._git_directory()
         if not os.access(directory, os.W_OK):
             raise self._unwritable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
@@ -143,6 +149,10 @@ class LocalBackend:
                         f"{branch} is checked out in a work tree of {self._path}",
                         remedy="Promote into a bare repository (git clone --bare), or check out another branch there",
                     )
+
+    def _refuse_hooks(self) -> None:
+        if not self._bypasses_hooks:
+            refuse_hooks(self.open(), path=self._path)
 
     def _unwritable(self, error: Exception) -> GitError:
         reason = error.strerror if isinstance(error, OSError) else "Git refused to write"

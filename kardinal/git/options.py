@@ -10,6 +10,7 @@ import click
 from kardinal.api.duration import DurationError, parse_duration
 
 __all__ = [
+    "git_bypassing_hooks_option",
     "git_cache_size_option",
     "git_hosts_option",
     "git_insecure_option",
@@ -41,6 +42,13 @@ def _seconds(_: click.Context, __: click.Parameter, value: str) -> float:
         raise click.BadParameter("must be longer than nothing")
     return seconds
 
+
+git_bypassing_hooks_option = click.option(
+    "--allow-bypassing-hooks",
+    is_flag=True,
+    help="Change repositories on this machine that have hooks, which do not run then.",
+)
+"""Gives `allow_bypassing_hooks`."""
 
 git_hosts_option = click.option(
     "--allow-git-hosts",

@@ -41,6 +41,7 @@ class Repositories:
         runner: GitRunner,
         clock: Clock,
         allow_local: bool,
+        allow_bypassing_hooks: bool = False,
         insecure: Sequence[str] = (),
         on_operation: Observer = _unobserved,
         limits: TransferLimits | None = None,
@@ -50,6 +51,7 @@ class Repositories:
         self._runner = runner
         self._clock = clock
         self._allow_local = allow_local
+        self._bypasses_hooks = allow_bypassing_hooks
         self._insecure = insecure
         self._observer = on_operation
         self._limits = limits or TransferLimits()
@@ -90,7 +92,7 @@ class Repositories:
 
     def _backend(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Backend:
         if url.path is not None:
-            return LocalBackend(url, url.path, runner=self._runner)
+            return LocalBackend(url, url.path, runner=self._runner, allow_bypassing_hooks=self._bypasses_hooks)
         return MirrorBackend(
             url,
             credentials,

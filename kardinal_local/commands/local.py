@@ -88,6 +88,9 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
     metavar="SEED",
     help="Trouble programs as a bad day would: conflicts, refusals, lost connections, late events.",
 )
+@click.option(
+    "--allow-bypassing-hooks", is_flag=True, help="Change repositories that have hooks, which do not run then."
+)
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning")
 def up(
     *,
@@ -97,14 +100,17 @@ def up(
     simulate: bool,
     durable: bool,
     chaos: int | None,
+    allow_bypassing_hooks: bool,
     log_level: str,
 ) -> None:
     """Start in the foreground; ends cleanly with Ctrl-C."""
-    if only and simulate:
-        raise click.UsageError("--simulate needs the controllers: leave out --only plane")
+    if only and (simulate or allow_bypassing_hooks):
+        option = "--simulate" if simulate else "--allow-bypassing-hooks"
+        raise click.UsageError(f"{option} needs the controllers: leave out --only plane")
     configure(level=log_level)
     options = PlaneOptions(port=port, durable=durable, chaos=chaos)
-    serving = _serve_plane(directory, options) if only else _serve_all(directory, options, simulate=simulate)
+    programs = {"simulate": simulate, "allow_bypassing_hooks": allow_bypassing_hooks}
+    serving = _serve_plane(directory, options) if only else _serve_all(directory, options, **programs)
     # Until all is ready hardly anything becomes garbage: to look for it is a tenth of a start.
     gc.disable()
     try:
@@ -123,11 +129,13 @@ async def _serve_plane(directory: Path, options: PlaneOptions) -> None:
             await _announce(plane, {"server": plane.url}, stopped)
 
 
-async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool) -> None:
+async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool, allow_bypassing_hooks: bool) -> None:
     with stop_signals() as stopped:
         async with run_plane(directory, options, hold=True) as plane:
             run_programs = await asyncio.to_thread(_import_programs)
-            async with run_programs(plane, directory, simulate=simulate) as endpoints:
+            async with run_programs(
+                plane, directory, simulate=simulate, allow_bypassing_hooks=allow_bypassing_hooks
+            ) as endpoints:
                 notes = ["simulator    stands in for a GitOps tool and a kubelet: no pods run"] if simulate else []
                 await _announce(plane, asdict(endpoints), stopped, notes)
 
@@ -193,7 +201,9 @@ def export(*, directory: Path) -> None:
     """Print everything of a running plane, Secrets included, as YAML for `kubectl apply -f`.
 
     Status, UIDs and revisions stay behind, and so does what is made again without being asked for: Events, Leases,
-    what the server starts with, and what a controller owns. Where custom resources are new, apply twice.
+    what the server starts with, what `kardinal local up` installs and its simulator applies, and what a controller
+    owns. Bundles that have ended, or that a newer one has overtaken, stay behind, too: applied to another plane they
+    would be promoted once more. Where custom resources are new, apply twice.
     """
     # As above: a start does not need it.
     from kardinal_local.export import print_everything  # noqa: PLC0415
