@@ -3,7 +3,10 @@
 What is exported is the desired state, not the observed one. A server gives every object a UID, revisions and
 field managers of its own, status is written by controllers alone, and none of it can be applied. Owner references name
 UIDs, so they would make garbage of what they are on: what a controller owns is left out, because its controller makes
-it again, and other references are dropped.
+it again, and other references are dropped. `exclusions` says what else is left out.
+
+The order counts where controllers run on the server that it is applied to: a Bundle is promoted as soon as it is
+there, so Pipelines come before Bundles, the gates that hold them before both, and an older Bundle before a newer one.
 
 Bundles keep the record of their promotions, with the evidence, in their status. It is exported to be read, because
 nothing makes it again; an API server passes over it.
@@ -14,8 +17,10 @@ anything else is quoted.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +31,14 @@ from kardinal.cli.session import explained
 from kardinal.kube import Client, KubeError, Served, discover, load_connection
 from kardinal.objects import BUNDLE, JsonObject
 from kardinal.runtime.process import run
+from kardinal_local.exclusions import exclusion
 
 __all__ = ["print_everything"]
 
 PAGE = 500
-_SERVER = frozenset({"kube-apiserver", "kube-controller-manager", "clusterrole-aggregation-controller"})
 _PASSING = frozenset({"Event", "Lease"})
-_ORDER = ("CustomResourceDefinition", "Namespace", "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role")
+_FIRST = ("CustomResourceDefinition", "Namespace", "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role")
+_LAST = ("PolicyGate", "Pipeline", "Bundle")
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _RECORD = ("phase", "pipeline", "environments")
@@ -56,40 +62,49 @@ async def _print(kubeconfig: Path) -> None:
         for served in sorted(await discover(client), key=_rank):
             if served.resource.kind in _PASSING or not {"list", "create"} <= served.verbs:
                 continue
-            token = None
-            while True:
-                page = await client.list(served.resource, limit=PAGE, continue_token=token)
-                for document in page.items:
-                    if reason := _made_again(document):
-                        left_out[reason] += 1
-                        continue
-                    click.echo("---\n" + _yaml(_wanted(document, served)), nl=False)
-                    printed += 1
-                if (token := page.continue_token) is None:
-                    break
+            async for document in _stored(client, served):
+                if reason := exclusion(document):
+                    left_out[reason] += 1
+                    continue
+                click.echo("---\n" + _yaml(_wanted(document, served)), nl=False)
+                printed += 1
     told = "".join(f"; left out {number} {reason}" for reason, number in sorted(left_out.items()))
     click.echo(f"exported {printed} objects{told}", err=True)
+
+
+async def _stored(client: Client, served: Served) -> AsyncIterator[JsonObject]:
+    """Yield the objects of a kind by name; Bundles by their age."""
+    if (served.resource.group, served.resource.kind) == (BUNDLE.group, BUNDLE.kind):
+        for bundle in sorted([each async for each in _pages(client, served)], key=_age):
+            yield bundle
+        return
+    async for document in _pages(client, served):
+        yield document
+
+
+async def _pages(client: Client, served: Served) -> AsyncIterator[JsonObject]:
+    token = None
+    while True:
+        page = await client.list(served.resource, limit=PAGE, continue_token=token)
+        for document in page.items:
+            yield document
+        if (token := page.continue_token) is None:
+            return
+
+
+def _age(bundle: JsonObject) -> tuple[str, float]:
+    """Sort the oldest first; those of one second by their admission."""
+    return bundle["metadata"]["creationTimestamp"], (bundle.get("status") or {}).get("sequence") or math.inf
 
 
 def _rank(served: Served) -> tuple[int, bool, str, str]:
     """Return what others need comes first."""
     kind = served.resource.kind
-    place = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+    if kind in _FIRST:
+        place = _FIRST.index(kind)
+    else:
+        place = len(_FIRST) + 1 + _LAST.index(kind) if kind in _LAST else len(_FIRST)
     return place, served.resource.namespaced, served.resource.group, kind
-
-
-def _made_again(document: JsonObject) -> str:
-    """Why an object has no place in an export."""
-    metadata = document["metadata"]
-    if "deletionTimestamp" in metadata:
-        return "on their way out"
-    managers = {entry["manager"] for entry in metadata.get("managedFields", ())}
-    is_default_account = document["kind"] == "ServiceAccount" and metadata["name"] == "default"
-    if is_default_account or (managers and managers <= _SERVER):
-        return "that the server makes itself"
-    if any(reference.get("controller") for reference in metadata.get("ownerReferences", ())):
-        return "that a controller makes again"
-    return ""
 
 
 def _wanted(document: JsonObject, served: Served) -> JsonObject:

@@ -175,6 +175,15 @@ _REQUESTS_GROW: JsonDict = {
 }
 
 
+_TARGET_MOVES_FORWARD: JsonDict = {
+    "rule": ("!has(self.intent) || !has(self.intent.target) || (has(oldSelf.intent) && has(oldSelf.intent.target))"),
+    "message": (
+        "intent.target moves forward: without one the Bundle goes to every environment, "
+        "so that none can be set any more: create a new Bundle with it"
+    ),
+}
+
+
 def _never_changes(field: str) -> JsonDict:
     return {
         "rule": f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})",
@@ -193,6 +202,7 @@ class BundleSpec(Model):
             "x-kubernetes-validations": [
                 *(_never_changes(field) for field in ("type", "artifacts", "provenance")),
                 _REQUESTS_GROW,
+                _TARGET_MOVES_FORWARD,
             ]
         }
     )

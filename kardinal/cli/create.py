@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 from pydantic import ValidationError
@@ -16,9 +17,13 @@ from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, without_managed_fields
 from kardinal.cli.session import Session, cluster_command
-from kardinal.cli.status.following import wait_for_end
+from kardinal.cli.status.following import wait_for_end, wait_option
 from kardinal.cli.status.view import unattended
 from kardinal.kube import create_first_free
+from kardinal.objects import JsonObject
+
+if TYPE_CHECKING:
+    from kardinal.api import Pipeline
 
 __all__ = ["create", "read_image"]
 
@@ -48,9 +53,8 @@ def create() -> None:
 @click.option("--commit", help="Commit the artifacts were built from.")
 @click.option("--ci-run", metavar="URL", help="The CI run that built them.")
 @click.option("--author", help="Who made the change.")
-@click.option(
-    "--wait", "waiting", is_flag=True, help="Show the Bundle until it has ended; ends with 1, or 3 if superseded."
-)
+@click.option("--dry-run", is_flag=True, help="Show what it would change, as `kardinal plan` does, and create nothing.")
+@wait_option
 @click.option(
     "-o",
     "--output",
@@ -71,10 +75,13 @@ async def bundle(
     commit: str | None,
     ci_run: str | None,
     author: str | None,
+    dry_run: bool,
     waiting: bool,
     output: str,
 ) -> None:
     """Create a Bundle of images; its promotion starts at once."""
+    if dry_run and (waiting or output == "name"):
+        raise click.UsageError(f"{'--wait' if waiting else '-o name'} needs a Bundle, and --dry-run creates none")
     found = await session.pipeline(pipeline)
     environments = [environment.name for environment in found.spec.environments]
     for name in (*skips, *([target] if target else [])):
@@ -96,6 +103,9 @@ async def bundle(
         labels=_labels(labels),
     )
     manifests = new.manifests(now=datetime.now(UTC))
+    if dry_run:
+        await _plan(session, found, next(manifests), output)
+        return
     created = await create_first_free(session.client, BUNDLE, manifests, field_manager="kardinal-cli")
     if created is None:
         message = f"{NAME_ATTEMPTS} Bundles of this version of {pipeline} were created in this second"
@@ -111,6 +121,16 @@ async def bundle(
         await wait_for_end(session, pipeline, name)
     elif output == "table":
         click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+
+
+async def _plan(session: Session, pipeline: Pipeline, manifest: JsonObject, output: str) -> None:
+    from kardinal.cli.plans import planned, print_plan, uncreated  # noqa: PLC0415 - a second, for this option alone
+
+    bundle = uncreated(manifest)
+    results = await planned(session, pipeline, bundle)
+    if output == "table":
+        click.echo("Nothing is created: --dry-run. Gates are not evaluated.", err=True)
+    print_plan(pipeline.metadata.name, bundle, results, output)
 
 
 def read_image(text: str) -> Image:

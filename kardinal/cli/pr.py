@@ -7,6 +7,7 @@ import getpass
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import click
 
 from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
+from kardinal.cli.merging import check_merge
 from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, printable, state_text
 from kardinal.cli.session import connect, explained, output_option
 from kardinal.git import GitRunner, Repositories
@@ -40,10 +42,13 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
     def command(
         *, repo: str | None, namespace: str | None, context: str | None, kubeconfig: Path | None, **options: Any
     ) -> None:
+        where = kubeconfig, context, namespace
+        bypass = bool(options.pop("allow_bypassing_hooks", False))
+
         async def run() -> None:
-            url = _absolute(repo) if repo else await _pipeline_repository(kubeconfig, context, namespace)
-            async with _pull_requests(url) as pulls:
-                await function(pulls, **options)
+            url = _absolute(repo) if repo else await _pipeline_repository(*where)
+            async with _pull_requests(url, allow_bypassing_hooks=bypass) as pulls:
+                await function(_Desk(pulls, url, where, named=repo is not None), **options)
 
         try:
             asyncio.run(run())
@@ -55,13 +60,24 @@ def _repository_command(function: Callable[..., Awaitable[None]]) -> Callable[..
     return command
 
 
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """The pull requests of a repository, and where its Pipeline may be found."""
+
+    pulls: PullRequests
+    url: str
+    where: tuple[Path | None, str | None, str | None]
+    named: bool
+    """Whether the repository was named, and not found by its Pipeline."""
+
+
 @pr.command("list")
 @click.option("--all", "everything", is_flag=True, help="Merged and closed ones too.")
 @output_option
 @_repository_command
-async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
+async def list_(desk: _Desk, *, everything: bool, output: str) -> None:
     """List pull requests, newest first; the open ones unless --all is given."""
-    listed = await pulls.list(None if everything else "open")
+    listed = await desk.pulls.list(None if everything else "open")
     found = sorted(listed, key=lambda pull: pull.number, reverse=True)
     if output != "table":
         print_value([_summary(pull) for pull in found], output)
@@ -89,9 +105,9 @@ async def list_(pulls: PullRequests, *, everything: bool, output: str) -> None:
 @click.argument("number", type=click.IntRange(min=1))
 @output_option
 @_repository_command
-async def show(pulls: PullRequests, *, number: int, output: str) -> None:
+async def show(desk: _Desk, *, number: int, output: str) -> None:
     """Print one pull request with its evidence."""
-    pull = await pulls.get(number)
+    pull = await desk.pulls.get(number)
     if output != "table":
         print_value({**_summary(pull), "body": pull.body, "comments": list(pull.comments)}, output)
         return
@@ -103,10 +119,16 @@ async def show(pulls: PullRequests, *, number: int, output: str) -> None:
 
 @pr.command()
 @click.argument("number", type=click.IntRange(min=1))
+@click.option("--force", is_flag=True, help="Merge it even if its Pipeline is paused or its Bundle is gone.")
+@click.option(
+    "--allow-bypassing-hooks", is_flag=True, help="Change a repository that has hooks, which do not run then."
+)
 @_repository_command
-async def merge(pulls: PullRequests, *, number: int) -> None:
+async def merge(desk: _Desk, *, number: int, force: bool) -> None:
     """Merge a pull request, as its reviewer."""
-    merged = await pulls.merge(number, by=getpass.getuser())
+    if not force:
+        await check_merge(await desk.pulls.get(number), url=desk.url, where=desk.where, named=desk.named)
+    merged = await desk.pulls.merge(number, by=getpass.getuser())
     click.echo(f"#{number} merged as {(merged.merge_commit or '')[:12]} into {merged.base}")
 
 
@@ -114,9 +136,9 @@ async def merge(pulls: PullRequests, *, number: int) -> None:
 @click.argument("number", type=click.IntRange(min=1))
 @click.option("--comment", default="", help="Why.")
 @_repository_command
-async def close(pulls: PullRequests, *, number: int, comment: str) -> None:
+async def close(desk: _Desk, *, number: int, comment: str) -> None:
     """Close a pull request without merging it; its promotion fails."""
-    await pulls.close(number, by=getpass.getuser(), comment=comment)
+    await desk.pulls.close(number, by=getpass.getuser(), comment=comment)
     click.echo(f"#{number} closed")
 
 
@@ -133,11 +155,17 @@ def _summary(pull: PullRequest) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _pull_requests(url: str) -> AsyncIterator[PullRequests]:
+async def _pull_requests(url: str, *, allow_bypassing_hooks: bool) -> AsyncIterator[PullRequests]:
     runner = GitRunner(workers=1)
     try:
         with tempfile.TemporaryDirectory(prefix="kardinal-pr-") as cache:
-            repositories = Repositories(Path(cache), runner=runner, clock=SystemClock(), allow_local=True)
+            repositories = Repositories(
+                Path(cache),
+                runner=runner,
+                clock=SystemClock(),
+                allow_local=True,
+                allow_bypassing_hooks=allow_bypassing_hooks,
+            )
             try:
                 repository = repositories.open(url)
                 yield local_pull_requests(repository, clock=SystemClock())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from kardinal.api.names import LABEL_PIPELINE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.requests import ask
 from kardinal.cli.session import Session, cluster_command
+from kardinal.cli.status.following import wait_for_end, wait_option
 from kardinal.kube import NotFound
-from kardinal.objects import BUNDLE
+from kardinal.objects import BUNDLE, JsonObject
 
 __all__ = ["promote", "retry"]
 
@@ -17,8 +19,9 @@ __all__ = ["promote", "retry"]
 @click.argument("pipeline")
 @click.option("--env", "environment", metavar="ENVIRONMENT", help="Default: everywhere the Bundle goes.")
 @click.option("--bundle", "name", metavar="NAME", help="Default: the Bundle under way, else the newest.")
+@wait_option
 @cluster_command
-async def promote(session: Session, *, pipeline: str, environment: str | None, name: str | None) -> None:
+async def promote(session: Session, *, pipeline: str, environment: str | None, name: str | None, waiting: bool) -> None:
     """Promote a Bundle to an environment, before all Bundles that were created until now."""
     if environment is None and name is None:
         raise click.UsageError("name what is promoted: --env ENVIRONMENT, --bundle NAME, or both")
@@ -29,22 +32,37 @@ async def promote(session: Session, *, pipeline: str, environment: str | None, n
             f"Pipeline {pipeline} has no environment {environment}", remedy=f"It has: {', '.join(known)}"
         )
     bundle = await session.bundle(pipeline, name)
-    await ask(session, bundle.metadata.name, "promote", environment)
+    await ask(session, bundle.metadata.name, "promote", environment, must_be_answered=waiting)
     click.echo(f"Bundle {bundle.metadata.name} goes on to {environment or 'every environment it is meant for'}")
+    if waiting:
+        await wait_for_end(session, pipeline, bundle.metadata.name)
+        return
     click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 @click.command()
 @click.argument("bundle")
 @click.option("--env", "environment", required=True, metavar="ENVIRONMENT", help="Where the Bundle is Failed.")
+@wait_option
 @cluster_command
-async def retry(session: Session, *, bundle: str, environment: str) -> None:
+async def retry(session: Session, *, bundle: str, environment: str, waiting: bool) -> None:
     """Try a Bundle again in an environment where it is Failed."""
     try:
-        await session.client.get(BUNDLE, bundle, session.namespace)
+        stored = await session.client.get(BUNDLE, bundle, session.namespace)
     except NotFound as error:
         raise CommandError(
             f"no Bundle {bundle} in namespace {session.namespace}", remedy="List them: kubectl get bundles"
         ) from error
-    await ask(session, bundle, "retry", environment)
+    await ask(session, bundle, "retry", environment, must_be_answered=waiting)
     click.echo(f"Bundle {bundle} is tried again in {environment}")
+    pipeline = _pipeline_of(stored)
+    if waiting:
+        await wait_for_end(session, pipeline, bundle)
+        return
+    click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+
+
+def _pipeline_of(bundle: JsonObject) -> str:
+    """Return the Pipeline that a Bundle is believed to belong to."""
+    pinned = (bundle.get("status") or {}).get("pipeline")
+    return str(pinned or (bundle["metadata"].get("labels") or {}).get(LABEL_PIPELINE, ""))

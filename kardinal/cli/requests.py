@@ -24,16 +24,30 @@ _PATIENCE = 10.0
 _INTERVAL = 0.1
 
 
-async def ask(session: Session, bundle: str, action: Literal["promote", "retry"], environment: str | None) -> None:
-    """Make a request; one that is refused is a CommandError with the controller's reason."""
+async def ask(
+    session: Session,
+    bundle: str,
+    action: Literal["promote", "retry"],
+    environment: str | None,
+    *,
+    must_be_answered: bool,
+) -> None:
+    """Make a request; one that is refused is a CommandError with the controller's reason.
+
+    `must_be_answered`: one that nobody answers is an error, because the caller would wait for what follows from it.
+    """
     identifier = f"{action}-{secrets.token_hex(8)}"
     wanted = {"id": identifier, "action": action, "by": getpass.getuser()}
     await _append(session, bundle, wanted | ({"environment": environment} if environment else {}))
     answer = await _answer(session, bundle, identifier)
     if answer is None:
-        click.echo(
-            f"No controller has answered yet: kubectl get bundle {bundle} -o yaml shows status.requests", err=True
+        message = f"No controller has answered within {_PATIENCE:.0f} s: is one running?"
+        remedy = (
+            f"The request stays: kubectl get bundle {bundle} -o yaml. On this machine: kardinal local up --simulate"
         )
+        if must_be_answered:
+            raise CommandError(message, remedy=remedy)
+        click.echo(f"{message} {remedy}", err=True)
     elif answer["state"] == "Refused":
         raise CommandError(f"refused: {answer.get('message', '')}")
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from kardinal.git import GitRunner, Repositories
-from kardinal.scm import PullRequest, PullRequests, local_pull_requests
+from kardinal.scm import NewPullRequest, PullRequest, PullRequests, local_pull_requests
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
-__all__ = ["close_pull_request", "merge_pull_request", "open_pull_requests"]
+__all__ = ["close_pull_request", "merge_pull_request", "open_pull_requests", "propose"]
 
 
 @asynccontextmanager
@@ -23,6 +23,16 @@ async def _desk(world: World, repository: GitRepository) -> AsyncIterator[PullRe
     finally:
         await repositories.close()
         runner.close()
+
+
+async def propose(world: World, repository: GitRepository, branch: str, *, pipeline: str, bundle: str) -> None:
+    """Open a pull request from a branch as the agent does for a Bundle."""
+    async with _desk(world, repository) as pull_requests:
+        await pull_requests.open(
+            NewPullRequest(
+                title=f"Promote {bundle}", body="", head=branch, base="main", bundle=bundle, pipeline=pipeline
+            )
+        )
 
 
 async def open_pull_requests(world: World, repository: GitRepository) -> list[PullRequest]:

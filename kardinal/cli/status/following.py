@@ -18,13 +18,19 @@ from kardinal.cli.status.reading import WATCHED, read_objects
 from kardinal.cli.status.screen import change_lines
 from kardinal.cli.status.view import View, make_view
 
-__all__ = ["follow", "wait_for_end"]
+__all__ = ["follow", "wait_for_end", "wait_option"]
 
 _TICK = 1.0
 """Seconds between two drawings of a screen on which nothing but time has changed."""
 
 SUPERSEDED = 3
 """The exit code for a Bundle whose place a newer one took."""
+
+
+wait_option = click.option(
+    "--wait", "waiting", is_flag=True, help="Show the Bundle until it has ended; ends with 1, or 3 if superseded."
+)
+"""Gives `waiting`, for commands that let a Bundle go on."""
 
 
 class _Display(Protocol):

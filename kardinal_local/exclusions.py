@@ -1,0 +1,59 @@
+"""Which objects have no place in an export, because they are made again or must not be (pure).
+
+A Bundle is a wish. Where it has ended, or a newer one runs where it was, the wish is fulfilled or out of date: applied
+to another server it would be promoted once more, over what runs there. Of the others the environments have the
+versions already, so that they go on without a commit where they were.
+"""
+
+from __future__ import annotations
+
+from kardinal.api.bundle import ENDED_PHASES
+from kardinal.api.names import FIELD_MANAGER_CONTROLLER
+from kardinal.objects import BUNDLE, JsonObject
+from kardinal_local.rights import SYSTEM_NAMESPACE
+
+__all__ = ["exclusion"]
+
+_SERVER = frozenset({"kube-apiserver", "kube-controller-manager", "clusterrole-aggregation-controller"})
+_SIMULATOR = frozenset({"kardinal-simulator"})
+_INSTALLER = frozenset({"kardinal-local"})
+_PROGRAMS = _INSTALLER | {FIELD_MANAGER_CONTROLLER}
+
+
+def exclusion(document: JsonObject) -> str:
+    """Return why an object is left out of an export, to stand behind a number; empty for one that is in it."""
+    metadata = document["metadata"]
+    if "deletionTimestamp" in metadata:
+        return "on their way out"
+    if any(reference.get("controller") for reference in metadata.get("ownerReferences", ())):
+        return "that a controller makes again"
+    if document["kind"] == "ServiceAccount" and metadata["name"] == "default":
+        return "that the server makes itself"
+    return _made_by(document) or _bundle_exclusion(document)
+
+
+def _made_by(document: JsonObject) -> str:
+    metadata = document["metadata"]
+    managers = {entry["manager"] for entry in metadata.get("managedFields", ())}
+    if not managers:
+        return ""
+    if managers <= _SERVER:
+        return "that the server makes itself"
+    if managers <= _SIMULATOR | _SERVER:
+        return "that the simulator makes again"
+    in_system = metadata.get("namespace") == SYSTEM_NAMESPACE
+    if managers <= (_PROGRAMS if in_system else _INSTALLER) | _SERVER:
+        return "that `kardinal local up` makes again"
+    return ""
+
+
+def _bundle_exclusion(document: JsonObject) -> str:
+    if (document["apiVersion"], document["kind"]) != (BUNDLE.api_version, BUNDLE.kind):
+        return ""
+    status = document.get("status") or {}
+    if status.get("phase") in ENDED_PHASES:
+        return "Bundles that have ended"
+    entries = (status.get("environments") or {}).values()
+    if any("displacedBy" in entry or "replacedAt" in entry for entry in entries):
+        return "Bundles under way that a newer one has overtaken somewhere"
+    return ""
