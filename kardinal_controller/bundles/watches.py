@@ -97,7 +97,7 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
 
 
 _step_progress = status_changed(
-    "state", "message", "preparedAt", "promotedAt", "verifiedAt", "commit", "prURL", "evidence"
+    "attempt", "state", "message", "preparedAt", "promotedAt", "verifiedAt", "commit", "prURL", "evidence"
 )
 
 _concerns_templates = either(lambda gate: is_template(labels_of(gate)))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kardinal.api import BUNDLE, METRIC_CHECK, PIPELINE, SUBSCRIPTION
-from kardinal.objects import GRAPH
+from kardinal.kube import Invalid
+from kardinal.objects import GRAPH, JsonObject
 from kardinal_controller.program import Controller
 from tests.bundles.reading import REPOSITORY, condition, patch, phase, reason, states
 from tests.bundles.scripted_agent import ScriptedAgent
@@ -29,6 +32,20 @@ async def test_a_target_that_does_not_exist_fails_the_bundle_until_it_is_correct
     await patch(world, "app-1", {"spec": {"intent": {"target": DEV}}})
     right = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     assert condition(right, "InvalidSpec") is None
+
+
+@pytest.mark.parametrize("intent", [None, {}, {"skip": [STAGING]}])
+async def test_a_bundle_that_goes_everywhere_gets_no_target(world: World, intent: JsonObject | None) -> None:
+    everywhere = bundle("app-1", **({} if intent is None else {"intent": intent}))
+    await world.apply(pipeline(REPOSITORY), everywhere)
+    with pytest.raises(Invalid, match="moves forward"):
+        await patch(world, "app-1", {"spec": {"intent": {"target": DEV}}})
+    # From one target to the next, and from the last to all, is forward.
+    await world.apply(bundle("app-2", intent={"target": DEV}))
+    await patch(world, "app-2", {"spec": {"intent": {"target": STAGING}}})
+    await patch(world, "app-2", {"spec": {"intent": {"target": None}}})
+    with pytest.raises(Invalid, match="moves forward"):
+        await patch(world, "app-2", {"spec": {"intent": {"target": STAGING}}})
 
 
 async def test_a_bundle_waits_for_its_pipeline_and_starts_when_it_appears(world: World, controller: Controller) -> None:
