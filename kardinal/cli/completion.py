@@ -70,7 +70,7 @@ def _completer(source: Source) -> Callable[[click.Context, click.Parameter, str]
         async def ask() -> list[str]:
             async with (
                 asyncio.timeout(_DEADLINE),
-                connect(None, given.get("context"), given.get("namespace")) as session,
+                connect(context.params.get("kubeconfig"), given.get("context"), given.get("namespace")) as session,
             ):
                 return await source(session, given)
 

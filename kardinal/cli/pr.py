@@ -18,6 +18,7 @@ from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.merging import check_merge
 from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, printable, state_text
+from kardinal.cli.ranges import WholeNumber
 from kardinal.cli.session import connect, explained, output_option
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import KubeError
@@ -102,7 +103,7 @@ async def list_(desk: _Desk, *, everything: bool, output: str) -> None:
 
 
 @pr.command()
-@click.argument("number", type=click.IntRange(min=1))
+@click.argument("number", type=WholeNumber(min=1))
 @output_option
 @_repository_command
 async def show(desk: _Desk, *, number: int, output: str) -> None:
@@ -118,7 +119,7 @@ async def show(desk: _Desk, *, number: int, output: str) -> None:
 
 
 @pr.command()
-@click.argument("number", type=click.IntRange(min=1))
+@click.argument("number", type=WholeNumber(min=1))
 @click.option("--force", is_flag=True, help="Merge it even if its Pipeline is paused or its Bundle is gone.")
 @click.option(
     "--allow-bypassing-hooks", is_flag=True, help="Change a repository that has hooks, which do not run then."
@@ -133,7 +134,7 @@ async def merge(desk: _Desk, *, number: int, force: bool) -> None:
 
 
 @pr.command()
-@click.argument("number", type=click.IntRange(min=1))
+@click.argument("number", type=WholeNumber(min=1))
 @click.option("--comment", default="", help="Why.")
 @_repository_command
 async def close(desk: _Desk, *, number: int, comment: str) -> None:

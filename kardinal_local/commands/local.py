@@ -17,6 +17,7 @@ import click
 import orjson
 
 from kardinal.cli.errors import CommandError
+from kardinal.cli.ranges import WholeNumber
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
 from kardinal_local import plane as local_plane
@@ -53,13 +54,6 @@ class _Directory(click.Path):
         return path
 
 
-class _Port(click.IntRange):
-    """A port; its bounds are said in words."""
-
-    def _describe_range(self) -> str:
-        return f"from {self.min} to {self.max}"
-
-
 @click.group()
 def local() -> None:
     """Run kardinal on this machine, without a cluster. For trying, testing and single-node use."""
@@ -78,7 +72,7 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
 
 @local.command()
 @_directory_option
-@click.option("--port", type=_Port(0, 65535), help="Port of the API server; 0 takes a free one.")
+@click.option("--port", type=WholeNumber(0, 65535), help="Port of the API server; 0 takes a free one.")
 @click.option("--only", type=click.Choice(["plane"]), help="Start the API server alone, with no kind of kardinal's.")
 @click.option("--simulate", is_flag=True, help="Stand in for a GitOps tool and a kubelet.")
 @click.option("--durable", is_flag=True, help="Answer no write before it would survive a power failure.")

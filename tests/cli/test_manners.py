@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Cli
-from tests.support.names import DEV, PROD, STAGING
+from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import bundle, pipeline
 from tests.support.world import World
 
@@ -32,7 +32,20 @@ async def test_a_misspelt_verb_is_answered_with_the_nearest(tmp_path: Path, argu
     assert not meant or f"Did you mean {meant}?" in done.err
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pr", "show", "0"], "0 is not in the range from 1 up"),
+        (["local", "up", "--port", "70000"], "70000 is not in the range from 0 to 65535"),
+    ],
+    ids=str,
+)
+async def test_a_range_is_said_in_words(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = await Cli(tmp_path / "none", tmp_path).attempt(*arguments)
+    assert (done.code, said in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_a_shell_gets_a_script_that_completes(tmp_path: Path, shell: str) -> None:
     printed = await Cli(tmp_path / "none", tmp_path)("completion", shell)
     assert "_KARDINAL_COMPLETE" in printed
@@ -59,6 +72,23 @@ async def test_names_are_completed_with_those_of_the_server(
         "COMP_CWORD": str(len(words) - 1),
     }
     assert [line.partition(",")[2] for line in (await cli()).splitlines()] == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+async def test_names_are_completed_in_every_shell_and_for_the_server_that_is_named(
+    cli: Cli, world: World, shell: str
+) -> None:
+    await world.apply(pipeline(REPOSITORY))
+    typed = f"kardinal status --kubeconfig {cli.environment.pop('KUBECONFIG')} -n {TEAM} "
+    # fish gives the word under the cursor, the others its number.
+    word = "" if shell == "fish" else str(len(typed.split(" ")) - 1)
+    cli.environment |= {"_KARDINAL_COMPLETE": f"{shell}_complete", "COMP_WORDS": typed, "COMP_CWORD": word}
+    assert "my-app" in (await cli()).replace(",", "\n").splitlines()
+
+
+async def test_a_directory_is_printed_as_a_path_that_holds_anywhere(tmp_path: Path) -> None:
+    done = await Cli(tmp_path / "none", tmp_path).attempt("local", "status", "--dir", "some/where")
+    assert f"kardinal local up --dir {tmp_path.resolve()}/some/where" in done.err
 
 
 async def test_completion_without_a_server_offers_nothing_and_says_nothing(tmp_path: Path) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
 from kardinal.api import Bundle, Pipeline, PolicyGate
+from kardinal.git.secret_hosts import refused_host
 from kardinal.objects import JsonObject
 from kardinal.policy.attestation import NOT_ATTESTED, Attestation, Scope
+from kardinal.policy.context import Context, Soak
+from kardinal.policy.evaluate import evaluate
 from kardinal.policy.matching import collect
 from kardinal.translation import Features
 from kardinal.translation.errors import SkipDenied
+from kardinal.translation.preview import preview
 from kardinal.translation.topology import read_topology
 from kardinal.translation.translate import translate
 from tests.support.registry import REGISTRY
@@ -60,3 +64,45 @@ def test_a_token_that_may_skip_staging_skips_it_and_nothing_else() -> None:
     assert list(read_topology(graph).steps) == ["dev", "prod"]
     with pytest.raises(SkipDenied):
         _graph(_bundle(skip=["staging"]), Attestation(Scope("hotfix", ())))
+
+
+def test_an_environment_before_which_no_org_gate_stands_is_left_out_by_anyone() -> None:
+    assert list(read_topology(_graph(_bundle(skip=["dev"]))).steps) == ["staging", "prod"]
+
+
+SUNDAY = datetime(2026, 3, 8, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("gate", "now", "soaked", "opens"),
+    [
+        ("no-weekend-deploys", SUNDAY, 60, False),
+        ("no-weekend-deploys", SUNDAY + timedelta(days=1), 0, True),
+        ("staging-soak", SUNDAY, 29, False),
+        ("staging-soak", SUNDAY, 30, True),
+        # It holds nothing.
+        ("staging-is-on-the-way", SUNDAY, 0, True),
+    ],
+)
+def test_a_gate_holds_what_its_message_says(gate: str, now: datetime, soaked: int, opens: bool) -> None:
+    (found,) = (each for each in GATES if each.name == gate)
+    soak = Soak(since=now - timedelta(minutes=soaked))
+    context = Context(_bundle(), "prod", "pr-review", soak=soak)
+    assert evaluate(found.spec.expression, context, now=now).ready is opens
+
+
+def test_prod_of_the_pipeline_is_reviewed_and_the_others_are_not() -> None:
+    features = Features(registry=REGISTRY, allow_local_repositories=True)
+    steps = preview(PIPELINE, _bundle(), features=features)
+    reviewed = {step.spec.environment: any(each.uses == "open-pr" for each in step.spec.steps) for step in steps}
+    assert reviewed == {"dev": False, "staging": False, "prod": True}
+
+
+def test_the_secret_of_the_init_file_is_one_as_its_comment_says() -> None:
+    line = next(line for line in (EXAMPLES / "kardinal.yaml").read_text().splitlines() if "secret:" in line)
+    name, _, marks = line.partition(":")[2].partition("#")
+    label, host = (word.rstrip(",") for word in marks.split() if "=" in word)
+    metadata = {"name": name.strip(), "namespace": "default"}
+    metadata |= {kind: dict([mark.split("=")]) for kind, mark in (("labels", label), ("annotations", host))}
+    assert refused_host({"metadata": metadata}, "github.com") == ""
+    assert refused_host({"metadata": metadata}, "gitlab.com") != ""
