@@ -15,6 +15,7 @@ import pytest
 
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal_local import sample
+from tests.examples.transcript import differences, transcript
 from tests.resilience.processes import DEADLINE, Shell, shell
 from tests.support.clock import VirtualClock
 from tests.support.kubectl import kubectl_versions
@@ -100,6 +101,27 @@ async def test_the_walkthrough_of_the_readme_ends_in_a_verified_bundle(shell: Sh
     assert "Verified in dev, staging, prod" in printed["kardinal status podinfo"]
     assert printed["git -C kardinal-sample/gitops.git log main"].count("Kardinal-Environment:") == 3
     assert "PASS" in printed["kardinal explain podinfo --env prod"]
+    shown = transcript(ROOT / "docs" / "first-hour.md")
+    exported = next(command for command in printed if command.startswith("export "))
+    assert printed.pop(exported) == ""
+    assert not differences(shown, printed)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "printed", "agree"),
+    [
+        (["a", "b"], "a\nb\n", True),
+        (["10:00:00  x-1795401318"], "12:34:56  x-1800000000\n", True),
+        (["a", "…", "d"], "a\nb\nc\nd\n", True),
+        (["…"], "a\n", True),
+        (["a"], "a\nb\n", False),
+        (["a", "d"], "a\nb\nd\n", False),
+        (["…", "b", "…", "a"], "a\nb\n", False),
+        (["x 1.2.3"], "x 1.2.4\n", False),
+    ],
+)
+def test_a_transcript_that_is_not_what_was_printed_is_told(wanted: list[str], printed: str, *, agree: bool) -> None:
+    assert (not differences({"x": wanted}, {"x": printed})) is agree
 
 
 @pytest.mark.virtual_time("a Sunday")
