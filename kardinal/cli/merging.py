@@ -1,4 +1,4 @@
-"""What speaks against a merge that a person asks for: a pause, or a Bundle that is gone.
+"""Check a merge that a person asks for: against a pause, and for a Bundle that is gone.
 
 The gates of a promotion hold the agent, and not the repository: a person can always merge. Merged by mistake while a
 Pipeline is paused, or for a Bundle that was deleted, a change lands of which nothing follows.

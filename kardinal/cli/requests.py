@@ -34,7 +34,7 @@ async def ask(
 ) -> None:
     """Make a request; one that is refused is a CommandError with the controller's reason.
 
-    `must_be_answered`: one that nobody answers is an error, because the caller would wait for what follows from it.
+    `must_be_answered`: one without an answer is an error, because the caller would wait for what follows from it.
     """
     identifier = f"{action}-{secrets.token_hex(8)}"
     wanted = {"id": identifier, "action": action, "by": getpass.getuser()}

@@ -36,9 +36,11 @@ def refuse_hooks(repository: pygit2.Repository, *, path: str) -> None:
 def _hooks_directory(repository: pygit2.Repository) -> Path:
     """Return where Git looks for hooks; a relative path is one from the Git directory."""
     own = Path(repository.path)
-    if _DIRECTORY not in repository.config:
-        return own / "hooks"
-    return own / Path(repository.config[_DIRECTORY]).expanduser()
+    try:
+        chosen = repository.config[_DIRECTORY]
+    except KeyError:
+        chosen = None
+    return own / Path(chosen).expanduser() if chosen else own / "hooks"
 
 
 def _runs(hook: Path) -> bool:

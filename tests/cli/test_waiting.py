@@ -76,7 +76,7 @@ async def test_retry_waits_for_the_end_of_another_attempt(cli: Cli, world: World
     assert again.returncode == 1, err.decode()
 
 
-async def test_a_request_that_nobody_answers_is_not_waited_for(
+async def test_a_request_without_an_answer_is_not_waited_for(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(requests, "_PATIENCE", 0.2)

@@ -102,7 +102,7 @@ def test_the_secret_of_the_init_file_is_one_as_its_comment_says() -> None:
     line = next(line for line in (EXAMPLES / "kardinal.yaml").read_text().splitlines() if "secret:" in line)
     name, _, marks = line.partition(":")[2].partition("#")
     label, host = (word.rstrip(",") for word in marks.split() if "=" in word)
-    metadata = {"name": name.strip(), "namespace": "default"}
-    metadata |= {kind: dict([mark.split("=")]) for kind, mark in (("labels", label), ("annotations", host))}
-    assert refused_host({"metadata": metadata}, "github.com") == ""
-    assert refused_host({"metadata": metadata}, "gitlab.com") != ""
+    marked = {kind: dict([mark.split("=")]) for kind, mark in (("labels", label), ("annotations", host))}
+    secret = {"metadata": {"name": name.strip(), "namespace": "default", **marked}}
+    assert refused_host(secret, "github.com") == ""
+    assert refused_host(secret, "gitlab.com") != ""

@@ -1,4 +1,4 @@
-"""What is exported of a plane and applied to a fresh one, where everything runs: nothing is promoted again."""
+"""An export that is applied to a fresh plane where everything runs: nothing is promoted again."""
 
 from __future__ import annotations
 
