@@ -24,6 +24,7 @@ _ORIGIN = "origin"
 _OTHERS = "others"
 _PENDING = "pending"
 _PIPELINE = "pipeline"
+_PROMOTING = "promoting"
 _STARTED = "started"
 _TEMPLATES = "templates"
 _UNTRANSLATED = "untranslated"
@@ -47,6 +48,7 @@ class Caches:
         self.bundles.index(
             _UNTRANSLATED, lambda obj: ["", obj["metadata"]["namespace"]] if needs_translation(obj) else []
         )
+        self.bundles.index(_PROMOTING, lambda obj: ["", obj["metadata"]["namespace"]] if _is_promoting(obj) else [])
         self.steps.index(_BUNDLE, lambda obj: [str(bundle_key(obj))])
         self.gates.index(_BUNDLE, _bundle_of_gate)
         self.gates.index(_ORIGIN, _template_of_gate)
@@ -84,6 +86,10 @@ class Caches:
     def untranslated(self, namespace: str = "") -> list[JsonObject]:
         """Return the Bundles of a namespace, or of all, that `needs_translation` is true of."""
         return self.bundles.by_index(_UNTRANSLATED, namespace)
+
+    def promoting(self, namespace: str = "") -> list[JsonObject]:
+        """Return the Bundles of a namespace, or of all, in phase Promoting."""
+        return self.bundles.by_index(_PROMOTING, namespace)
 
     def steps_of(self, bundle: Key) -> list[JsonObject]:
         return self.steps.by_index(_BUNDLE, str(bundle))
@@ -137,6 +143,10 @@ def is_pending(bundle: JsonObject) -> bool:
 def has_started(bundle: JsonObject) -> bool:
     """Return whether a Bundle has, or had, a Graph."""
     return "graphRef" in bundle.get("status", {})
+
+
+def _is_promoting(bundle: JsonObject) -> bool:
+    return bool(bundle.get("status", {}).get("phase") == "Promoting")
 
 
 def bundle_key(step: JsonObject) -> Key:

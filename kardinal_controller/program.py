@@ -191,6 +191,7 @@ class Controller:
         gates = GateReconciler(
             caches,
             status=manager.status,
+            recorder=manager.recorder,
             clock=clock,
             metrics=self._metrics,
             attestations=self._attestations,

@@ -250,7 +250,9 @@ class EnvironmentStatus(Model):
     state: Annotated[str, Field(max_length=32)]
     """That of its PromotionStep, or Superseded once a newer Bundle has taken the environment over."""
     message: Text | None = None
-    """The reason why it waits, or failed."""
+    """The reason why it waits, is tried again, or failed."""
+    held: Text | None = None
+    """The reason why it is kept from its next effect: a gate, a freeze, or what a person has to put right."""
     attempt: Annotated[int | None, Field(ge=1)] = None
     """The number of the attempt that is meant; without it the first."""
     attempts: Annotated[tuple[AttemptRecord, ...] | None, Field(max_length=KEPT_ATTEMPTS)] = None
@@ -316,7 +318,10 @@ class GraphRecord(Model):
 
 
 class BundleStatus(Status):
-    """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning, MergedOutOfBand."""
+    """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning, MergedOutOfBand.
+
+    While they are true also Paused, Held, and Outdated: the Pipeline or the gates are others than those it goes by.
+    """
 
     phase: BundlePhase | None = None
     """`Available`: not started. `Promoting`: on its way. `Verified`: runs where it is meant to. `Failed`. `Superseded`:

@@ -25,7 +25,7 @@ from kardinal.cli.output import age, one_line, print_value, span, state_text, wi
 from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
 from kardinal.cli.status.reading import read_objects
-from kardinal.cli.status.view import promotion_states, unattended
+from kardinal.cli.status.view import bundle_notes, promotion_states, unattended
 from kardinal.cli.table import text_width, wrapped
 from kardinal.objects import EVENT, JsonObject
 
@@ -51,6 +51,7 @@ class Explanation:
     gates: Sequence[GateLine]
     failure: str | None
     result: str
+    notes: Sequence[str] = ()
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -70,6 +71,7 @@ class Explanation:
             ],
             "failure": self.failure,
             "result": self.result,
+            "notes": list(self.notes),
         }
 
 
@@ -122,6 +124,7 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
         before,
         render_failure(step, failures),
         _refused(objects.graph, step) or _result(bundle, found, before, freeze=objects.freeze),
+        tuple(bundle_notes(bundle)),
     )
 
 
@@ -178,6 +181,8 @@ def _print(explanation: Explanation, output: str) -> None:
         click.echo()
         _echo("", one_line(explanation.failure), room)
     click.echo()
+    for note in explanation.notes:
+        _echo("NOTE: ", note, room)
     _echo("RESULT: ", one_line(explanation.result), room)
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "collect",
     "gate_warnings",
     "instance_names",
+    "is_freeze",
     "is_instance",
     "is_template",
     "name_warnings",
@@ -48,6 +49,11 @@ def is_instance(labels: Mapping[str, str]) -> bool:
 def is_template(labels: Mapping[str, str]) -> bool:
     """Return whether Bundles get instances of a gate with these labels, or may ask it for permission to skip."""
     return not is_instance(labels) and labels.get(LABEL_TYPE) != TYPE_FREEZE
+
+
+def is_freeze(labels: Mapping[str, str]) -> bool:
+    """Return whether a gate with these labels pauses a Pipeline, if it has the name of its freeze."""
+    return not is_instance(labels) and labels.get(LABEL_TYPE) == TYPE_FREEZE
 
 
 @dataclass(frozen=True, slots=True)

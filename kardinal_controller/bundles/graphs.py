@@ -27,7 +27,7 @@ from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 
-__all__ = ["GraphKeeper"]
+__all__ = ["GraphKeeper", "has_recorded_spec"]
 
 
 class GraphKeeper:
@@ -87,12 +87,12 @@ class GraphKeeper:
         Raises what `translate` raises, and `GraphChanged`: nodes that another user wrote must not get a place in the
         record by being extended.
         """
-        if not _has_recorded_spec(graph, bundle):
+        if not has_recorded_spec(graph, bundle):
             # The cache may be older than the record.
             graph = await self._client.get(GRAPH, bundle.metadata.name, bundle.metadata.namespace)
-            if not _has_recorded_spec(graph, bundle):
+            if not has_recorded_spec(graph, bundle):
                 raise GraphChanged(bundle.metadata.name)
-        known = self._gates_known(pipeline)
+        known = self.gates_known(pipeline)
         await self._prepare(known)
         if self._extended(graph, pipeline, bundle, known) == graph["spec"]["nodes"]:
             return graph
@@ -147,9 +147,13 @@ class GraphKeeper:
         )
         return self._collected(pipeline, (gate for found in lists for gate in found.items))
 
-    def _gates_known(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
+    def gates_known(self, pipeline: Pipeline) -> tuple[GateTemplate, ...]:
         """List the gates of a Pipeline from the cache: enough to find out whether there is anything to add."""
-        return self._collected(pipeline, self._caches.templates(self._namespaces(pipeline)))
+        return self._collected(pipeline, self.templates_known(pipeline))
+
+    def templates_known(self, pipeline: Pipeline) -> list[JsonObject]:
+        """List the templates that may hold a Pipeline, from the cache."""
+        return self._caches.templates(self._namespaces(pipeline))
 
     def _namespaces(self, pipeline: Pipeline) -> list[str]:
         return sorted({*self.policy_namespaces, pipeline.metadata.namespace})
@@ -176,6 +180,7 @@ def _belongs(graph: JsonObject, bundle: Bundle) -> bool:
     return spec_hash(graph) == record.next_hash
 
 
-def _has_recorded_spec(graph: JsonObject, bundle: Bundle) -> bool:
+def has_recorded_spec(graph: JsonObject, bundle: Bundle) -> bool:
+    """Return whether a Graph has the spec that the status of its Bundle records."""
     record = bundle.status.graph
     return record is None or spec_hash(graph) in (record.hash, record.next_hash)

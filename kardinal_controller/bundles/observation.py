@@ -15,13 +15,16 @@ from itertools import islice
 
 from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus, Intent
-from kardinal.api.names import ANNOTATION_PIN
-from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
+from kardinal.api.names import ANNOTATION_PIN, freeze_name
+from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
+from kardinal.policy.matching import is_freeze
 from kardinal.runtime import Clock
+from kardinal.translation.drift import NO_DRIFT, Drift
 from kardinal.translation.errors import InvalidSpec, PromotionError
 from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology, read_topology
 from kardinal_controller.bundles.contenders import Contender, Order, orders_of, standings_of
+from kardinal_controller.bundles.drift import DriftReader
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
 from kardinal_controller.bundles.requests import Situation, unseen
@@ -60,6 +63,10 @@ class Observation:
     """The latest start of another Bundle of the Pipeline and type, as far as it is known."""
     next_order: Order | None = None
     """The order of the first new request; None where there is none."""
+    freeze: str | None = None
+    """The message of the freeze of its Pipeline; None where there is no freeze."""
+    drift: Drift = NO_DRIFT
+    """The differences between its Graph and what it would be today, while it is under way."""
     outcome: JsonObject | PromotionError | None = None
     """The result of the Create or Extend of this run: the Graph, or why the resources cannot be translated."""
 
@@ -153,6 +160,7 @@ class Observer:
         self._numbers = SequenceNumbers()
         self._admissions = Admissions()
         self._starts = Starts()
+        self._drifts = DriftReader(graphs)
 
     def observe(self, current: JsonObject, *, write_by: float | None) -> Observation:
         """Return what can be seen of the Bundle `current`."""
@@ -167,11 +175,12 @@ class Observer:
             bundle = self._numbers.fill_in(bundle)
         graph = self._graphs.find(bundle)
         steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
+        pipeline = Pipeline.model_validate(stored) if stored is not None else None
         return Observation(
             bundle=bundle,
             stored=status,
             label=label,
-            pipeline=Pipeline.model_validate(stored) if stored is not None else None,
+            pipeline=pipeline,
             own=self._contender(current),
             siblings=self.siblings(current),
             graph=graph,
@@ -181,6 +190,8 @@ class Observer:
             write_by=write_by,
             latest_start=self._starts.latest_before(current) if label else None,
             next_order=self._next_order(current, bundle),
+            freeze=self._freeze(key.namespace, pipeline),
+            drift=self._drifts.read(bundle, graph, pipeline),
         )
 
     def siblings(self, current: JsonObject) -> list[Contender]:
@@ -204,6 +215,12 @@ class Observer:
     def forget(self, key: Key) -> None:
         """Drop what is remembered of a Bundle that is gone."""
         self._admissions.forget(key)
+        self._drifts.forget(key)
+
+    def _freeze(self, namespace: str, pipeline: Pipeline | None) -> str | None:
+        name = freeze_name(pipeline.metadata.name) if pipeline is not None else ""
+        gate = self._caches.gates.get(namespace, name) if name else None
+        return (gate["spec"].get("message") or "") if gate is not None and is_freeze(labels_of(gate)) else None
 
     def _rivals(self, current: JsonObject, label: str) -> Iterator[JsonObject]:
         """Yield the Bundles that a decision depends on: those that have started, and a newer and an older pending one.

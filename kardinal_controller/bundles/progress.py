@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kardinal.api import Graph, PromotionStep
 from kardinal.api.bundle import BundlePhase, EnvironmentStatus
+from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject
 from kardinal.translation.environment_order import ancestors
 from kardinal.translation.topology import Topology
@@ -30,7 +31,7 @@ _KEPT = ("attempt", "attempts", "request", "admitted_at", "displaced_by", "repla
 """Fields of an entry that do not come from its step."""
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])
-"""States whose message is worth a line on the Bundle; in the others it changes too often to be copied."""
+"""States whose message is worth a line on the Bundle; in the others it changes too often, unless it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
             return before
     return EnvironmentStatus(
         state=state,
-        message=status.message if state in _STATES_WITH_MESSAGE else None,
+        message=status.message if state in _STATES_WITH_MESSAGE or status.retry is not None else None,
+        held=_held(status),
         prepared_at=status.prepared_at,
         started_at=status.started_at,
         promoted_at=status.promoted_at,
@@ -83,6 +85,12 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
         evidence=status.evidence,
         **kept,
     )
+
+
+def _held(status: PromotionStepStatus) -> str | None:
+    """Return what keeps a step from its next effect; None where nothing does."""
+    condition = status.condition("Held")
+    return condition.message if condition is not None and condition.status == "True" else None
 
 
 def progress(

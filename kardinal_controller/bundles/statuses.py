@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kardinal.api import Condition, set_condition
 from kardinal.api.bundle import BundlePhase, BundleStatus, GraphRecord
+from kardinal.api.commands import create_command
 from kardinal.api.image import bundle_title
 from kardinal.api.names import LABEL_PIPELINE
 from kardinal.objects import JsonObject
@@ -16,6 +17,7 @@ from kardinal.objects.conditions import Truth
 from kardinal.translation.errors import GraphChanged, InvalidSpec, Problem, PromotionError, SkipDenied
 from kardinal.translation.recorded import spec_hash
 from kardinal_controller.bundles.contenders import Contender, Order
+from kardinal_controller.bundles.notices import notices
 from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import graph_trouble, is_displaced, progress
 from kardinal_controller.bundles.requests import answered, unseen
@@ -60,6 +62,9 @@ def _what_to_do(observation: Observation, phase: BundlePhase) -> str:
     """Return the command that goes on from a phase in which nothing more happens; empty in others."""
     name, entries = observation.bundle.metadata.name, observation.environments
     failed = next((each for each, entry in entries.items() if entry.state == "Failed"), None)
+    if phase == "Failed" and failed in observation.drift.fields:
+        again = create_command(observation.bundle, observation.label) or "create another Bundle of these artifacts"
+        return f"; the Pipeline has changed since; to try with today's: {again}"
     if phase == "Failed" and failed is not None:
         return f"; to try again: kardinal retry {name} --env {failed}"
     lost = next((each for each, entry in entries.items() if is_displaced(entry)), None)
@@ -200,6 +205,7 @@ def _status(
         wanted.append(("Warning", "True", "PipelineLabelChanged", warning))
     if flagged := _merged_out_of_band(observation):
         wanted.append((MERGED_OUT_OF_BAND, "True", MERGED_OUT_OF_BAND, flagged))
+    wanted += [(notice.type, "True", notice.reason, notice.message) for notice in notices(observation, phase)]
     # The steps may be gone; what has happened stays.
     names = {MERGED_OUT_OF_BAND, *(name for name, *_ in wanted)}
     conditions: tuple[Condition, ...] = tuple(each for each in before.conditions if each.type in names)

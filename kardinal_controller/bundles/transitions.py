@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from kardinal.api import Bundle
 from kardinal.api.bundle import BundleStatus
 from kardinal.api.names import ANNOTATION_SOURCE
+from kardinal_controller.bundles.story import EmitEvent, story
 
 __all__ = ["CountBundle", "Effect", "EmitEvent", "effects"]
 
-_EXPECTED = frozenset(["Promoting", "Verified"])
+_EXPECTED = frozenset(["Promoting", "Verified", "Superseded"])
 """Reasons that ask for no action; an Event with another one is a warning."""
-
-
-@dataclass(frozen=True, slots=True)
-class EmitEvent:
-    """Emit a Kubernetes Event about the Bundle."""
-
-    type: Literal["Normal", "Warning"]
-    reason: str
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +33,9 @@ Effect = EmitEvent | CountBundle
 
 def effects(bundle: Bundle, *, before: BundleStatus, after: BundleStatus) -> Sequence[Effect]:
     """Return what to emit and to count now that `after` takes the place of `before`."""
-    found: list[Effect] = list(_events(before, after))
-    found += _answers(before, after)
+    found: list[Effect] = list(_answers(before, after))
+    found += story(bundle.metadata.name, before, after)
+    found += _events(before, after)
     if before.sequence is None and after.sequence is not None:
         source = bundle.metadata.annotations.get(ANNOTATION_SOURCE, "kubectl")
         found.append(CountBundle(after.pipeline or "", source))

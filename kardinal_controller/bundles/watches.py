@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from kardinal.api.names import ANNOTATION_PIN
+from kardinal.api.names import ANNOTATION_PIN, LABEL_PIPELINE
 from kardinal.objects import JsonObject, Key, key_of, labels_of
-from kardinal.policy.matching import is_template
+from kardinal.policy.matching import is_freeze, is_template
 from kardinal.runtime import Source, Watch
 from kardinal.runtime.predicates import (
     changed,
@@ -85,6 +85,21 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         namespace = gate["metadata"]["namespace"]
         return map(key_of, caches.untranslated("" if namespace in policy_namespaces else namespace))
 
+    def under_way_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
+        """Name the Bundles that go by the Pipeline as it was before."""
+        started = caches.started(*key_of(pipeline))
+        return (key_of(bundle) for bundle in started if _is_under_way(bundle))
+
+    def paused(freeze: JsonObject) -> Iterable[Key]:
+        label = labels_of(freeze).get(LABEL_PIPELINE, "")
+        started = caches.started(freeze["metadata"]["namespace"], label) if label else ()
+        return (key_of(bundle) for bundle in started if _is_under_way(bundle))
+
+    def under_way_beside(gate: JsonObject) -> Iterable[Key]:
+        """Name the Bundles that would meet the gate today: their Graphs do not follow it."""
+        namespace = gate["metadata"]["namespace"]
+        return map(key_of, caches.promoting("" if namespace in policy_namespaces else namespace))
+
     return [
         Watch(caches.bundles),
         Watch(caches.bundles, siblings, when=_rivalry & ~created),
@@ -92,7 +107,10 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         Watch(caches.steps, lambda step: [bundle_key(step)], when=_step_progress),
         Watch(caches.graphs, when=metadata_changed("generation", "deletionTimestamp") | changed(_conditions)),
         Watch(caches.pipelines, untranslated_of_pipeline, when=generation_changed),
+        Watch(caches.pipelines, under_way_of_pipeline, when=generation_changed),
         Watch(caches.gates, untranslated, when=_concerns_templates & (generation_changed | labels_changed)),
+        Watch(caches.gates, under_way_beside, when=_concerns_templates & (generation_changed | labels_changed)),
+        Watch(caches.gates, paused, when=_concerns_freezes & (generation_changed | labels_changed)),
     ]
 
 
@@ -101,6 +119,7 @@ _step_progress = status_changed(
 )
 
 _concerns_templates = either(lambda gate: is_template(labels_of(gate)))
+_concerns_freezes = either(lambda gate: is_freeze(labels_of(gate)))
 
 
 def _conditions(graph: JsonObject) -> object:

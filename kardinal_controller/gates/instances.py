@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from kardinal import cel
 from kardinal.api import BUNDLE, POLICY_GATE, Bundle, PolicyGate, PromotionStep
@@ -27,7 +28,7 @@ from kardinal.policy.context import Context, upstream_soak
 from kardinal.policy.decision import decide
 from kardinal.policy.evaluate import Answer
 from kardinal.policy.matching import is_instance, is_template
-from kardinal.runtime import Clock, Result, Source, StatusWriter, Watch
+from kardinal.runtime import Clock, EventRecorder, ResourceRef, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import (
     either,
     generation_changed,
@@ -40,6 +41,7 @@ from kardinal.translation.topology import GateNode, read_topology
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
 from kardinal_controller.expressions import ExpressionCompiler
+from kardinal_controller.gates.events import gate_event, with_condition
 from kardinal_controller.metrics import ControlPlaneMetrics
 
 __all__ = ["GateReconciler"]
@@ -88,6 +90,7 @@ class GateReconciler:
         caches: Caches,
         *,
         status: StatusWriter,
+        recorder: EventRecorder,
         clock: Clock,
         metrics: ControlPlaneMetrics,
         attestations: Attestations,
@@ -96,6 +99,7 @@ class GateReconciler:
         self._caches = caches
         self._attestations = attestations
         self._status = status
+        self._recorder = recorder
         self._clock = clock
         self._metrics = metrics
         self._expressions = expressions
@@ -126,10 +130,12 @@ class GateReconciler:
         except Untraceable as error:
             return await self._untraceable(current, instance, str(error))
         if instance.spec != promoted.spec:
-            return await self._close(current, instance, "its spec was changed by hand; its Graph puts it back")
+            why = "its spec was changed by hand; its Graph puts it back"
+            return await self._close(current, instance, why, promoted)
         stored = self._caches.gates.get(promoted.node.namespace, promoted.node.name)
         if stored is None or not _is_template(stored):
-            return await self._close(current, instance, f"its template {promoted.template} does not exist; {_REMEDY}")
+            why = f"its template {promoted.template} does not exist; {_REMEDY}"
+            return await self._close(current, instance, why, promoted)
         return await self._evaluate(current, instance, PolicyGate.model_validate(stored), promoted)
 
     async def _evaluate(
@@ -156,8 +162,29 @@ class GateReconciler:
         if decision.status is not None:
             if instance.status.ready is not False and not decision.answer.ready:
                 self._metrics.gate_blocked(promoted.node.name, namespace=promoted.bundle.metadata.namespace)
-            await self._status.write(POLICY_GATE, current, decision.status.model_copy(update=version).to_json())
+            status = decision.status.model_copy(update=version)
+            await self._answer(current, instance, status, decision.answer.result, promoted)
         return Result(requeue_after=decision.look_again)
+
+    async def _answer(
+        self,
+        current: JsonObject,
+        instance: PolicyGate,
+        status: PolicyGateStatus,
+        result: Literal["pass", "fail", "error"],
+        promoted: _Promotion | None,
+    ) -> None:
+        """Write an answer, and tell of it on the Bundle where it is another one than before."""
+        answer = with_condition(status, instance, result, now=self._clock.now())
+        written = await self._status.write(POLICY_GATE, current, answer.to_json())
+        if written is None or promoted is None:
+            return
+        bundle, node = promoted.bundle, promoted.node
+        event = gate_event(node.name, node.environment, bundle=bundle, before=instance.status, after=answer)
+        if event is not None:
+            metadata = bundle.metadata
+            about = ResourceRef(BUNDLE.api_version, BUNDLE.kind, metadata.namespace, metadata.name, metadata.uid)
+            self._recorder.event(about, reason=event.reason, note=event.note)
 
     def _promotion(self, current: JsonObject) -> _Promotion:
         """Return what the recorded Graph says of an instance; raises Untraceable."""
@@ -187,14 +214,16 @@ class GateReconciler:
             return Result(requeue_after=_NEW - age)
         return await self._close(current, instance, f"{why}: instances are made by a Graph; {_NO_TEMPLATE}")
 
-    async def _close(self, current: JsonObject, instance: PolicyGate, reason: str) -> Result:
+    async def _close(
+        self, current: JsonObject, instance: PolicyGate, reason: str, promoted: _Promotion | None = None
+    ) -> Result:
         status = PolicyGateStatus(
             observed_generation=instance.metadata.generation or None,
             ready=False,
             last_evaluated_at=instance.status.last_evaluated_at or self._clock.now(),
             reason=reason,
         )
-        await self._status.write(POLICY_GATE, current, status.to_json())
+        await self._answer(current, instance, status, "error", promoted)
         return Result()
 
     def _context(self, expression: str, promoted: _Promotion) -> Context:

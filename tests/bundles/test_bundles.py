@@ -179,6 +179,7 @@ async def test_each_phase_gets_one_event_and_an_idle_hour_writes_nothing(
     await world.idle(timedelta(minutes=1))
     events = [event for event in await world.events() if event["regarding"]["kind"] == "Bundle"]
     assert sorted((event["reason"], event["type"]) for event in events) == [
+        ("EnvironmentVerified", "Normal"),
         ("Promoting", "Normal"),
         ("Verified", "Normal"),
     ]

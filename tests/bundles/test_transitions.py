@@ -35,7 +35,7 @@ PROMOTING = ready("Promoting")
         (PROMOTING, ready("Promoting", message="1 of 3"), []),
         (PROMOTING, ready("Verified", status="True"), [EmitEvent("Normal", "Verified", "as it is")]),
         (PROMOTING, ready("StepFailed"), [EmitEvent("Warning", "StepFailed", "as it is")]),
-        (PROMOTING, ready("Superseded"), [EmitEvent("Warning", "Superseded", "as it is")]),
+        (PROMOTING, ready("Superseded"), [EmitEvent("Normal", "Superseded", "as it is")]),
         (FIRST, ready("Waiting"), []),
         (ready("Waiting"), PROMOTING, [EmitEvent("Normal", "Promoting", "as it is")]),
         (

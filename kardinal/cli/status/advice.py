@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kardinal.api.commands import create_command
 from kardinal.cli.states import command_of
 from kardinal.cli.status.view import View
 
@@ -38,6 +39,10 @@ def _steps(view: View) -> Iterator[Next]:
     if view.bundle is None:
         yield Next(create, "promote a first version")
         return
+    outdated = view.bundle.status.condition("Outdated")
+    if outdated is not None and outdated.reason != "EnvironmentAdded":
+        again = create_command(view.bundle, view.pipeline) or create
+        yield Next(again, "promote it by the Pipeline and gates of today")
     for hold in view.holds:
         yield Next(hold.command, "let it go on" if not hold.environment else f"see what holds {hold.environment}")
     for pull in view.pull_requests:

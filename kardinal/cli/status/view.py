@@ -15,7 +15,7 @@ from kardinal.cli.output import one_line
 from kardinal.objects import JsonObject
 from kardinal.translation.topology import read_topology
 
-__all__ = ["Hold", "Objects", "PullRequestLine", "View", "make_view", "promotion_states", "unattended"]
+__all__ = ["Hold", "Objects", "PullRequestLine", "View", "bundle_notes", "make_view", "promotion_states", "unattended"]
 
 UNATTENDED = timedelta(seconds=10)
 """How long a new object may be without a status before no controller seems to run."""
@@ -204,6 +204,15 @@ def _notes(objects: Objects, now: datetime) -> Iterator[str]:
         condition = objects.pipeline.status.condition(name)
         if condition is not None and condition.status == "False":
             yield one_line(f"Pipeline {objects.pipeline.metadata.name} is not {name}: {condition.message}")
+    if objects.bundle is not None:
+        yield from bundle_notes(objects.bundle)
+
+
+def bundle_notes(bundle: Bundle) -> Iterator[str]:
+    """Yield what a person should know of a Bundle whatever the environment: that it goes by what stood before."""
+    outdated = bundle.status.condition("Outdated")
+    if outdated is not None and outdated.status == "True":
+        yield one_line(outdated.message)
 
 
 def _environment(environment: EnvironmentState, runs: dict[str, str]) -> dict[str, Any]:
