@@ -330,7 +330,7 @@ class BundleStatus(Status):
     pipeline: Name | None = None
     """Pipeline that the Bundle belongs to since it was first seen."""
     version: Annotated[str | None, Field(max_length=600)] = None
-    """The version for people, with the number of artifacts beside the first: `1.2.0 (+2)`."""
+    """The version for people: `1.2.0`, or of several artifacts `app:1.2.0, worker:2.1`."""
     sequence: Annotated[int | None, Field(ge=1)] = None
     """Order of admission among the Bundles of one Pipeline: creation times have seconds only."""
     graph_ref: Name | None = None

@@ -49,6 +49,7 @@ class _Kind:
 
 _READY = _Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
 _WHY = _Column("Reason", '.status.conditions[?(@.type=="Ready")].reason')
+_MESSAGE = _Column("Message", '.status.conditions[?(@.type=="Ready")].message', wide=True)
 _AGE = _Column("Age", ".metadata.creationTimestamp", "date")
 
 _KINDS = (
@@ -61,6 +62,8 @@ _KINDS = (
             _READY,
             _WHY,
             _Column("Writable", '.status.conditions[?(@.type=="RepositoryReady")].status'),
+            _MESSAGE,
+            _Column("Writable-Message", '.status.conditions[?(@.type=="RepositoryReady")].message', wide=True),
             _AGE,
         ),
     ),
@@ -70,10 +73,9 @@ _KINDS = (
         (
             _Column("Pipeline", ".status.pipeline"),
             _Column("Version", ".status.version"),
-            _Column("First-Image", ".spec.artifacts.images[0].reference", wide=True),
             _Column("Phase", ".status.phase"),
             _READY,
-            _Column("Message", '.status.conditions[?(@.type=="Ready")].message', wide=True),
+            _MESSAGE,
             _AGE,
         ),
     ),
@@ -98,16 +100,18 @@ _KINDS = (
             _Column("Environment", ".spec.origin.environment"),
             _Column("Ready", ".status.ready", "boolean"),
             _Column("Reason", ".status.reason"),
+            _Column("Valid", '.status.conditions[?(@.type=="Valid")].status'),
             _Column("Evaluated", ".status.lastEvaluatedAt", "date"),
             _Column("Expression", ".spec.expression", wide=True),
+            _Column("Message", '.status.conditions[?(@.type=="Valid")].message', wide=True),
             _AGE,
         ),
     ),
-    _Kind(MetricCheck, "mc", (_Column("Provider", ".spec.provider.type"), _READY, _WHY, _AGE)),
+    _Kind(MetricCheck, "mc", (_Column("Provider", ".spec.provider.type"), _READY, _WHY, _MESSAGE, _AGE)),
     _Kind(
         Subscription,
         "sub",
-        (_Column("Pipeline", ".spec.pipeline"), _Column("Source", ".spec.source.type"), _READY, _WHY, _AGE),
+        (_Column("Pipeline", ".spec.pipeline"), _Column("Source", ".spec.source.type"), _READY, _WHY, _MESSAGE, _AGE),
     ),
     _Kind(
         Graph,
@@ -115,7 +119,7 @@ _KINDS = (
         (
             _READY,
             _WHY,
-            _Column("Message", '.status.conditions[?(@.type=="Ready")].message', wide=True),
+            _MESSAGE,
             _AGE,
         ),
     ),

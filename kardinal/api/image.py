@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kardinal.objects import JsonObject
 from kardinal.objects.errors import KardinalError
-from kardinal.objects.text import cut
+from kardinal.objects.text import cut, printable
 
 if TYPE_CHECKING:
     from kardinal.api.bundle import Artifacts, Image
@@ -26,11 +26,13 @@ __all__ = [
     "ImageReferenceError",
     "bundle_title",
     "bundle_version",
+    "bundle_versions",
     "image_problems",
     "promoted_image",
     "promoted_images",
     "stored_title",
     "stored_version",
+    "stored_versions",
 ]
 
 _DEFAULT_REGISTRY = "docker.io"
@@ -47,6 +49,10 @@ _DIGEST = re.compile(r"sha(?:256|384|512):[0-9a-f]{6,128}")
 
 _SHORT_DIGEST = 12
 _SHORT_COMMIT = 7
+
+_SHOWN_VERSIONS = 8
+_VERSIONS_LIMIT = 600
+"""Artifacts of a Bundle that are told in one line, and its characters."""
 
 
 class ImageReferenceError(KardinalError, ValueError):
@@ -194,6 +200,33 @@ def stored_title(artifacts: JsonObject) -> str:
     more += 1 if artifacts.get("gitCommit") else 0
     version = stored_version(artifacts)
     return f"{version} (+{more})" if version and more > 0 else version
+
+
+def stored_versions(artifacts: JsonObject) -> str:
+    """Return the versions of all stored artifacts for people: `1.2.0`, or of several `app:1.2.0, worker:2.1`."""
+    labelled = [*map(_labelled, artifacts.get("images") or ())]
+    labelled += [f"{chart['name']}:{chart['version']}" for chart in artifacts.get("charts") or ()]
+    if commit := artifacts.get("gitCommit"):
+        labelled.append(f"config:{str(commit.get('sha', ''))[:_SHORT_COMMIT]}")
+    if len(labelled) < 2:
+        return stored_version(artifacts)
+    shown = labelled[:_SHOWN_VERSIONS]
+    more = [f"+{len(labelled) - len(shown)}"] if len(labelled) > len(shown) else []
+    return cut(printable(", ".join([*shown, *more])), _VERSIONS_LIMIT)
+
+
+def bundle_versions(artifacts: Artifacts) -> str:
+    """Return the versions of all artifacts of a Bundle for people, by the rules of `stored_versions`."""
+    return stored_versions(artifacts.to_json())
+
+
+def _labelled(image: JsonObject) -> str:
+    """Return an image as its name, or the last part of its repository, and its version."""
+    try:
+        reference = _promoted(image["reference"], image.get("digest"))
+    except ImageReferenceError:
+        return str(image["reference"])
+    return f"{image.get('name') or reference.repository.rpartition('/')[2]}:{reference.version}"
 
 
 def _check_repository(repository: str, text: str) -> None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import click
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, Bundle, Graph, PolicyGate, PromotionStep
-from kardinal.api.image import bundle_title
+from kardinal.api.image import bundle_versions
 from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.cli.changes import changes
 from kardinal.cli.environments import WITHOUT_STEP, EnvironmentState
@@ -164,7 +164,7 @@ def _print(explanation: Explanation, output: str) -> None:
         return
     bundle, room = explanation.bundle, width()
     click.echo(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
-    click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_title(bundle.spec.artifacts)})")
+    click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_versions(bundle.spec.artifacts)})")
     click.echo("\nPOLICY GATES:")
     columns = max((len(gate.name) for gate in explanation.gates), default=0)
     for gate in explanation.gates:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kardinal.api import Bundle, Pipeline
 
 __all__ = [
+    "TABLES",
     "Session",
     "cluster_command",
     "cluster_options",
@@ -31,10 +32,14 @@ __all__ = [
     "newest_first",
     "no_bundle",
     "output_option",
+    "table_option",
     "unknown_bundle",
 ]
 
 P = ParamSpec("P")
+
+TABLES = ("table", "wide")
+"""The outputs that are tables."""
 
 _ENDS_WITH_REMEDY = (
     "Is the API server running? Check KUBECONFIG, or start one on this machine: kardinal local up --simulate"
@@ -178,6 +183,18 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default="table",
         show_default=True,
         help="How to print the result.",
+    )(function)
+
+
+def table_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option of a command that prints a table; `wide` is one with a column MESSAGE."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice([*TABLES, "json", "yaml"]),
+        default="table",
+        show_default=True,
+        help="How to print the result; wide: with messages.",
     )(function)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kardinal.api import Condition, set_condition
 from kardinal.api.bundle import BundlePhase, BundleStatus, GraphRecord
 from kardinal.api.commands import create_command
-from kardinal.api.image import bundle_title
+from kardinal.api.image import bundle_versions
 from kardinal.api.names import LABEL_PIPELINE
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import Truth
@@ -219,7 +219,7 @@ def _status(
         conditions=conditions,
         phase=phase,
         pipeline=pipeline or None,
-        version=bundle_title(bundle.spec.artifacts) or None,
+        version=bundle_versions(bundle.spec.artifacts) or None,
         sequence=before.sequence,
         graph_ref=bundle.metadata.name if has_graph else before.graph_ref,
         graph_recreated=True if recreated else before.graph_recreated,

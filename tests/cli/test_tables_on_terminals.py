@@ -12,7 +12,7 @@ import sys
 import termios
 from pathlib import Path
 
-from kardinal.api import BUNDLE, PROMOTION_STEP
+from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
 from kardinal.cli.table import text_width
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import PatchType
@@ -30,9 +30,14 @@ OTHER = "my-app-1-30-0"
 PULL = "https://git.example.com/acme/gitops/pulls/144"
 GATE = "no-deployments-at-weekends-and-holidays"
 MESSAGE = "the rollout has not finished: 1 of 3 replicas run ghcr.io/acme/my-app:1.28.0, which is not what was promoted"
+WAITS = "1 of 2 environments are Verified, and the others wait"
+BROKEN = "the repository does not answer in time"
 TABLES: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "bundles": (("get", "bundles", "my-app"), {LONG, VERSION, "Promoting", f"{PROD}=HealthChecking"}),
     "pipelines": (("get", "pipelines"), {"my-app", f"{DEV}={VERSION}"}),
+    "bundles-wide": (("get", "bundles", "my-app", "-o", "wide"), {LONG, VERSION, "Promoting", *WAITS.split()}),
+    "pipelines-wide": (("get", "pipelines", "-o", "wide"), {"my-app", f"{DEV}={VERSION}", *BROKEN.split()}),
+    "steps-wide": (("get", "steps", "my-app", "-o", "wide"), {DEV, "HealthChecking", "not", "promoted"}),
     "steps": (
         ("get", "steps", "my-app"),
         {DEV, STAGING, PROD, "Verified", "HealthChecking", "not", "promoted"},
@@ -139,9 +144,17 @@ async def _promotion(world: World, repository: GitRepository) -> None:
     verified |= {"startedAt": "2026-03-03T09:50:00Z"}
     verified |= {"commit": "0123456789abcdef", "prURL": PULL, "evidence": {"approvedBy": ["alice"]}}
     environments = {DEV: verified, PROD: {"state": "HealthChecking", "startedAt": "2026-03-03T10:01:00Z"}}
-    await _status(world, BUNDLE, LONG, {"phase": "Promoting", "pipeline": "my-app", "environments": environments})
+    status = {"phase": "Promoting", "pipeline": "my-app", "environments": environments}
+    await _status(world, BUNDLE, LONG, status | _condition("Ready", WAITS))
+    await _status(world, PIPELINE, "my-app", _condition("RepositoryReady", BROKEN))
     await _step(world, LONG, DEV, "Verified", "runs it")
     await _step(world, LONG, PROD, "HealthChecking", MESSAGE)
+
+
+def _condition(kind: str, message: str) -> JsonObject:
+    moment = "2026-03-03T10:00:00Z"
+    condition = {"type": kind, "status": "False", "reason": "Why", "message": message, "lastTransitionTime": moment}
+    return {"conditions": [condition]}
 
 
 async def _pull_request(world: World, repository: GitRepository) -> None:

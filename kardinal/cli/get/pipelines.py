@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import click
 
 from kardinal.api import Bundle, Pipeline
-from kardinal.api.image import bundle_title
+from kardinal.api.image import bundle_versions
 from kardinal.api.names import LABEL_PIPELINE, freeze_name
-from kardinal.cli.output import age, print_documents, print_table, state_text
-from kardinal.cli.session import Session, cluster_command, newest_first, output_option
+from kardinal.cli.output import age, one_line, print_documents, print_table, state_text
+from kardinal.cli.session import TABLES, Session, cluster_command, newest_first, table_option
 from kardinal.objects import BUNDLE, PIPELINE, POLICY_GATE
 
 __all__ = ["pipelines"]
@@ -18,7 +18,7 @@ __all__ = ["pipelines"]
 
 @click.command()
 @click.argument("name", required=False)
-@output_option
+@table_option
 @cluster_command
 async def pipelines(session: Session, *, name: str | None, output: str) -> None:
     """List Pipelines with the Bundle that is verified in each environment."""
@@ -26,12 +26,13 @@ async def pipelines(session: Session, *, name: str | None, output: str) -> None:
         await session.pipeline(name)
     found = (await session.client.list(PIPELINE, session.namespace)).items
     found = [item for item in found if name in (None, item["metadata"]["name"])]
-    if output != "table":
+    if output not in TABLES:
         print_documents(found, output)
         return
     bundles = [Bundle.model_validate(item) for item in (await session.client.list(BUNDLE, session.namespace)).items]
     gates = await session.client.list(POLICY_GATE, session.namespace)
     present = {gate["metadata"]["name"] for gate in gates.items}
+    wide = output == "wide"
     rows: list[list[str]] = []
     for pipeline in map(Pipeline.model_validate, found):
         ready = pipeline.status.condition("Ready")
@@ -43,14 +44,23 @@ async def pipelines(session: Session, *, name: str | None, output: str) -> None:
                 state_text(ready.status if ready else "Unknown"),
                 "  ".join(f"{env.name}={_verified_version(own, env.name)}" for env in pipeline.spec.environments),
                 age(pipeline.metadata.creation_timestamp),
+                *([_message(pipeline)] if wide else []),
             ]
         )
     print_table(
-        ["PIPELINE", "READY", "VERIFIED", "AGE"],
+        ["PIPELINE", "READY", "VERIFIED", "AGE", *(["MESSAGE"] if wide else [])],
         rows,
         empty=f"No Pipelines in namespace {session.namespace}. Create one: kardinal init -f kardinal.yaml",
-        prose=("VERIFIED",),
+        prose=("VERIFIED", "MESSAGE"),
     )
+
+
+def _message(pipeline: Pipeline) -> str:
+    """Return what is wrong with a Pipeline, or that nothing is."""
+    found = [pipeline.status.condition(name) for name in ("Ready", "RepositoryReady", "SharedPath")]
+    said = [each for each in found if each is not None and each.message]
+    wrong = [each for each in said if each.status == "False" or each.type == "SharedPath"]
+    return one_line("; ".join(each.message for each in wrong or said[:1]))
 
 
 def _belongs(bundle: Bundle, pipeline: Pipeline) -> bool:
@@ -67,4 +77,4 @@ def _verified_version(bundles: Iterable[Bundle], environment: str) -> str:
     ]
     if not verified:
         return "-"
-    return bundle_title(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)
+    return bundle_versions(max(verified, key=lambda pair: pair[0])[1].spec.artifacts)

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import click
 
-from kardinal.api.image import bundle_title
+from kardinal.api.image import bundle_versions
 from kardinal.api.names import LABEL_BUNDLE, label_value
 from kardinal.cli.environments import EnvironmentState
 from kardinal.cli.gates import GateLine
 from kardinal.cli.output import one_line, print_documents, print_table, state_text
 from kardinal.cli.render_failures import render_failure, render_failures
-from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
+from kardinal.cli.session import TABLES, Session, cluster_command, no_bundle, table_option
 from kardinal.cli.status.reading import read_objects
 from kardinal.cli.status.view import promotion_states, unattended
 from kardinal.objects import BUNDLE, POLICY_GATE, PROMOTION_STEP
@@ -24,7 +24,7 @@ __all__ = ["steps"]
 @click.command()
 @click.argument("pipeline")
 @click.option("--bundle", "name", metavar="NAME", help="Default: the Bundle under way, else the newest.")
-@output_option
+@table_option
 @cluster_command
 async def steps(session: Session, *, pipeline: str, name: str | None, output: str) -> None:
     """Show the PromotionSteps and PolicyGates of a Bundle with their states.
@@ -35,7 +35,7 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
     bundle = objects.bundle
     if bundle is None:
         raise no_bundle(pipeline)
-    if output != "table":
+    if output not in TABLES:
         selector = f"{LABEL_BUNDLE}={label_value(bundle.metadata.name)}"
         listed = [
             await session.client.list(resource, session.namespace, labels=selector)
@@ -50,10 +50,8 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
     for state in states:
         rows += _gate_rows(gate for gate in gates if gate.environment == state.name)
         rows.append(_step_row(state, render_failure(state.step, failures)))
-    click.echo(
-        f"Bundle {bundle.metadata.name} ({bundle_title(bundle.spec.artifacts)}): {bundle.status.phase or 'Available'}",
-        err=True,
-    )
+    versions, phase = bundle_versions(bundle.spec.artifacts), bundle.status.phase or "Available"
+    click.echo(f"Bundle {bundle.metadata.name} ({versions}): {phase}", err=True)
     if warning := unattended([objects.pipeline, bundle], now=datetime.now(UTC)):
         click.echo(f"Note: {warning}", err=True)
     print_table(["ENVIRONMENT", "NODE", "STATE", "MESSAGE"], rows, empty="", prose=("MESSAGE",))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kardinal.api import Bundle, Graph, Pipeline, PolicyGate, PromotionStep
-from kardinal.api.image import bundle_title
+from kardinal.api.image import bundle_title, bundle_versions
 from kardinal.cli.environments import EnvironmentState, environment_states
 from kardinal.cli.gates import GateLine, gate_lines, recorded_gates
 from kardinal.cli.output import one_line
@@ -73,8 +73,8 @@ class View:
 
     @property
     def version(self) -> str:
-        """Return the version of the Bundle; empty without one."""
-        return bundle_title(self.bundle.spec.artifacts) if self.bundle is not None else ""
+        """Return the versions of the Bundle; empty without one."""
+        return bundle_versions(self.bundle.spec.artifacts) if self.bundle is not None else ""
 
     @property
     def phase(self) -> str:
@@ -121,7 +121,7 @@ def make_view(objects: Objects, *, now: datetime) -> View:
         holds=list(_holds(objects, environments)),
         pull_requests=list(_pull_requests(pipeline, environments)),
         others=[
-            f"{other.metadata.name} ({bundle_title(other.spec.artifacts)}): {other.status.phase or 'Available'}"
+            f"{other.metadata.name} ({bundle_versions(other.spec.artifacts)}): {other.status.phase or 'Available'}"
             for other in objects.bundles
             if bundle is not None and not other.status.has_ended and other.metadata.name != bundle.metadata.name
         ],
