@@ -2,6 +2,7 @@
 
     AgentError
     ├── StepFailed      a step cannot be done; ends the promotion
+    ├── SecretNotFound       the agent's own cluster does not have a Secret; looked for again
     ├── SecretUnreadable     the agent's own cluster does not let it read a Secret; looked at again
     └── ConfigurationError   the program was started with options that do not fit together
 
@@ -16,7 +17,15 @@ from dataclasses import dataclass
 
 from kardinal.objects.errors import KardinalError
 
-__all__ = ["AgentError", "ConfigurationError", "Failure", "SecretUnreadable", "StepFailed", "classified"]
+__all__ = [
+    "AgentError",
+    "ConfigurationError",
+    "Failure",
+    "SecretNotFound",
+    "SecretUnreadable",
+    "StepFailed",
+    "classified",
+]
 
 
 class AgentError(KardinalError):
@@ -33,6 +42,12 @@ class StepFailed(AgentError):
     @property
     def name(self) -> str:
         return self.reason
+
+
+class SecretNotFound(AgentError):
+    """A Secret that does not exist: it can be made at any time, so it is looked for again."""
+
+    transient = True
 
 
 class SecretUnreadable(AgentError):

@@ -32,7 +32,7 @@ from kardinal.runtime import Clock
 from kardinal.scm import Provider, PullRequests, RequestObserver, Target
 from kardinal.scm.http import Authenticator, HostSessions
 from kardinal.steps.capabilities import Capabilities
-from kardinal_agent.errors import SecretUnreadable, StepFailed
+from kardinal_agent.errors import SecretNotFound, SecretUnreadable, StepFailed
 from kardinal_agent.secret_versions import SecretVersions
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
@@ -205,7 +205,8 @@ class Remotes:
         try:
             secret = await self._secrets.get(SECRET, name, namespace)
         except NotFound:
-            raise _unusable(field, f"Secret {namespace}/{name} does not exist", needs) from None
+            message = f"{field}: Secret {namespace}/{name} does not exist"
+            raise SecretNotFound(message, remedy=f"Create it in the agent's cluster with {needs}") from None
         except Forbidden:
             raise SecretUnreadable(
                 f"{field}: Secret {namespace}/{name} may not be read by this agent",

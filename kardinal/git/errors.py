@@ -15,7 +15,10 @@
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
 
 `transient` decides between retrying with back-off and giving up at once; it is a property of the error, so that no
-caller keeps a list. Texts are kardinal's own: libgit2's may carry paths of the cache or pieces of a URL.
+caller keeps a list. A repository or a branch that does not exist may be made at any time, and is looked for again;
+what was refused will be refused again.
+
+Texts are kardinal's own: libgit2's may carry paths of the cache or pieces of a URL.
 """
 
 from __future__ import annotations
@@ -65,9 +68,10 @@ class AuthenticationFailed(GitError):
 
 
 class BranchNotFound(GitError):
-    """A branch that is not in the repository."""
+    """A branch that is not in the repository; it is looked for again."""
 
     field = "git.branch"
+    transient = True
 
 
 class TagNotFound(GitError):

@@ -128,6 +128,7 @@ def for_status(status: int, url: str) -> GitError:
         return RepositoryUnreachable(
             f"{url} does not exist, or is not visible with these credentials (404)",
             remedy="Correct the URL, or name a Secret with access in secretRef",
+            transient=True,
         )
     if status in (408, 425, 429) or status >= 500:
         return TransientGitError(f"{url} answered {status}")

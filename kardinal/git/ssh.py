@@ -84,6 +84,7 @@ def failure_over_ssh(text: str, url: str) -> Exception | None:
         return RepositoryUnreachable(
             f"{url} does not exist, or is not visible with this key",
             remedy="Correct the URL, or name a Secret with access in secretRef",
+            transient=True,
         )
     if _LOST.search(text):
         if _DENIED.search(text):

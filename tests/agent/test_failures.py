@@ -12,9 +12,9 @@ from kardinal.api import PROMOTION_STEP
 from kardinal.objects import JsonObject
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, put, reached, start_agent, state
 from tests.support.clock import VirtualClock
-from tests.support.names import DEV, TEAM
+from tests.support.names import DEV
 from tests.support.objects import bundle
-from tests.support.repository import IMAGE, GitRepository, create_repository, sample_files
+from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
 STEP = f"{BUNDLE_NAME}-{DEV}"
@@ -30,28 +30,6 @@ async def failed(world: World, made: JsonObject, **artifacts: Any) -> tuple[str,
     assert condition["message"] == status["message"]
     assert "retry" not in status
     return condition["reason"], status["message"]
-
-
-async def test_a_repository_that_is_not_there_is_tried_again_and_the_error_stands_in_the_status(
-    world: World, tmp_path: Path
-) -> None:
-    path = tmp_path / "late.git"
-    await start_agent(world)
-    await deploy(world)
-    await create(world, promotion_step(f"file://{path}"))
-    await world.settle()
-    status = await state(world)
-    assert status["retry"]["attempts"] == 1
-    assert status["retry"]["lastError"] == (
-        f"git-clone: git.url: there is no repository at {path}. Create one: git init --bare {path}"
-    )
-    assert status["message"].startswith("will be tried again: git-clone: git.url: there is no repository")
-    (event,) = await world.events("Retrying")
-    assert event["type"] == "Warning"
-
-    create_repository(path, sample_files([DEV]))
-    status = await reached(world, "Verified")
-    assert "retry" not in status
 
 
 @pytest.mark.virtual_time("an hour of attempts")
@@ -185,14 +163,6 @@ async def test_a_wrong_image_reference_is_named(world: World, repository: GitRep
     assert message.startswith(f"bundle {BUNDLE_NAME}: spec.artifacts.images[0]: image reference '{IMAGE}::1'")
 
 
-async def test_a_missing_branch_is_named(world: World, repository: GitRepository) -> None:
-    made = promotion_step(repository)
-    made["spec"]["git"]["branch"] = "release"
-    reason, message = await failed(world, made)
-    assert reason == "BranchNotFound"
-    assert message.startswith("git-clone: git.branch: ")
-
-
 async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: World, repository: GitRepository) -> None:
     await start_agent(world, allow_local_repositories=False)
     await create(world, promotion_step(repository))
@@ -242,14 +212,3 @@ async def test_a_deleted_promotion_step_is_forgotten(
     watching = [timer for timer in clock.timers if timer.deadline < clock.monotonic() + 60]
     assert watching == []
     assert agent.manager.idle
-
-
-async def test_an_unreadable_secret_is_named(world: World) -> None:
-    made = promotion_step("https://git.example.invalid/team/repo", provider="git")
-    made["spec"]["git"]["secretRef"] = {"name": "git-token"}
-    reason, message = await failed(world, made)
-    assert reason == "SecretUnusable"
-    assert message == (
-        f"git-clone: git.secretRef: Secret {TEAM}/git-token does not exist; "
-        "create it in the agent's cluster with username and password, or token"
-    )

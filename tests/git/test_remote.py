@@ -213,12 +213,12 @@ async def test_missing_credentials_are_asked_for(repositories: Repositories, ser
         await repositories.open(f"{server.url}/gitops.git").head("main")
 
 
-async def test_a_repository_that_does_not_exist_is_a_final_answer(
+async def test_a_repository_that_does_not_exist_is_looked_for_again(
     repositories: Repositories, server: SmartServer
 ) -> None:
     with pytest.raises(RepositoryUnreachable, match="404") as caught:
         await repositories.open(f"{server.url}/nothing.git", Credentials(USER, PASSWORD)).head("main")
-    assert not caught.value.transient
+    assert caught.value.transient
 
 
 async def test_a_host_that_does_not_answer_is_worth_another_attempt(repositories: Repositories) -> None:

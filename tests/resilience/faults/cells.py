@@ -120,7 +120,7 @@ GIT = [
     Cell(name="fetch: stalled", effect=FETCH_REFS, strike=strikes.stall, flow="push", pulls=0, calls=6),
     refused("fetch: 401", FETCH_REFS, answer(401), flow="push", reason="AuthenticationFailed", calls=4),
     refused("fetch: 403", FETCH_REFS, answer(403), flow="push", reason="AuthenticationFailed", calls=4),
-    refused("fetch: 404", FETCH_REFS, answer(404), flow="push", reason="RepositoryUnreachable", calls=4),
+    Cell(name="fetch: 404", effect=FETCH_REFS, strike=answer(404), flow="push", pulls=0, calls=6),
     Cell(name="push: 503 of refs", effect=PUSH_REFS, strike=answer(503), flow="push", pulls=0),
     Cell(name="push: 503", effect=PUSH, strike=answer(503), flow="push", pulls=0),
     Cell(name="push: reset", effect=PUSH, strike=strikes.reset, flow="push", pulls=0),

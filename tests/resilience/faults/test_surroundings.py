@@ -40,7 +40,6 @@ class Credential:
     data: dict[str, str] = field(default_factory=dict)
     hosts: str | None = None
     label: str = names.CREDENTIALS_GIT
-    exists: bool = True
     requests: int = 0
 
     def __str__(self) -> str:
@@ -48,7 +47,6 @@ class Credential:
 
 
 CREDENTIALS = [
-    Credential(name="absent", exists=False, reason="SecretUnusable"),
     Credential(name="for another host", hosts="git.example.com", reason="SecretNotForHost"),
     Credential(name="for another port", hosts="127.0.0.1", reason="SecretNotForHost"),
     Credential(name="for no host", hosts="", reason="SecretNotForHost"),
@@ -66,8 +64,7 @@ async def test_a_credential_that_is_of_no_use_ends_the_promotion(
         await start(world, day)
         secret = git_secret(day.host, hosts=credential.hosts, **credential.data)
         secret["metadata"]["labels"][names.LABEL_CREDENTIALS] = credential.label
-        if credential.exists:
-            await world.apply(secret)
+        await world.apply(secret)
         await create(world, hosted_step(day.host))
         status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == credential.reason
