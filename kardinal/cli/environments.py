@@ -105,7 +105,7 @@ def _reached(
     if recorded is not None and recorded.state != "Pending" and (step is None or _stands(recorded, step, bundle)):
         return EnvironmentState(
             name=name,
-            state=_given_up(recorded.state, recorded.message, bundle) or recorded.state,
+            state=_given_up(recorded.state, recorded.message, bundle, recorded) or recorded.state,
             message=recorded.message or "",
             upstreams=upstreams,
             since=recorded.verified_at or recorded.promoted_at,
@@ -115,7 +115,7 @@ def _reached(
     status = step.status
     return EnvironmentState(
         name=name,
-        state=_given_up(status.state, status.message, bundle) or status.state or "Pending",
+        state=_given_up(status.state, status.message, bundle, recorded) or status.state or "Pending",
         message=status.message or "",
         upstreams=upstreams,
         step=step,
@@ -123,13 +123,13 @@ def _reached(
     )
 
 
-def _given_up(state: str | None, message: str | None, bundle: Bundle) -> str:
-    """Return the state of a step that its agent gave up because its Bundle is superseded; empty for another one.
+def _given_up(state: str | None, message: str | None, bundle: Bundle, recorded: EnvironmentStatus | None) -> str:
+    """Return the state of a step that its agent gave up because a newer Bundle goes there; empty for another one.
 
     The step is Failed, because nothing more is done for it, and says so by the words of the agent.
     """
-    over = bundle.status.phase == "Superseded" and state == "Failed"
-    return SUPERSEDED if over and (message or "").startswith("superseded by") else ""
+    taken = bundle.status.phase == "Superseded" or (recorded is not None and recorded.displaced_by is not None)
+    return SUPERSEDED if taken and state == "Failed" and (message or "").startswith("superseded by") else ""
 
 
 def _stands(recorded: EnvironmentStatus, step: PromotionStep, bundle: Bundle) -> bool:
@@ -164,6 +164,8 @@ def _ahead(
             return state("NotTargeted", "added to the Pipeline after the Bundle had started")
         return state("Waiting", "the Bundle has not started")
     missing = [found[each] for each in upstreams if each in found and found[each].state != "Verified"]
+    if lost := [each.name for each in missing if each.state == SUPERSEDED]:
+        return state("NotReached", f"a newer Bundle has taken {' and '.join(lost)} over before it")
     stuck = [each.name for each in missing if each.state in ("Failed", "NotReached")]
     if stuck:
         return state("NotReached", f"{' and '.join(stuck)} failed before it")

@@ -53,3 +53,18 @@ async def test_an_environment_that_no_pipeline_has_is_a_warning_until_one_has_it
     found = verdict(await world.get(POLICY_GATE, "guard", namespace))
     assert found is not None
     assert ("no Pipeline has" in found[1]) is ("labels" not in fields)
+
+
+@pytest.mark.parametrize("namespace", [TEAM, POLICIES])
+async def test_a_template_with_an_expression_that_is_no_cel_says_where_it_is_wrong(
+    world: World, controller: Controller, namespace: str
+) -> None:
+    await world.apply(gate("guard", "bundle.version == ==", applies_to=None, namespace=namespace))
+    invalid = await world.wait_for(
+        POLICY_GATE, "guard", lambda obj: condition(obj, "Valid") is not None, namespace=namespace
+    )
+    valid = condition(invalid, "Valid")
+    assert valid is not None
+    assert (valid["status"], valid["reason"]) == ("False", "InvalidExpression")
+    assert "(at column 19)" in valid["message"]
+    assert valid["message"].endswith("the gate stays closed")
