@@ -1,4 +1,4 @@
-"""What a gate tells of its answers: an Event for each that is another one, and the condition Ready of its instance."""
+"""The answers of a gate as Events, one for each that is another one, and as the condition Ready of its instance."""
 
 from __future__ import annotations
 
