@@ -77,6 +77,8 @@ class Evidence(Model):
     """People who approved it, as the host of the pull request says."""
     merged_by: ShortText | None = None
     """The user who merged the pull request, as its host says."""
+    images: Annotated[tuple[Annotated[str, Field(max_length=700)], ...] | None, Field(max_length=64)] = None
+    """The images that it promoted here, with the digests of the Bundle; none where there is no room for all."""
     policy_gates: Annotated[tuple[GateResult, ...], Field(max_length=64)] = ()
     """The gates with their answers."""
     omitted_gates: Annotated[int | None, Field(ge=1)] = None
@@ -86,8 +88,8 @@ class Evidence(Model):
 def bounded(evidence: Evidence, limit: int = EVIDENCE_BYTES) -> Evidence:
     """Return the evidence in at most `limit` bytes of JSON.
 
-    Reasons are cut first; then gates are left out, which is counted, those that passed before those that did not; then
-    approvers.
+    Reasons are cut first; then images are left out, which the Bundle has, too; then gates, which is counted, those that
+    passed before those that did not; then approvers.
     """
     shorter = evidence
     for shorter in _shorter(evidence):
@@ -103,6 +105,8 @@ def _shorter(evidence: Evidence) -> Iterator[Evidence]:
     for length in _REASON_LENGTHS:
         gates = tuple(_with_reason(gate, length) for gate in evidence.policy_gates)
         yield evidence.model_copy(update={"policy_gates": gates})
+    evidence = evidence.model_copy(update={"images": None, "policy_gates": gates})
+    yield evidence
     by_worth = sorted(gates, key=lambda gate: gate.result == "pass")
     for kept in range(len(gates) - 1, -1, -1):
         update = {"policy_gates": tuple(by_worth[:kept]), "omitted_gates": len(gates) - kept}

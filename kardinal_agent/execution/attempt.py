@@ -355,6 +355,7 @@ class Attempt:
         """Return what the promotion can show for itself if it ends now."""
         return evidence_of(
             self._step,
+            self._bundle,
             self._draft.status,
             self._sequence,
             gates=self._gates.results(),

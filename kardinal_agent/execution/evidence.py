@@ -1,4 +1,4 @@
-"""The evidence that a promotion leaves when it ends: its gates, the people who let it through, and its times (pure).
+"""The evidence that a promotion leaves when it ends: gates, images, people and times (pure).
 
 Names of people come from a host, or from a repository whose writers may put any text there: they are cut to what the
 schema takes.
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kardinal.api import PromotionStep
+from kardinal.api import Bundle, PromotionStep
 from kardinal.api.evidence import MAX_APPROVERS, Evidence, GateResult, PhaseDurations, bounded
 from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.objects.errors import KardinalError
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.facts import facts_of
+from kardinal.steps.images import selected_images
 
 __all__ = ["evidence_of", "phase_durations"]
 
@@ -25,6 +27,7 @@ _PHASES = {"WaitingForMerge": "waiting_for_merge", "HealthChecking": "health_che
 
 def evidence_of(
     step: PromotionStep,
+    bundle: Bundle,
     status: PromotionStepStatus,
     sequence: Sequence[PlannedStep],
     *,
@@ -48,9 +51,18 @@ def evidence_of(
             durations=phase_durations(status, sequence, now=now),
             approved_by=tuple(approvers),
             merged_by=merged_by,
+            images=_images(step, bundle) or None,
             policy_gates=tuple(gates),
         )
     )
+
+
+def _images(step: PromotionStep, bundle: Bundle) -> tuple[str, ...]:
+    """Return the images that are promoted here; none of a promotion that fails because they cannot be read."""
+    try:
+        return tuple(str(image.reference) for image in selected_images(bundle, step.spec.update.images))
+    except KardinalError:
+        return ()
 
 
 def phase_durations(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kardinal.api import Bundle, PromotionStep
 from kardinal.api.evidence import PhaseDurations
 from kardinal.api.pipeline import StepSpec
 from kardinal.api.promotion_step import PromotionStepStatus
@@ -14,18 +15,20 @@ from kardinal.objects import POLICY_GATE
 from kardinal.scm import PullRequests
 from kardinal.steps.builtin import BUILTIN_STEPS
 from kardinal.steps.sequence import planned
-from kardinal_agent.execution.evidence import phase_durations
+from kardinal_agent.execution.evidence import evidence_of, phase_durations
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import create, deploy, open_gate, promotion_step, put_gate, reached, start_agent, wake
 from tests.support.fake_gitea import FakeGitea, Request
 from tests.support.names import DEV, POLICIES
-from tests.support.repository import GitRepository
+from tests.support.objects import bundle
+from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
 NOON = datetime(2026, 3, 3, 12, 0, tzinfo=UTC)
 REVIEWED = planned(
     [StepSpec(uses=name) for name in ("git-push", "open-pr", "wait-for-merge", "health-check")], BUILTIN_STEPS
 )
+DIGEST = f"sha256:{'1' * 64}"
 GATE = f"my-app-1-{DEV}-soak"
 
 
@@ -69,6 +72,28 @@ def test_a_promotion_that_has_not_begun_took_no_time() -> None:
     assert phase_durations(PromotionStepStatus(), REVIEWED, now=NOON) is None
 
 
+@pytest.mark.parametrize(
+    ("selected", "images"),
+    [(["api"], [f"ghcr.io/acme/api:1@{DIGEST}"]), ([], [f"ghcr.io/acme/api:1@{DIGEST}", "nginx:2"]), (["other"], [])],
+    ids=["some", "all", "one that is not there"],
+)
+def test_the_images_are_those_that_go_there_with_the_digest_of_the_bundle(
+    selected: list[str], images: list[str]
+) -> None:
+    step = PromotionStep.model_validate(promotion_step("https://x/y", update={"images": selected}))
+    promoted = [{"name": "api", "reference": "ghcr.io/acme/api:1", "digest": DIGEST}, {"reference": "nginx:2"}]
+    found = evidence_of(
+        step,
+        Bundle.model_validate(bundle("my-app-1", artifacts={"images": promoted})),
+        _status(running=True),
+        REVIEWED,
+        gates=(),
+        gate_duration=None,
+        now=NOON,
+    )
+    assert list(found.images or ()) == images
+
+
 async def test_who_approved_and_who_merged_is_what_the_host_says(world: World, gitea: FakeGitea) -> None:
     await start_agent(world)
     await deploy(world)
@@ -85,6 +110,7 @@ async def test_who_approved_and_who_merged_is_what_the_host_says(world: World, g
     evidence = status["evidence"]
     assert sorted(evidence["approvedBy"]) == ["bob", "x" * 63 + "…"]
     assert evidence["mergedBy"] == "alice"
+    assert evidence["images"] == [f"{IMAGE}:1.1.0"]
     assert {"promoting", "waitingForMerge", "healthChecking"} == evidence["durations"].keys()
     template = (await world.get(POLICY_GATE, "soak", POLICIES))["metadata"]
     (gate,) = evidence["policyGates"]

@@ -41,13 +41,14 @@ def _gate(number: int, result: str = "pass", *, name: int = 253, reason: str = "
     )
 
 
-def _evidence(*gates: GateResult, approvers: int = 0) -> Evidence:
+def _evidence(*gates: GateResult, approvers: int = 0, images: int = 0) -> Evidence:
     long = timedelta(hours=999, milliseconds=999)
     return Evidence(
         gate_duration=long,
         durations=PhaseDurations(promoting=long, waiting_for_merge=long, health_checking=long),
         approved_by=("é" * 256,) * approvers,
         merged_by="é" * 256,
+        images=("i" * 600,) * images or None,
         policy_gates=gates,
     )
 
@@ -64,6 +65,14 @@ def test_reasons_are_cut_before_gates_are_left_out() -> None:
     assert {gate.reason for gate in cut.policy_gates} == {"x" * 127 + "…"}
 
 
+def test_images_are_left_out_before_gates_are() -> None:
+    small = [_gate(number, name=20, reason="soaked") for number in range(12)]
+    cut = bounded(_evidence(*small, images=64))
+    assert _size(cut) <= EVIDENCE_BYTES
+    assert (len(cut.policy_gates), cut.omitted_gates, cut.images) == (12, None, None)
+    assert bounded(_evidence(*small, images=3)).images == ("i" * 600,) * 3
+
+
 def test_gates_that_did_not_pass_are_kept_longest_and_those_left_out_are_counted() -> None:
     gates = [_gate(number, "fail" if number == 60 else "pass") for number in range(64)]
     cut = bounded(_evidence(*gates))
@@ -74,13 +83,14 @@ def test_gates_that_did_not_pass_are_kept_longest_and_those_left_out_are_counted
 
 @pytest.mark.parametrize("limit", [EVIDENCE_BYTES, EARLIER_EVIDENCE_BYTES])
 def test_the_most_that_anyone_can_bring_is_cut_to_size(limit: int) -> None:
-    cut = bounded(_evidence(*(_gate(number, reason="\u202e" * 1024) for number in range(64)), approvers=16), limit)
+    gates = [_gate(number, reason="\u202e" * 1024) for number in range(64)]
+    cut = bounded(_evidence(*gates, approvers=16, images=64), limit)
     assert _size(cut) <= limit
     assert cut.omitted_gates is not None
 
 
 def test_the_largest_status_of_a_bundle_can_be_stored() -> None:
-    most = _evidence(*map(_gate, range(64)), approvers=16)
+    most = _evidence(*map(_gate, range(64)), approvers=16, images=64)
     shared: dict[str, Any] = {
         "state": "Superseded",
         "request": "r" * 63,
