@@ -8,8 +8,8 @@ it again, and other references are dropped. `exclusions` says what else is left 
 The order counts where controllers run on the server that it is applied to: a Bundle is promoted as soon as it is
 there, so Pipelines come before Bundles, the gates that hold them before both, and an older Bundle before a newer one.
 
-Bundles keep the record of their promotions, with the evidence, in their status. It is exported to be read, because
-nothing makes it again; an API server passes over it.
+Bundles keep the record of their promotions, with the evidence, in their status. Nothing makes it again, so it is
+exported to be read: as comments, whether the Bundle itself is in the stream or not.
 
 The trap is a short Git hash: `1e10` is text here and a number to the YAML of Go, so every text that could be taken for
 anything else is quoted.
@@ -63,6 +63,8 @@ async def _print(kubeconfig: Path) -> None:
             if served.resource.kind in _PASSING or not {"list", "create"} <= served.verbs:
                 continue
             async for document in _stored(client, served):
+                if _is_bundle(served):
+                    click.echo(_record(document, served), nl=False)
                 if reason := exclusion(document):
                     left_out[reason] += 1
                     continue
@@ -74,7 +76,7 @@ async def _print(kubeconfig: Path) -> None:
 
 async def _stored(client: Client, served: Served) -> AsyncIterator[JsonObject]:
     """Yield the objects of a kind by name; Bundles by their age."""
-    if (served.resource.group, served.resource.kind) == (BUNDLE.group, BUNDLE.kind):
+    if _is_bundle(served):
         for bundle in sorted([each async for each in _pages(client, served)], key=_age):
             yield bundle
         return
@@ -118,14 +120,21 @@ def _wanted(document: JsonObject, served: Served) -> JsonObject:
     head = {"apiVersion": document["apiVersion"], "kind": document["kind"]}
     filled = {field: value for field, value in metadata.items() if value}
     hidden = {"apiVersion", "kind", "metadata"} | ({"status"} if served.status else set())
-    wanted = {**head, "metadata": filled, **{key: value for key, value in document.items() if key not in hidden}}
-    return wanted | _record(document) if served.resource == BUNDLE else wanted
+    return {**head, "metadata": filled, **{key: value for key, value in document.items() if key not in hidden}}
 
 
-def _record(bundle: JsonObject) -> JsonObject:
-    """Return what the status of a Bundle records of its promotions; nothing for one that has not begun."""
+def _is_bundle(served: Served) -> bool:
+    return (served.resource.group, served.resource.kind) == (BUNDLE.group, BUNDLE.kind)
+
+
+def _record(bundle: JsonObject, served: Served) -> str:
+    """Return the record of a Bundle's promotions as comments; nothing for one that has not begun."""
     status = bundle.get("status") or {}
-    return {"status": {field: status[field] for field in _RECORD if field in status}} if status else {}
+    if not status.get("environments"):
+        return ""
+    record = _wanted(bundle, served) | {"status": {field: status[field] for field in _RECORD if field in status}}
+    # Texts of others may hold any line break: none may begin a line that is no comment.
+    return "".join(f"# {line}\n" for line in ("The record of a Bundle:", *_yaml(record).splitlines()))
 
 
 class _Dumper(yaml.CSafeDumper):

@@ -62,6 +62,7 @@ async def diff(
         ["KIND", "NAME", before.metadata.name, after.metadata.name],
         [[each.kind, *(one_line(text) or "-" for text in (each.name, each.before, each.after))] for each in found],
         empty=f"{before.metadata.name} and {after.metadata.name} bring the same.",
+        prose=(before.metadata.name, after.metadata.name),
     )
     for each, commits in zip(ranges, listed, strict=True):
         _print_commits(each, commits, listed=checkout is not None)

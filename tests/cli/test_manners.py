@@ -59,6 +59,8 @@ async def test_a_shell_gets_a_script_that_completes(tmp_path: Path, shell: str) 
         ("kardinal promote my-app --env ", [DEV, STAGING, PROD]),
         ("kardinal get steps my-app --bundle ", ["my-app-1"]),
         ("kardinal create bundle my-app --target st", [STAGING]),
+        ("kardinal history ot", ["other"]),
+        ("kardinal diff my-app-1 my", ["my-app-1"]),
     ],
 )
 async def test_names_are_completed_with_those_of_the_server(

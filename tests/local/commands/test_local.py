@@ -129,8 +129,9 @@ async def test_an_export_names_nothing_that_only_its_server_could_say(tmp_path: 
     assert names == {"name", "namespace"}
 
 
-async def test_what_a_bundle_records_is_exported_to_be_read_and_passed_over_when_it_is_applied(tmp_path: Path) -> None:
-    entry = {"state": "Verified", "commit": "abc", "evidence": {"approvedBy": ["alice"], "metrics": {}}}
+async def test_the_record_of_a_bundle_is_exported_as_comments_whatever_is_in_it(tmp_path: Path) -> None:
+    hostile = "\n---\nkind: Secret\r---\u2028---\x85kind: Secret"
+    entry = {"state": "Verified", "message": hostile, "commit": "abc", "evidence": {"approvedBy": ["alice"]}}
     status = {"phase": "Verified", "graphRef": "release", "environments": {"prod": entry}}
     bundles = BUNDLE.path(namespace="default")
     definition = yaml.safe_load((CRDS / "kardinal.io_bundles.yaml").read_text())
@@ -139,11 +140,13 @@ async def test_what_a_bundle_records_is_exported_to_be_read_and_passed_over_when
         await http.define(definition)
         assert (await http.post(bundles, bundle("release", namespace="default"))).status == 201
         assert (await http.merge(f"{bundles}/release/status", {"status": status})).status == 200
-        stream, _ = await _export(tmp_path)
-        (kept,) = [each for each in yaml.load_all(stream, yaml.CSafeLoader) if each["kind"] == "Bundle"]
-        assert kept["status"] == {"phase": "Verified", "environments": {"prod": entry}}
-        kept["metadata"]["name"] = "applied"
-        assert "status" not in (await http.post(bundles, kept)).body
+        stream, told = await _export(tmp_path)
+    assert "left out 1 Bundles that have ended" in told
+    assert {each["kind"] for each in yaml.load_all(stream, yaml.CSafeLoader)} == {"CustomResourceDefinition"}
+    comments = [line[2:] for line in stream.splitlines() if line.startswith("# ")]
+    record = yaml.safe_load("\n".join(comments[1:]))
+    assert (record["kind"], record["metadata"]["name"]) == ("Bundle", "release")
+    assert record["status"] == {"phase": "Verified", "environments": {"prod": entry}}
 
 
 def _owned(name: str, owner: Any, **reference: bool) -> Any:
