@@ -103,7 +103,10 @@ async def test_a_failed_environment_is_tried_again_and_keeps_what_came_of_the_fi
     world: World, running: Controller, agent: ScriptedAgent
 ) -> None:
     await world.apply(bundle("app-1"))
-    await agent.step(f"app-1-{DEV}", state="Failed", message="HealthTimeout", commit="abc")
+    began, message = "2026-03-03T10:00:00Z", "HealthTimeout " + "x" * 1000
+    gates = [{"name": f"gate-{number}", "result": "pass", "reason": "y" * 500} for number in range(4)]
+    evidence = {"approvedBy": ["alice"], "durations": {"promoting": "2s"}, "policyGates": gates}
+    await agent.step(f"app-1-{DEV}", state="Failed", message=message, commit="abc", startedAt=began, evidence=evidence)
     await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     (answer,) = await ask(world, "app-1", retry(DEV))
     assert answer["state"] == "Accepted"
@@ -115,7 +118,11 @@ async def test_a_failed_environment_is_tried_again_and_keeps_what_came_of_the_fi
     await agent.verify(f"app-1-{STAGING}", f"app-1-{PROD}")
     done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     (before,) = done["status"]["environments"][DEV]["attempts"]
-    assert before == {"attempt": 1, "state": "Failed", "message": "HealthTimeout", "commit": "abc"}
+    kept = before.pop("evidence")
+    assert (kept["approvedBy"], kept["durations"]) == (["alice"], {"promoting": "2s"})
+    assert [gate["reason"] for gate in kept["policyGates"]] == ["y" * 127 + "…"] * 4
+    cut = message[:255] + "…"
+    assert before == {"attempt": 1, "state": "Failed", "message": cut, "commit": "abc", "startedAt": began}
 
 
 async def test_requests_are_refused_with_a_reason_and_change_nothing(
