@@ -7,6 +7,7 @@ is kept until something that it was computed from is another one.
 from __future__ import annotations
 
 from kardinal.api import Bundle, Pipeline
+from kardinal.api.bundle import EnvironmentStatus
 from kardinal.objects import JsonObject, Key
 from kardinal.translation.drift import NO_DRIFT, Drift, drift_of
 from kardinal_controller.bundles.graphs import GraphKeeper, has_recorded_spec
@@ -15,6 +16,9 @@ __all__ = ["DriftReader"]
 
 _COMPARED = frozenset(["Promoting", "Failed"])
 """Phases in which it matters what a Bundle goes by: in the others nothing is done any more, or yet."""
+
+
+_ENDED = frozenset(["Verified", "Failed", "Superseded"])
 
 
 class DriftReader:
@@ -34,7 +38,7 @@ class DriftReader:
         inputs = (
             (graph["metadata"]["uid"], graph["metadata"].get("generation")),
             (pipeline.metadata.uid, pipeline.metadata.generation),
-            (metadata.generation, *((name, entry.state) for name, entry in bundle.status.environments.items())),
+            (metadata.generation, *(_over(entry) for entry in bundle.status.environments.items())),
             tuple(gate["metadata"].get("resourceVersion") for gate in self._graphs.templates_known(pipeline)),
         )
         known = self._known.get(key)
@@ -51,3 +55,9 @@ class DriftReader:
     def forget(self, key: Key) -> None:
         """Drop what is kept for a Bundle."""
         self._known.pop(key, None)
+
+
+def _over(named: tuple[str, EnvironmentStatus]) -> tuple[str, str | None, str | None]:
+    """Return what matters of an entry: how it ended; on the way there every state is the same."""
+    name, entry = named
+    return name, entry.state if entry.state in _ENDED else None, entry.displaced_by

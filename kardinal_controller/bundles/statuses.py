@@ -139,7 +139,8 @@ def label_missing(observation: Observation) -> BundleStatus:
 
 def graph_lost(observation: Observation) -> BundleStatus:
     """Return the status of a Bundle whose Graph was deleted and is not created again."""
-    message = "its Graph was deleted: create a new Bundle to promote these artifacts"
+    again = create_command(observation.bundle, observation.label) or "create another Bundle"
+    message = f"its Graph was deleted; to promote these artifacts: {again}"
     return _status(observation, phase="Failed", reason="GraphDeleted", message=message)
 
 

@@ -130,6 +130,7 @@ async def test_a_graph_that_was_deleted_is_created_again_once(
     await world.client.delete(GRAPH, "app-1", TEAM, uid=second["metadata"]["uid"])
     lost = await world.wait_for(BUNDLE, "app-1", phase("Failed"))
     assert reason(lost) == "GraphDeleted"
+    assert "kardinal create bundle my-app --image app=ghcr.io/acme/my-app:1.1.0" in str(condition(lost))
     await world.settle()
     assert await world.find(GRAPH, "app-1") is None
 
