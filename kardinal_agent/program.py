@@ -32,6 +32,7 @@ from kardinal_agent.execution import PromotionReconciler, Tools, sources
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
+from kardinal_agent.execution.verified import VerifiedSteps
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import Clusters, Detector, HealthChecks, HealthNamespaces, Refreshes, adapters
 from kardinal_agent.hosts.memory import HostMemory
@@ -197,7 +198,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             shares,
         ),
         renderer=renderer,
-        gates=Gates(gates),
+        gates=Gates(gates, bundles),
         health=health,
         remotes=connect(shares=shares),
         status=manager.status,
@@ -216,6 +217,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             steps=steps,
             ownership=ownership,
             refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock),
+            verified=VerifiedSteps(tools, bundles=bundles, ownership=ownership),
         ),
         sources(
             steps=steps,

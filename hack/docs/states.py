@@ -21,6 +21,7 @@ TITLES = {
     "Bundle": "`status.phase` of a Bundle",
     "PromotionStep": "`status.state` of a PromotionStep, the promotion of a Bundle into one environment",
     "Environment": "An environment in which the Bundle has no PromotionStep, as the commands show it",
+    "Health": "What is Verified and no longer healthy, as the commands show it beside that",
     "Gate": "The answer of a gate before an environment, as the commands show it",
 }
 

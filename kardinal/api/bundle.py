@@ -7,7 +7,20 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from kardinal.api.base import Digest, DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, Url
+from kardinal.api.base import (
+    Digest,
+    DnsLabel,
+    Duration,
+    Model,
+    Name,
+    RelativePath,
+    Resource,
+    ShortText,
+    Status,
+    Text,
+    Time,
+    Url,
+)
 from kardinal.api.evidence import Evidence
 from kardinal.objects import BUNDLE, ResourceType
 
@@ -250,7 +263,7 @@ class EnvironmentStatus(Model):
     state: Annotated[str, Field(max_length=32)]
     """That of its PromotionStep, or Superseded once a newer Bundle has taken the environment over."""
     message: Text | None = None
-    """The reason why it waits, is tried again, or failed."""
+    """The reason why it waits, is tried again, failed, or is no longer healthy."""
     held: Text | None = None
     """The reason why it is kept from its next effect: a gate, a freeze, or what a person has to put right."""
     attempt: Annotated[int | None, Field(ge=1)] = None
@@ -273,6 +286,12 @@ class EnvironmentStatus(Model):
     """The moment at which the change landed."""
     verified_at: Time | None = None
     """The moment of the proof."""
+    healthy: bool | None = None
+    """Whether what was Verified still is healthy: false while it is Degraded, or cannot be seen. What follows waits."""
+    healthy_since: Time | None = None
+    """Since when it is healthy without a break."""
+    healthy_for: Duration | None = None
+    """The healthy time before that, since it was last Degraded: while it cannot be seen, none is counted."""
     commit: Annotated[str | None, Field(max_length=64)] = None
     """The commit that landed."""
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None

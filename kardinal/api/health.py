@@ -79,7 +79,8 @@ class HealthObject(Model):
 class Health(Model):
     """How an environment proves that it runs what was promoted.
 
-    A failure that the observed objects tell ends the promotion once it has lasted for `failureGrace`.
+    A failure that the observed objects tell ends the promotion once it has lasted for `failureGrace`. What was Verified
+    is looked at for as long as something depends on it.
     """
 
     type: AdapterName | None = None
@@ -102,6 +103,8 @@ class Health(Model):
     """Time until an environment without proof fails."""
     failure_grace: Duration = timedelta(seconds=30)
     """How long a failure must last before it counts."""
+    degraded_after: Duration = timedelta(minutes=1)
+    """How long what was Verified must be unhealthy before the environment is Degraded."""
 
 
 class HealthStatus(Model):

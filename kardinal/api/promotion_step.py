@@ -6,7 +6,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from kardinal.api.base import DnsLabel, Model, Name, RelativePath, Resource, ShortText, Status, Text, Time, split_list
+from kardinal.api.base import (
+    DnsLabel,
+    Duration,
+    Model,
+    Name,
+    RelativePath,
+    Resource,
+    ShortText,
+    Status,
+    Text,
+    Time,
+    split_list,
+)
 from kardinal.api.evidence import Evidence
 from kardinal.api.health import Health, HealthStatus
 from kardinal.api.pipeline import Approval, Delivery, Git, StepSpec, Update
@@ -117,7 +129,10 @@ class Retry(Model):
 
 
 class PromotionStepStatus(Status):
-    """Conditions: Ready (True when Verified), Held (a freeze or a gate holds what is in flight)."""
+    """Conditions: Ready (True when Verified), Held (a freeze or a gate holds it), Degraded (what runs is unhealthy).
+
+    Degraded is Unknown while what is Verified cannot be seen.
+    """
 
     state: PromotionState | None = None
     """`Pending`: not begun. `Promoting`: writing. `WaitingForMerge`: a pull request is open. `HealthChecking`: landed,
@@ -161,6 +176,12 @@ class PromotionStepStatus(Status):
     """How the proof stands."""
     verified_at: Time | None = None
     """The moment of the proof."""
+    healthy: bool | None = None
+    """Whether what was Verified still is healthy: false while it is Degraded, or cannot be seen. What follows waits."""
+    healthy_since: Time | None = None
+    """Since when it is healthy without a break."""
+    healthy_for: Duration | None = None
+    """The healthy time before that, since it was last Degraded: while it cannot be seen, none is counted."""
     evidence: Evidence | None = None
     """The evidence of the promotion, once it is Verified or Failed."""
     delegated_to: ShortText | None = None

@@ -13,18 +13,22 @@ from datetime import datetime
 
 from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import EnvironmentStatus
+from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.cli.gates import GateLine
 from kardinal.translation.errors import InvalidSpec
 from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology
 
-__all__ = ["SUPERSEDED", "WITHOUT_STEP", "EnvironmentState", "environment_states"]
+__all__ = ["SUPERSEDED", "UNHEALTHY", "WITHOUT_STEP", "EnvironmentState", "environment_states"]
 
 SUPERSEDED = "Superseded"
 """The state of an environment whose step was given up for a newer Bundle; it has not failed."""
 
 WITHOUT_STEP = ("Skipped", "NotTargeted", "NotReached", "Waiting", "Blocked")
 """States of an environment in which the Bundle has no step."""
+
+UNHEALTHY = ("Degraded", "CannotBeSeen")
+"""The health of an environment that is Verified and no longer healthy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class EnvironmentState:
     name: str
     state: str
     message: str = ""
+    health: str = ""
+    """One of `UNHEALTHY`, or empty; `message` says why."""
     upstreams: Sequence[str] = ()
     step: PromotionStep | None = None
     since: datetime | None = None
@@ -107,20 +113,30 @@ def _reached(
             name=name,
             state=_given_up(recorded.state, recorded.message, bundle, recorded) or recorded.state,
             message=recorded.message or "",
+            health=_health(recorded),
             upstreams=upstreams,
             since=recorded.verified_at or recorded.promoted_at,
         )
     if step is None:
         return None
     status = step.status
+    health, degraded = _health(status), status.condition("Degraded")
     return EnvironmentState(
         name=name,
         state=_given_up(status.state, status.message, bundle, recorded) or status.state or "Pending",
-        message=status.message or "",
+        message=(degraded.message if health and degraded is not None else status.message) or "",
+        health=health,
         upstreams=upstreams,
         step=step,
         since=status.verified_at or status.started_at or step.metadata.creation_timestamp,
     )
+
+
+def _health(found: PromotionStepStatus | EnvironmentStatus) -> str:
+    """Return how what is Verified is no longer healthy; empty where it is. Only what cannot be seen keeps its soak."""
+    if found.state != "Verified" or found.healthy is not False:
+        return ""
+    return UNHEALTHY[0] if found.healthy_for is None else UNHEALTHY[1]
 
 
 def _given_up(state: str | None, message: str | None, bundle: Bundle, recorded: EnvironmentStatus | None) -> str:
@@ -171,6 +187,8 @@ def _ahead(
         return state("NotReached", f"{' and '.join(stuck)} failed before it")
     if missing:
         return state("Waiting", f"waits for {' and '.join(each.name for each in missing)}")
+    if ill := [each for each in upstreams if each in found and found[each].health]:
+        return state("Waiting", f"waits until {' and '.join(ill)} {'is' if len(ill) == 1 else 'are'} healthy again")
     if shut := [gate for gate in closed if gate.answer == "FAIL"]:
         names = ", ".join(gate.name for gate in shut)
         by_time = all(gate.opens_at is not None for gate in shut)

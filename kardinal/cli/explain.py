@@ -40,6 +40,8 @@ _TITLES = {
     "NotReached": "NOT REACHED",
     "Waiting": "WAITING",
     "Blocked": "BLOCKED",
+    "Degraded": "DEGRADED",
+    "CannotBeSeen": "CANNOT BE SEEN",
 }
 
 
@@ -123,7 +125,9 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
         bundle,
         before,
         render_failure(step, failures),
-        _refused(objects.graph, step) or _result(bundle, found, before, freeze=objects.freeze),
+        _refused(objects.graph, step)
+        or _unhealthy(found, states)
+        or _result(bundle, found, before, freeze=objects.freeze),
         tuple(bundle_notes(bundle)),
     )
 
@@ -137,6 +141,16 @@ def _refused(graph: JsonObject | None, step: PromotionStep | None) -> str | None
     if not_owned is not None and not_owned.status == "True":
         return f"REFUSED: {not_owned.message}"
     return None
+
+
+def _unhealthy(found: EnvironmentState, states: Sequence[EnvironmentState]) -> str | None:
+    """Return what is no longer healthy, here or right before; None where nothing is that matters here."""
+    if found.health:
+        return f"{_TITLES[found.health]}: Verified, and no longer healthy: {found.message}"
+    ill = [each for each in states if each.name in found.upstreams and each.health]
+    if not ill or found.state not in ("Waiting", "Blocked"):
+        return None
+    return f"HELD: {'; '.join(f'{each.name} is no longer healthy: {each.message}' for each in ill)}"
 
 
 def _result(bundle: Bundle, found: EnvironmentState, gates: Sequence[GateLine], *, freeze: PolicyGate | None) -> str:

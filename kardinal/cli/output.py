@@ -44,6 +44,8 @@ _STATE_STYLES: dict[str, dict[str, Any]] = {
     "Verified": {"fg": "green"},
     "PASS": {"fg": "green"},
     "True": {"fg": "green"},
+    "Degraded": {"fg": "red"},
+    "CannotBeSeen": {"fg": "yellow"},
     "Failed": {"fg": "red"},
     "FAIL": {"fg": "red"},
     "False": {"fg": "red"},

@@ -104,6 +104,19 @@ _ALL: Final = (
         "The Bundle ended, or an environment before this one failed.",
         "kardinal status PIPELINE",
     ),
+    State(
+        "Health",
+        "Degraded",
+        "What was Verified there is no longer healthy. What comes after it waits, and its soak starts anew when it is "
+        "healthy again. Mend it, or bring another Bundle.",
+        _EXPLAIN,
+    ),
+    State(
+        "Health",
+        "CannotBeSeen",
+        "What was Verified there cannot be looked at. What comes after it waits, and the time does not count as soak.",
+        _EXPLAIN,
+    ),
     State("Gate", "PENDING", "It has not been evaluated: the environment before it is not Verified yet.", _WATCH),
     State("Gate", "PASS", "It lets the Bundle through."),
     State("Gate", "FAIL", "It holds the Bundle, with the values that it saw.", _EXPLAIN),

@@ -3,7 +3,7 @@
 matching                      which templates apply to a Pipeline and an environment
 binding                       the facts of an environment, and the globs that select them
 coverage                      which gates hold what Pipelines write to
-attributes, context           what an expression may read, and its values for one Bundle
+attributes, context, soak     what an expression may read, and its values for one Bundle
 comparisons, evaluate         the answer and its reason
 transition                    when time alone changes the answer
 changes                       the answer about changes that no Bundle brings
@@ -12,10 +12,11 @@ freshness, decision           what to write into a gate's status, and when to ev
 
 from kardinal.policy.binding import Binding, Place, place_of, places_of
 from kardinal.policy.changes import ChangeAnswer, ChangeQuestions, binding_gates
-from kardinal.policy.context import Context, Soak, upstream_soak
+from kardinal.policy.context import Context
 from kardinal.policy.decision import Decision, decide
 from kardinal.policy.evaluate import Answer, evaluate, fault
 from kardinal.policy.matching import GateTemplate, collect
+from kardinal.policy.soak import HealthyTime, Soak, healthy_time, upstream_soak
 from kardinal.policy.transition import next_transition
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Context",
     "Decision",
     "GateTemplate",
+    "HealthyTime",
     "Place",
     "Soak",
     "binding_gates",
@@ -33,6 +35,7 @@ __all__ = [
     "decide",
     "evaluate",
     "fault",
+    "healthy_time",
     "next_transition",
     "place_of",
     "places_of",

@@ -65,10 +65,12 @@ def _ready(program: cel.Program, context: Attributes, now: datetime, budget: cel
 def _moments(program: cel.Program, context: Attributes, now: datetime, budget: cel.Budget) -> Iterator[datetime]:
     reads = {str(reference) for reference in program.references}
     yield from _schedule(reads, now)
-    if SOAK in reads and context.soak.since is not None:
+    if SOAK in reads:
         possible = sorted(number for number in numbers(program.source) if 0 <= number <= _LONGEST_SOAK)
         for threshold in possible[:_THRESHOLDS]:
-            reached = context.soak.since + timedelta(minutes=threshold)
+            reached = context.soak.reaches(threshold)
+            if reached is None:
+                continue
             yield reached
             yield reached + _INSTANT
             # The hour that the expression waits for may come only after the soak is reached.

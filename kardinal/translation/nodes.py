@@ -4,9 +4,9 @@ Three fields do double duty: `upstreamVerified`, `upstreamEnvironment` and `requ
 object, and the expressions in them are the edges of the Graph. Everything else is literal: text of a user is escaped,
 so that nothing of a Pipeline or a gate is ever evaluated as an expression of the Graph.
 
-`propagateWhen` holds what comes after a node; `readyWhen` only reports its state. Freshness therefore stands in
-`propagateWhen`: a controller that is down must open nothing. What a node stands for is carried under the key of
-`kardinal.translation.topology`.
+`propagateWhen` holds what comes after a node; `readyWhen` only reports its state. Freshness, and that what was Verified
+is still healthy, therefore stand in `propagateWhen`: a controller that is down must open nothing. What a node stands
+for is carried under the key of `kardinal.translation.topology`.
 """
 
 from __future__ import annotations
@@ -154,13 +154,14 @@ def step_node(
     if environment.shard:
         labels[LABEL_SHARD] = environment.shard
     verified = f'${{{identifier}.status.state == "Verified"}}'
+    healthy = f"${{!has({identifier}.status.healthy) || {identifier}.status.healthy}}"
     name = step_name(promotion.bundle, environment.name)
     identity = _identity(PROMOTION_STEP, name, promotion.namespace, labels=promotion.labels(labels))
     return {
         "id": identifier,
         NODE_KEY: describe_step(environment.name, upstreams),
         "readyWhen": [verified],
-        "propagateWhen": [verified],
+        "propagateWhen": [verified, healthy],
         "template": identity | {"spec": spec},
     }
 

@@ -156,12 +156,15 @@ class Attempt:
             admitted=self._entry is not None and self._entry.admitted_at is not None,
             queued=(self._entry.message if self._entry else None) or "",
             refusal=self._refusal,
-            holds=self._gates.holds(),
+            holds=self._holds(),
             undetected=undetected(self._step.model_copy(update={"status": status})),
             proven=self._proof is not None,
             skip=skip,
             undecided=undecided,
         )
+
+    def _holds(self) -> list[str]:
+        return self._gates.holds(landed=self._draft.status.promoted_at is not None)
 
     async def _perform(self, index: int, *, outside: bool) -> StepResult | Failure:
         """Run one step with the writes that make its effect happen exactly once.
@@ -282,7 +285,7 @@ class Attempt:
             sequence=sequence,
             index=index,
             gates=self._gates.results,
-            holds=self._gates.holds,
+            holds=self._holds,
             health=self._tools.health,
             now=self._tools.clock.now(),
             remote=self._open,
@@ -307,7 +310,7 @@ class Attempt:
             self._draft.move(transitions.located(self._draft.status, index, waiting.location))
         before = transitions.updated(self._draft.status, waiting.update)
         if waiting.held:
-            message = "; ".join(self._gates.holds()) or waiting.message
+            message = "; ".join(self._holds()) or waiting.message
             return await self._pause(transitions.held(before, message, now=now), wait)
         if waiting.blocked:
             reason = transitions.BLOCKED

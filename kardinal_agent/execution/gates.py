@@ -2,7 +2,8 @@
 
 Two kinds of gates are asked before every effect: the freeze of the pipeline, which holds by being there, and the
 instances of the gates before the promotion, which hold when they are not ready. An answer counts only if it is that of
-the instance and of the template that are there now; without an answer there is no permission.
+the instance and of the template that are there now; without an answer there is no permission. An environment before it
+that is no longer healthy holds like a closed gate, until the promotion has landed.
 """
 
 from __future__ import annotations
@@ -21,28 +22,35 @@ __all__ = ["Gates", "StepGates"]
 
 
 class Gates:
-    """The gates of a cluster, from the agent's point of view."""
+    """The gates of a cluster, from the agent's point of view, and the Bundles that say what is healthy."""
 
-    def __init__(self, informer: Informer) -> None:
+    def __init__(self, informer: Informer, bundles: Informer) -> None:
         self._informer = informer
+        self._bundles = bundles
 
     def of(self, owned: OwnedStep) -> StepGates:
         """Return the gates of one promotion."""
-        return StepGates(self._informer, owned)
+        return StepGates(self._informer, self._bundles, owned)
 
 
 class StepGates:
     """The gates of one promotion; every answer is that of the moment in which it is asked for."""
 
-    def __init__(self, informer: Informer, owned: OwnedStep) -> None:
+    def __init__(self, informer: Informer, bundles: Informer, owned: OwnedStep) -> None:
         self._informer = informer
+        self._bundles = bundles
+        self._upstreams = owned.upstreams
         self._step = owned.step
         self._graph_uid = owned.graph_uid
         self._required = owned.gates
 
-    def holds(self) -> list[str]:
-        """Return everything that forbids an effect now, each in words; empty when nothing does."""
-        return [*self._freeze(), *filter(None, map(self._closed, self._required))]
+    def holds(self, *, landed: bool = False) -> list[str]:
+        """Return everything that forbids an effect now, each in words; empty when nothing does.
+
+        What has landed is to be proven, whatever becomes of the environments before it.
+        """
+        closed = [*self._freeze(), *filter(None, map(self._closed, self._required))]
+        return closed if landed else [*closed, *self._unhealthy()]
 
     def results(self) -> list[GateResult]:
         """Return how the required gates stand, with the values they saw."""
@@ -65,6 +73,15 @@ class StepGates:
         began = min((moment for moment in made if moment is not None), default=None)
         ended = self._step.metadata.creation_timestamp
         return max(ended - began, timedelta()) if began is not None and ended is not None else None
+
+    def _unhealthy(self) -> Iterable[str]:
+        """Yield which environments before this one were Verified and are no longer healthy, as the Bundle says."""
+        bundle = self._bundles.get(self._step.metadata.namespace, self._step.spec.bundle_ref)
+        entries = ((bundle or {}).get("status") or {}).get("environments") or {}
+        for name in self._upstreams:
+            entry = entries.get(name) or {}
+            if entry.get("healthy") is False:
+                yield f"held: {name} is no longer healthy: {entry.get('message') or 'it does not say why'}"
 
     def _freeze(self) -> Iterable[str]:
         pipeline = self._step.spec.pipeline

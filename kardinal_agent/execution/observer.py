@@ -16,6 +16,7 @@ from kardinal.objects import JsonObject
 from kardinal.runtime import EventRecorder
 from kardinal_agent.execution.machine import SUPERSEDED
 from kardinal_agent.execution.transitions import Transition
+from kardinal_agent.health.upkeep import DEGRADED, UNSEEN
 from kardinal_agent.metrics import AgentMetrics, Figure
 from kardinal_agent.steps import MERGED_OUT_OF_BAND, PULL_REQUEST_OPENED
 
@@ -46,6 +47,22 @@ def events_of(transition: Transition) -> Iterable[PromotionEvent]:
         reason = _reason(after)
         normal = reason in ("Verified", SUPERSEDED)
         yield PromotionEvent("Normal" if normal else "Warning", reason, message)
+    if before.has_ended:
+        yield from _health_events(before, after)
+
+
+def _health_events(before: PromotionStepStatus, after: PromotionStepStatus) -> Iterable[PromotionEvent]:
+    """Yield the Event of what was Verified and is no longer healthy, or is again."""
+    old, new = before.condition(DEGRADED), after.condition(DEGRADED)
+    if new is None or (old is not None and old.status == new.status):
+        return
+    match new.status:
+        case "True":
+            yield PromotionEvent("Warning", DEGRADED, f"no longer healthy: {new.message}")
+        case "Unknown":
+            yield PromotionEvent("Warning", UNSEEN, new.message)
+        case "False":
+            yield PromotionEvent("Normal", "HealthyAgain", new.message)
 
 
 def figures_of(transition: Transition) -> Iterable[Figure]:

@@ -20,7 +20,7 @@ from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.objects.conditions import find_condition, set_condition
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter, TerminalError
 from kardinal.translation.recorded import Untraceable, expected_spec, trace
-from kardinal.translation.topology import read_topology
+from kardinal.translation.topology import Topology, read_topology
 
 __all__ = ["NOT_OWNED", "OwnedStep", "Ownership", "RequiredGate", "StepRefusals"]
 
@@ -50,6 +50,10 @@ class OwnedStep:
     bundle: Bundle
     graph_uid: str
     gates: Sequence[RequiredGate]
+    upstreams: Sequence[str]
+    """The environments right before its own."""
+    dependents: Sequence[str]
+    """The environments right after its own."""
 
 
 class Ownership:
@@ -69,8 +73,16 @@ class Ownership:
         assert graph is not None  # noqa: S101 - `trace` has raised
         assert bundle is not None  # noqa: S101 - `trace` has raised
         try:
-            step = PromotionStep.model_validate(raw)
-            owned = OwnedStep(step, Bundle.model_validate(bundle), graph["metadata"]["uid"], _gates(graph, step))
+            step, topology = PromotionStep.model_validate(raw), read_topology(graph)
+            environment, upstreams = step.spec.environment, topology.upstreams
+            owned = OwnedStep(
+                step,
+                Bundle.model_validate(bundle),
+                graph["metadata"]["uid"],
+                gates=_gates(graph, topology, environment),
+                upstreams=upstreams.get(environment, ()),
+                dependents=[name for name, before in upstreams.items() if environment in before],
+            )
         except ValidationError as error:
             raise TerminalError(f"PromotionStep {key_of(raw)} or its Bundle cannot be read: {error}") from error
         if step.spec.bundle_ref != owned.bundle.metadata.name or step.spec != _wanted(node, raw):
@@ -123,11 +135,11 @@ def _wanted(node: JsonObject, raw: JsonObject) -> PromotionStepSpec | None:
         return None
 
 
-def _gates(graph: JsonObject, step: PromotionStep) -> list[RequiredGate]:
-    """Return the gates that the Graph has before the environment of a step."""
+def _gates(graph: JsonObject, topology: Topology, environment: str) -> list[RequiredGate]:
+    """Return the gates that the Graph has before an environment."""
     specs = {node["id"]: node["template"].get("spec") or {} for node in graph["spec"]["nodes"] if "template" in node}
     return [
         RequiredGate(gate.object, Key(gate.namespace, gate.name), specs[gate.id].get("origin", {}).get("scope", "team"))
-        for gate in read_topology(graph).gates
-        if gate.environment == step.spec.environment
+        for gate in topology.gates
+        if gate.environment == environment
     ]

@@ -2,7 +2,8 @@
 
 A promotion is run when its PromotionStep changes, when its Graph or the phase of its Bundle does, at every change of a
 gate that can hold it or of the template of one, of what it is judged by, of who may read about that, and of its
-repository. Nothing is polled, and its own status writes cause no run: what a run has written it knows.
+repository. Nothing is polled, and its own status writes cause no run: what a run has written it knows. One that is
+Verified is looked at again as far as others depend on it (`kardinal_agent.execution.verified`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.tools import Tools
+from kardinal_agent.execution.verified import VerifiedSteps
 from kardinal_agent.health import HealthChecks, pipelines_from
 
 __all__ = ["PromotionReconciler", "sources"]
 
 _BY_BUNDLE = "bundle"
+_VERIFIED_BY_BUNDLE = "verified-by-bundle"
 _BY_GATE = "gate"
 _BY_GRAPH = "graph"
 _BY_TEMPLATE = "template"
@@ -32,17 +35,25 @@ _BY_TEMPLATE = "template"
 class PromotionReconciler:
     """Takes each promotion as far as it goes now."""
 
-    def __init__(self, tools: Tools, *, steps: Informer, ownership: Ownership, refusals: StepRefusals) -> None:
+    def __init__(
+        self, tools: Tools, *, steps: Informer, ownership: Ownership, refusals: StepRefusals, verified: VerifiedSteps
+    ) -> None:
         self._tools = tools
         self._steps = steps
         self._ownership = ownership
         self._refusals = refusals
+        self._verified = verified
 
     async def reconcile(self, key: Key) -> Result:
         raw = self._steps.get(*key)
-        if raw is None or not _is_under_way(raw) or raw["spec"].get("shard") != self._tools.shard:
+        if raw is None or raw["spec"].get("shard") != self._tools.shard:
             self._rest(key)
+            self._verified.release(key)
             return Result()
+        if not _is_under_way(raw):
+            self._rest(key)
+            return await self._verified.look(raw)
+        self._verified.forget(key)
         try:
             owned = self._ownership.trace(raw)
         except Untraceable as error:
@@ -54,7 +65,6 @@ class PromotionReconciler:
 
     def _rest(self, key: Key) -> None:
         self._tools.merges.release(key)
-        self._tools.health.release(key)
         self._tools.progress.forget(key)
         self._tools.host_memory.forget(key)
         self._refusals.forget(key)
@@ -72,6 +82,7 @@ def sources(
 ) -> Sequence[Source]:
     """Return everything that can move a promotion."""
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
+    steps.index(_VERIFIED_BY_BUNDLE, lambda step: _bundle_of(step) if _state(step) == "Verified" else ())
     steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
     gates.index(_BY_TEMPLATE, _template_of)
@@ -91,6 +102,10 @@ def sources(
         Watch(steps, when=changed(_woken) & either(_is_under_way)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
         Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph") | _standing_changed),
+        # What is Verified is looked at until nothing that follows depends on it.
+        Watch(
+            bundles, map=_steps_by(steps, _VERIFIED_BY_BUNDLE), when=status_changed("phase", "graph") | _reach_changed
+        ),
         Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
         # Pull requests say why a gate is closed.
         Watch(gates, map=waiting_behind, when=status_changed("reason")),
@@ -103,12 +118,13 @@ def sources(
 _answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration")
 
 
-_standing_changed = changed(
-    lambda bundle: {
-        name: (entry.get("attempt"), entry.get("admittedAt"), entry.get("displacedBy"))
-        for name, entry in ((bundle.get("status") or {}).get("environments") or {}).items()
-    }
-)
+def _entries(bundle: JsonObject, *fields: str) -> dict[str, list[Any]]:
+    found = (bundle.get("status") or {}).get("environments") or {}
+    return {name: [entry.get(field) for field in fields] for name, entry in found.items()}
+
+
+_standing_changed = changed(lambda bundle: _entries(bundle, "attempt", "admittedAt", "displacedBy", "healthy"))
+_reach_changed = changed(lambda bundle: _entries(bundle, "attempt", "state", "promotedAt", "displacedBy", "replacedAt"))
 
 
 def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:

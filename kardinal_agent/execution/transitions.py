@@ -217,6 +217,8 @@ def verified(status: Status, message: str, evidence: Evidence, *, now: datetime)
             "steps": (*status.steps[:-1], last),
             "evidence": evidence,
             "verified_at": now,
+            "healthy": True,
+            "healthy_since": now,
             "retry": None,
         }
     )

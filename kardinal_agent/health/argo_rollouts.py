@@ -129,7 +129,8 @@ def _not_promoted(found: JsonObject, subject: Subject) -> Verdict | None:
     if phase == "Paused":
         return subject.waits(_pause(found, pauses), says=says)
     if phase != "Healthy":
-        return subject.waits("its rollout is under way", says=says)
+        unavailable = text(condition(found, "Available"), "status") == "False"
+        return subject.waits("its rollout is under way", says=says, negative=unavailable)
     if text(status, "currentPodHash") != text(status, "stableRS"):
         return subject.waits("the new version is not the stable one yet")
     return None

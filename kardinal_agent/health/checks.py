@@ -41,6 +41,8 @@ class Finding:
     delegated: Delegated | None = None
     refreshable: Sequence[Target] = ()
     """The objects of a tool that has not seen the commit."""
+    unreadable: bool = False
+    """Whether something that is looked at cannot be read now."""
 
 
 class HealthChecks:
@@ -106,7 +108,7 @@ class HealthChecks:
             finding = await self._judge(step, found, promotion, adapter, key)
         except Unreadable as error:
             self._healthy_since.pop(key, None)
-            return Finding(progressing(str(error)), _LOOK_AGAIN)
+            return Finding(progressing(str(error)), _LOOK_AGAIN, unreadable=True)
         verdict = finding.verdict
         if verdict.state != "healthy":
             self._healthy_since.pop(key, None)

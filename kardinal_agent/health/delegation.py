@@ -54,9 +54,10 @@ def delegated(step: PromotionStep, adapter: Adapter, objects: Objects) -> Delega
 
 def together(proof: Verdict, delegate: Verdict) -> Verdict:
     """Return the verdict on both: a failure of the delegate comes first, because it is the cause of others."""
+    negative = proof.negative or delegate.negative
     for verdict in (delegate, proof):
         if verdict.state == "failed":
-            return verdict
+            return replace(verdict, negative=negative)
     if delegate.state == "healthy":
         return proof
     if proof.state == "healthy":
@@ -67,5 +68,5 @@ def together(proof: Verdict, delegate: Verdict) -> Verdict:
         message=f"{proof.message}; {delegate.message}",
         details=f"{proof.details or proof.message}; {delegate.details or delegate.message}" if told else "",
         since=latest([proof.since, delegate.since]),
-        negative=proof.negative or delegate.negative,
+        negative=negative,
     )

@@ -8,6 +8,7 @@ images and charts are proof, and a promotion that brings neither has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kardinal.api import PromotionStep
@@ -75,12 +76,13 @@ def judge_helm_release(found: JsonObject, step: PromotionStep, promotion: Promot
     running = _workloads(found, subject, promotion, objects)
     if running is not None and running.state == "failed" and promotion.images:
         return running  # Its template runs the promoted image, so this is about nothing else.
-    return (
-        _not_of_commit(found, subject, promotion, objects)
-        or _not_released(found, subject, promotion.charts)
-        or running
-        or subject.proves("is released and runs what was promoted")
-    )
+    foreign = _not_of_commit(found, subject, promotion, objects)
+    short = foreign or _not_released(found, subject, promotion.charts)
+    if short is None:
+        return running or subject.proves("is released and runs what was promoted")
+    # Helm may be at work on what runs and is broken.
+    broken = running is not None and running.negative and foreign is None
+    return replace(short, negative=short.negative or broken)
 
 
 def _not_of_commit(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:

@@ -66,7 +66,9 @@ def _judge(found: JsonObject, step: PromotionStep, promotion: Promotion, objects
         and has_attempted(found, promotion)
     ):
         return running
-    return short
+    # Between two attempts Flux says nothing of it, but what runs with the commit may be broken all the while.
+    broken = running is not None and running.negative and not_applied(found, promotion) is None
+    return replace(short, negative=short.negative or broken)
 
 
 def not_applied(found: JsonObject, promotion: Promotion) -> Verdict | None:

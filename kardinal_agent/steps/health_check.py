@@ -8,28 +8,18 @@ tries again what it has failed at, the failure goes on: else one that tries ofte
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kardinal.api import format_duration
 from kardinal.api.health import HealthStatus
-from kardinal.api.image import ImageReference
 from kardinal.objects.conditions import format_time
-from kardinal.objects.errors import KardinalError
-from kardinal.steps.images import selected_images
 from kardinal_agent.errors import StepFailed
-from kardinal_agent.health import Finding, Promotion, Verdict
-from kardinal_agent.health.revisions import ASK_AGAIN
-from kardinal_agent.remotes import Queued
+from kardinal_agent.health import Finding, Verdict
 from kardinal_agent.steps.base import Done, StatusFields, StepContext, StepResult, Waiting
+from kardinal_agent.steps.proof import Proof
 
 __all__ = ["HealthCheck"]
-
-_ANSWER_SECONDS = 30.0
-"""Seconds of real time for questions to the repository in one run."""
 
 _NOT_FAILING = {"failing_since": None, "reason": None, "failed_attempt": None}
 """The fields of `status.health` while nothing fails."""
@@ -38,10 +28,7 @@ _NOT_FAILING = {"failing_since": None, "reason": None, "failed_attempt": None}
 class HealthCheck:
     async def run(self, context: StepContext) -> StepResult:
         step = context.step.model_copy(update={"status": context.status})
-        questions = _Questions(context)
-        finding = await context.health.check(step, _promotion(context, questions))
-        while await questions.answered():
-            finding = await context.health.check(step, _promotion(context, questions))
+        finding = await Proof(step, context.bundle, context.sequence, context.health, context.remote).look()
         verdict = finding.verdict
         if verdict.state == "healthy":
             return Done(verdict.message, update={**_reported(finding), **_health(context, **_NOT_FAILING)})
@@ -53,49 +40,12 @@ class HealthCheck:
         if verdict.state == "failed":
             return _failing(finding, context, deadline)
         fields: dict[str, Any] = {} if _is_tried_again(verdict, context) else dict(_NOT_FAILING)
-        again = questions.again or finding.again
+        again = finding.again
         if await _asks(finding, context):
             fields, again = {**fields, "refreshed_at": context.now}, timedelta()
         moments = [moment for moment in (deadline, context.now + again if again is not None else None) if moment]
         update: StatusFields = {**_reported(finding), **_health(context, **fields)}
         return Waiting(verdict.message, until=min(moments, default=None), update=update)
-
-
-class _Questions:
-    """Answer whether revisions contain the commit; what is not known is asked of the repository after the judgement."""
-
-    def __init__(self, context: StepContext) -> None:
-        self._context = context
-        self._url = context.step.spec.git.url
-        self._open: set[str] = set()
-        self.again: timedelta | None = None
-        """When to ask again what the repository could not answer."""
-
-    def contains(self, revision: str) -> bool | None:
-        commit, revisions = self._context.status.commit, self._context.health.revisions
-        if commit is None:
-            return None
-        answer = revisions.contains(self._url, revision, commit)
-        if answer is None:
-            self._open.add(revision)
-        return answer
-
-    async def answered(self) -> bool:
-        """Ask what is open and due; return whether there is an answer that was not there before."""
-        commit, revisions = self._context.status.commit or "", self._context.health.revisions
-        asked, self._open = self._open, set()
-        due = [revision for revision in sorted(asked) if revisions.is_due(self._url, revision, commit)]
-        self.again = ASK_AGAIN if asked else None
-        try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                for revision in due:
-                    repository = (await self._context.remote()).repository
-                    await revisions.ask(
-                        repository, self._url, branch=self._context.target, revision=revision, commit=commit
-                    )
-        except (KardinalError, Queued, TimeoutError):
-            pass  # The verdict says what is not known, and the question is asked again.
-        return any(revisions.contains(self._url, revision, commit) is not None for revision in due)
 
 
 def _failing(finding: Finding, context: StepContext, deadline: datetime | None) -> Waiting:
@@ -143,26 +93,3 @@ def _reported(finding: Finding) -> StatusFields:
     if finding.delegated is None:
         return {}
     return {"delegated_to": finding.delegated.to, "delegated_status": finding.delegated.status}
-
-
-def _promotion(context: StepContext, questions: _Questions) -> Promotion:
-    spec, commit = context.step.spec, context.status.commit
-    return Promotion(
-        images=_images(context),
-        charts=context.bundle.spec.artifacts.charts,
-        commit=commit,
-        repository=spec.git.url,
-        branch=context.target,
-        path=spec.path,
-        contains=questions.contains,
-    )
-
-
-def _images(context: StepContext) -> Sequence[ImageReference]:
-    """Return the images that the environment has to run, from their mirrors where the edits found that it does."""
-    images = selected_images(context.bundle, context.step.spec.update.images)
-    mirrors = context.facts.mirrors or {}
-    return [
-        replace(image.reference, repository=mirrors.get(image.reference.repository, image.reference.repository))
-        for image in images
-    ]

@@ -250,7 +250,9 @@ def _essence(status: BundleStatus, contended: bool) -> tuple[object, ...]:
     conditions = {condition.type: (condition.status, condition.reason) for condition in status.conditions}
     kept = status.model_copy(update={"environments": {}, "conditions": ()})
     generations = {condition.observed_generation for condition in status.conditions}
-    decided = {name: (entry.admitted_at, entry.displaced_by) for name, entry in status.environments.items()}
+    decided = {
+        name: (entry.admitted_at, entry.displaced_by, entry.healthy) for name, entry in status.environments.items()
+    }
     standings = {name: Standing.of(entry) for name, entry in status.environments.items()} if contended else {}
     awaited = {name: (each.prepared, each.landed, each.has_ended) for name, each in standings.items()}
     return kept, conditions, generations, decided, awaited

@@ -144,7 +144,7 @@ class Observation:
         if topology is None or self.graph is None or graph_trouble(self.graph) is not None:
             return set()
         gated = {gate.environment for gate in topology.gates}
-        verified = {name for name, entry in entries.items() if entry.state == "Verified"}
+        verified = {name for name, entry in entries.items() if entry.state == "Verified" and entry.healthy is not False}
         return {
             name for name, before in topology.upstreams.items() if name not in gated and verified.issuperset(before)
         }

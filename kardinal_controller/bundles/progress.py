@@ -74,17 +74,29 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
             return before
     return EnvironmentStatus(
         state=state,
-        message=status.message if state in _STATES_WITH_MESSAGE or status.retry is not None else None,
+        message=_message(status),
         held=_held(status),
         prepared_at=status.prepared_at,
         started_at=status.started_at,
         promoted_at=status.promoted_at,
         verified_at=status.verified_at,
+        healthy=status.healthy,
+        healthy_since=status.healthy_since,
+        healthy_for=status.healthy_for,
         commit=status.commit,
         pr_url=status.pr_url,
         evidence=status.evidence,
         **kept,
     )
+
+
+def _message(status: PromotionStepStatus) -> str | None:
+    """Return the message of a step that is worth a line on the Bundle, or why what it verified is unhealthy."""
+    degraded = status.condition("Degraded")
+    if status.healthy is False and degraded is not None:
+        return degraded.message
+    told = status.state in _STATES_WITH_MESSAGE or status.retry is not None
+    return status.message if told else None
 
 
 def _held(status: PromotionStepStatus) -> str | None:

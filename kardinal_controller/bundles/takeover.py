@@ -51,7 +51,7 @@ def settled(
             first = first_before(own, name, others, queue=queue)
             update = {"admitted_at": now} if first is None else {"message": f"waits for Bundle {first.name}"}
             found[name] = entry.model_copy(update=update)
-        if entry.state == "Verified" and entry.replaced_at is None and own.is_under_way:
+        if entry.state == "Verified" and entry.replaced_at is None and (own.is_under_way or entry.healthy is False):
             replaced = any(_landed_after(other, name, entry) for other in others)
             found[name] = entry.model_copy(update={"replaced_at": now if replaced else None})
     return found

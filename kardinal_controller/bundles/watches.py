@@ -63,15 +63,17 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         return (key_of(other) for other in others if key_of(other) != key and _may_be_superseded(other))
 
     def contenders(bundle: JsonObject) -> Iterable[Key]:
-        """Name the Bundles under way beside another one, and the last that waits to start.
+        """Name the Bundles under way beside another one, those that are unhealthy, and the last that waits to start.
 
-        What a Bundle does in an environment concerns them. Of those that wait, the last is most likely the one that
-        starts; the others end then, or look again when the head start of the one before is over.
+        What a Bundle does in an environment concerns them: where it runs now, nothing looks at an unhealthy one any
+        more. Of those that wait, the last is most likely the one that starts; the others end then, or look again when
+        the head start of the one before is over.
         """
         namespace, label, key = bundle["metadata"]["namespace"], pipeline_label(bundle), key_of(bundle)
-        under_way = (other for other in caches.started(namespace, label) if _is_under_way(other))
+        started = caches.started(namespace, label)
+        concerned = (other for other in started if _is_under_way(other) or _is_unhealthy(other))
         last = islice(reversed(caches.pending(namespace, label)), 1)
-        return (key_of(other) for other in (*under_way, *last) if key_of(other) != key)
+        return (key_of(other) for other in (*concerned, *last) if key_of(other) != key)
 
     def untranslated_of_pipeline(pipeline: JsonObject) -> Iterable[Key]:
         key = key_of(pipeline)
@@ -115,7 +117,8 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
 
 
 _step_progress = status_changed(
-    "attempt", "state", "message", "preparedAt", "promotedAt", "verifiedAt", "commit", "prURL", "evidence"
+    *("attempt", "state", "message", "preparedAt", "promotedAt", "verifiedAt", "commit", "prURL", "evidence"),
+    *("healthy", "healthySince", "healthyFor"),
 )
 
 _concerns_templates = either(lambda gate: is_template(labels_of(gate)))
@@ -134,6 +137,11 @@ def _may_be_superseded(bundle: JsonObject) -> bool:
 
 def _is_under_way(bundle: JsonObject) -> bool:
     return bundle["status"].get("phase") in _UNDER_WAY
+
+
+def _is_unhealthy(bundle: JsonObject) -> bool:
+    entries = bundle["status"].get("environments") or {}
+    return any(entry.get("healthy") is False for entry in entries.values())
 
 
 def _is_pinned(bundle: JsonObject) -> bool:

@@ -24,10 +24,11 @@ from kardinal.api.image import bundle_version
 from kardinal.api.names import step_name
 from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
-from kardinal.policy.context import Context, upstream_soak
+from kardinal.policy.context import Context
 from kardinal.policy.decision import decide
 from kardinal.policy.evaluate import Answer
 from kardinal.policy.matching import is_instance, is_template
+from kardinal.policy.soak import HealthyTime, healthy_time, upstream_soak
 from kardinal.runtime import Clock, EventRecorder, ResourceRef, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import (
     either,
@@ -51,6 +52,8 @@ _NEW = timedelta(seconds=2)
 
 _REMEDY = 'the gate is closed until it is there again; if it is to hold nothing, make it with expression "true"'
 _NO_TEMPLATE = "take the Bundle label off for a template"
+
+_HEALTH = ("healthy", "healthySince", "healthyFor")
 
 _NOTHING_STARTS = frozenset(["Verified", "Superseded", "SkipDenied"])
 """Phases in which no step starts any more. In a failed Bundle, environments beside the failed one still go on."""
@@ -112,7 +115,7 @@ class GateReconciler:
             # Also a template that is deleted, and one made again under its name.
             Watch(self._caches.gates, self._gates_of_template, when=either(_is_template) & _template_changed),
             # A step that appears or goes settles its gates; its verification starts the soak of the next.
-            Watch(self._caches.steps, self._gates_of_step, when=status_changed("state", "verifiedAt")),
+            Watch(self._caches.steps, self._gates_of_step, when=status_changed("state", "verifiedAt", *_HEALTH)),
             Watch(
                 self._caches.bundles,
                 self._gates_of_bundle,
@@ -228,14 +231,12 @@ class GateReconciler:
 
     def _context(self, expression: str, promoted: _Promotion) -> Context:
         environment = promoted.environment
-        verified = {name: self._verified_since(promoted, name) for name in promoted.upstreams}
-        entries = promoted.bundle.status.environments
-        replaced = [entries[name].replaced_at for name in promoted.upstreams if name in entries]
+        upstreams = {name: self._healthy_time(promoted, name) for name in promoted.upstreams}
         return Context(
             bundle=promoted.bundle,
             environment=environment,
             approval=promoted.origin.approval,
-            soak=upstream_soak(environment, verified, replaced=replaced),
+            soak=upstream_soak(environment, upstreams),
             previous_version=self._previous_version(expression, promoted),
             attestation=self._attestations.verify(promoted.bundle),
         )
@@ -247,14 +248,15 @@ class GateReconciler:
         owner = controller_of(stored, GRAPH) if stored is not None else None
         return stored if owner is not None and owner.uid == metadata["uid"] else None
 
-    def _verified_since(self, promoted: _Promotion, environment: str) -> datetime | None:
-        """Return since when an environment is Verified: as its step says, or the Bundle where the step is gone."""
+    def _healthy_time(self, promoted: _Promotion, environment: str) -> HealthyTime | None:
+        """Return the healthy time of an environment: as its step says, or the Bundle where the step is gone."""
         stored = self._own_step(promoted.graph, environment)
-        if stored is not None:
-            step = PromotionStep.model_validate(stored).status
-            return step.verified_at if step.state == "Verified" else None
         entry = promoted.bundle.status.environments.get(environment)
-        return entry.verified_at if entry and entry.state == "Verified" else None
+        replaced = entry.replaced_at if entry is not None else None
+        if stored is None:
+            return healthy_time(entry, until=replaced) if entry is not None else None
+        step = PromotionStep.model_validate(stored)
+        return healthy_time(step.status, created=step.metadata.creation_timestamp, until=replaced)
 
     def _previous_version(self, expression: str, promoted: _Promotion) -> str | None:
         """Return the version of the other Bundle that was Verified last in the environment."""

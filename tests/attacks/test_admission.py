@@ -259,7 +259,7 @@ async def agent(installed: Installation) -> Person:
     return found
 
 
-VERIFIED = {"status": {"state": "Verified"}}
+VERIFIED = {"status": {"state": "Verified", "healthy": True}}
 
 
 async def test_an_agent_writes_the_status_of_its_shard(installed: Installation, agent: Person) -> None:

@@ -15,7 +15,7 @@ from kardinal import cel
 from kardinal.api import POLICY_GATE, Bundle
 from kardinal.graph import GraphError, compile_graph
 from kardinal.objects import CONFIG_MAP, GRAPH, JsonObject
-from kardinal.policy.context import Context, Soak
+from kardinal.policy.context import Context
 from kardinal.policy.evaluate import evaluate
 from kardinal.policy.transition import next_transition
 from kardinal_controller.program import Controller
@@ -23,6 +23,7 @@ from tests.bundles.scripted_agent import ScriptedAgent, agent, controller
 from tests.cel.corpus import DEAR, data
 from tests.graph.cluster import config
 from tests.graph.program import condition, existing, graph, start_engine, states
+from tests.policy.soaks import soak_since
 from tests.support import objects
 from tests.support.names import DEV, PROD, TEAM
 from tests.support.world import World
@@ -108,7 +109,7 @@ async def test_a_gate_that_is_too_much_work_is_closed_with_the_reason_and_holds_
 
 def gate_context(**labels: str) -> Context:
     bundle = Bundle.model_validate(objects.bundle("app-1", labels=labels))
-    return Context(bundle, "prod", "auto", soak=Soak(since=NOW - timedelta(minutes=12)))
+    return Context(bundle, "prod", "auto", soak=soak_since(NOW - timedelta(minutes=12)))
 
 
 def test_the_search_for_the_next_turn_costs_no_more_than_an_evaluation() -> None:

@@ -169,3 +169,19 @@ def test_a_gate_that_was_never_evaluated_is_pending_and_shows_what_its_author_wr
     assert silent.detail == "not evaluated yet"
     assert closed.message == "half an hour, ${please}"
     assert closed.owner == "who may change PolicyGate policies/soak"
+
+
+@pytest.mark.parametrize(
+    ("entry", "health"),
+    [
+        ({"healthy": True, "healthySince": "2026-03-03T10:00:00Z"}, ""),
+        ({"healthy": False}, "Degraded"),
+        ({"healthy": False, "healthyFor": "0s"}, "CannotBeSeen"),
+    ],
+)
+def test_the_health_of_an_environment_outlives_its_step(entry: dict[str, Any], health: str) -> None:
+    environments = {"dev": {"state": "Verified", "message": "why", **entry}}
+    bundle = _bundle({"phase": "Promoting", "environments": environments})
+    (dev, staging, _) = environment_states(PIPELINE, bundle, {}, topology=_graph("dev", "staging"), gates=())
+    assert (dev.state, dev.health, dev.message) == ("Verified", health, "why")
+    assert staging.message == ("waits until dev is healthy again" if health else "is about to start")

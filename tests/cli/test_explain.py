@@ -7,11 +7,12 @@ import json
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.objects import GRAPH
+from tests.agent.promotion_steps import deploy
 from tests.cli.conftest import KARDINAL, Cli
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
-from tests.support.repository import GitRepository
+from tests.support.repository import APPLICATION, GitRepository
 from tests.support.world import World
 
 
@@ -150,3 +151,34 @@ async def test_what_the_simulator_cannot_render_is_shown_until_it_can(
     await world.until(lambda: world.events("Rendered"))
     assert "simulator: " not in await cli("get", "steps", "my-app")
     assert json.loads(await cli("explain", "my-app", "--env", DEV, "-o", "json"))["failure"] is None
+
+
+async def test_what_is_verified_and_no_longer_healthy_is_said_everywhere(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await deploy(world)
+    await start_controller(world)
+    health = {"resource": {"name": APPLICATION}, "degradedAfter": "1s"}
+    await world.apply(
+        pipeline(repository, environments=[environment(DEV, health=health), STAGING]),
+        gate("never", 'bundle.labels.go == "yes"', applies_to=STAGING),
+        bundle("my-app-1"),
+    )
+    await world.wait_for(POLICY_GATE, f"my-app-1-{STAGING}-never", lambda obj: "status" in obj)
+    await deploy(world, available=False)
+    await world.wait_for(BUNDLE, "my-app-1", lambda obj: obj["status"]["environments"][DEV]["healthy"] is False)
+    await world.settle()
+    why = f"waits for Deployment {DEV}/{APPLICATION}: "
+    result = (await cli("explain", "my-app", "--env", DEV)).splitlines()[-1]
+    assert result.startswith(f"RESULT: DEGRADED: Verified, and no longer healthy: {why}")
+    result = (await cli("explain", "my-app", "--env", STAGING)).splitlines()[-1]
+    assert result.startswith(f"RESULT: HELD: {DEV} is no longer healthy: {why}")
+    (row,) = [line for line in (await cli("get", "steps", "my-app")).splitlines() if line.startswith(f"{DEV} ")]
+    assert row.split()[1:3] == ["step", "Degraded"]
+    assert f"Verified, and no longer healthy: {why}" in row
+    lines = [line.strip() for line in (await cli("status", "my-app")).splitlines()]
+    assert f"kardinal explain my-app --env {DEV}" in lines
+    assert any(line.startswith(f"{DEV}: Verified, and no longer healthy: {why}") for line in lines)
+    assert f"{STAGING}: waits until {DEV} is healthy again" in lines
+    found = json.loads(await cli("status", "my-app", "-o", "json"))["environments"][0]
+    assert (found["state"], found["health"]) == ("Verified", "Degraded")

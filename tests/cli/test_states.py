@@ -11,7 +11,7 @@ import pytest
 from hack.docs.states import reference
 from kardinal.api.bundle import BundlePhase
 from kardinal.api.promotion_step import PromotionState
-from kardinal.cli.environments import SUPERSEDED, WITHOUT_STEP
+from kardinal.cli.environments import SUPERSEDED, UNHEALTHY, WITHOUT_STEP
 from kardinal.cli.gates import Answer
 from kardinal.cli.main import main
 from kardinal.cli.states import STATES, State, command_of
@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
         ("Bundle", get_args(BundlePhase)),
         ("PromotionStep", get_args(PromotionState)),
         ("Environment", (*WITHOUT_STEP, SUPERSEDED)),
+        ("Health", UNHEALTHY),
         ("Gate", get_args(Answer)),
     ],
 )

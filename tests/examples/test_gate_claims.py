@@ -12,7 +12,7 @@ from kardinal.api import Bundle, Pipeline, PolicyGate
 from kardinal.git.secret_hosts import refused_host
 from kardinal.objects import JsonObject
 from kardinal.policy.attestation import NOT_ATTESTED, Attestation, Scope
-from kardinal.policy.context import Context, Soak
+from kardinal.policy.context import Context
 from kardinal.policy.evaluate import evaluate
 from kardinal.policy.matching import collect
 from kardinal.translation import Features
@@ -20,6 +20,7 @@ from kardinal.translation.errors import SkipDenied
 from kardinal.translation.preview import preview
 from kardinal.translation.topology import read_topology
 from kardinal.translation.translate import translate
+from tests.policy.soaks import soak_since
 from tests.support.registry import REGISTRY
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -86,7 +87,7 @@ SUNDAY = datetime(2026, 3, 8, 12, tzinfo=UTC)
 )
 def test_a_gate_holds_what_its_message_says(gate: str, now: datetime, soaked: int, opens: bool) -> None:
     (found,) = (each for each in GATES if each.name == gate)
-    soak = Soak(since=now - timedelta(minutes=soaked))
+    soak = soak_since(now - timedelta(minutes=soaked))
     context = Context(_bundle(), "prod", "pr-review", soak=soak)
     assert evaluate(found.spec.expression, context, now=now).ready is opens
 

@@ -10,9 +10,10 @@ import pytest
 from kardinal import cel
 from kardinal.api import Bundle, PolicyGate
 from kardinal.api.policy_gate import PolicyGateStatus
-from kardinal.policy.context import Context, Soak
+from kardinal.policy.context import Context
 from kardinal.policy.decision import Decision, decide
 from kardinal.policy.evaluate import Answer
+from tests.policy.soaks import soak_since
 from tests.support import objects
 
 NOW = datetime(2026, 3, 3, 14, 0, tzinfo=UTC)
@@ -21,7 +22,7 @@ MINUTE = timedelta(minutes=1)
 
 def context(*, soaked: timedelta = timedelta(), **fields: Any) -> Context:
     bundle = Bundle.model_validate(objects.bundle("app-1", **fields))
-    return Context(bundle, "prod", "auto", soak=Soak(since=NOW - soaked))
+    return Context(bundle, "prod", "auto", soak=soak_since(NOW - soaked))
 
 
 def gate(expression: str, status: PolicyGateStatus | None = None, **spec: Any) -> PolicyGate:

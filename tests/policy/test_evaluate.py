@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from kardinal.api import Bundle
-from kardinal.policy.context import Context, Soak, upstream_soak
+from kardinal.policy.context import Context
 from kardinal.policy.evaluate import Answer, evaluate
+from kardinal.policy.soak import Soak
+from tests.policy.soaks import soak_since
 from tests.support import objects
 
 TUESDAY = datetime(2026, 3, 3, 14, 30, tzinfo=UTC)
@@ -21,7 +23,7 @@ def bundle(**fields: Any) -> Bundle:
 
 
 def context(*, soaked: timedelta | None = timedelta(minutes=12), previous: str | None = None, **fields: Any) -> Context:
-    soak = Soak(since=TUESDAY - soaked) if soaked is not None else Soak(unknown="dev has no upstream")
+    soak = soak_since(TUESDAY - soaked) if soaked is not None else Soak(unknown="dev has no upstream")
     return Context(bundle(**fields), "prod", "pr-review", soak=soak, previous_version=previous)
 
 
@@ -155,23 +157,3 @@ def test_a_long_reason_is_cut() -> None:
 def test_text_of_an_expression_never_comes_back_as_a_library_message() -> None:
     reason = answer("schedule.hour > bundle.labels.secret", labels={"secret": "s3cret"}).reason
     assert "s3cret" not in reason
-
-
-@pytest.mark.parametrize(
-    ("verified", "expected"),
-    [
-        ({}, Soak(unknown="prod has no upstream")),
-        ({"staging": None}, Soak(unknown="staging is not Verified")),
-        ({"eu": None, "us": None}, Soak(unknown="eu and us are not Verified")),
-        ({"eu": TUESDAY, "us": None}, Soak(unknown="us is not Verified")),
-        ({"eu": TUESDAY, "us": SATURDAY}, Soak(since=SATURDAY)),
-    ],
-)
-def test_the_soak_is_the_shortest_of_all_upstreams(verified: dict[str, datetime | None], expected: Soak) -> None:
-    assert upstream_soak("prod", verified) == expected
-
-
-def test_a_soak_stays_what_it_was_when_another_bundle_landed() -> None:
-    verified = {"eu": TUESDAY - timedelta(minutes=40), "us": TUESDAY - timedelta(minutes=30)}
-    soak = upstream_soak("prod", verified, replaced=[None, TUESDAY - timedelta(minutes=20)])
-    assert soak.minutes(TUESDAY) == soak.minutes(SATURDAY) == 10

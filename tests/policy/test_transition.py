@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kardinal.api import Bundle
-from kardinal.policy.context import Context, Soak
+from kardinal.policy.context import Context
 from kardinal.policy.evaluate import evaluate
+from kardinal.policy.soak import Soak
 from kardinal.policy.transition import next_transition
+from tests.policy.soaks import soak_since
 from tests.support import objects
 
 NOW = datetime(2026, 3, 3, 14, 30, 15, tzinfo=UTC)
@@ -21,7 +23,7 @@ BUNDLE = Bundle.model_validate(objects.bundle("app-1"))
 
 
 def soaking(minutes: float | None) -> Context:
-    soak = Soak(unknown="-") if minutes is None else Soak(since=NOW - timedelta(minutes=minutes))
+    soak = Soak(unknown="-") if minutes is None else soak_since(NOW - timedelta(minutes=minutes))
     return Context(BUNDLE, "prod", "auto", soak=soak)
 
 

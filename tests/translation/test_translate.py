@@ -104,9 +104,10 @@ def test_freezes_are_watched_without_conditions() -> None:
     }
 
 
-def test_a_step_holds_back_what_follows_until_it_is_verified() -> None:
-    found = node(translated(), "staging")
-    assert found["readyWhen"] == found["propagateWhen"] == ['${staging.status.state == "Verified"}']
+def test_a_step_holds_back_what_follows_until_it_is_verified_and_while_it_is_unhealthy() -> None:
+    found, verified = node(translated(), "staging"), '${staging.status.state == "Verified"}'
+    assert found["readyWhen"] == [verified]
+    assert found["propagateWhen"] == [verified, "${!has(staging.status.healthy) || staging.status.healthy}"]
 
 
 def test_a_step_is_a_self_contained_copy_with_its_defaults_resolved() -> None:
@@ -143,7 +144,7 @@ def test_a_step_is_a_self_contained_copy_with_its_defaults_resolved() -> None:
             {"uses": "git-push"},
             {"uses": "health-check"},
         ],
-        "health": {"timeout": "10m", "failureGrace": "30s"},
+        "health": {"timeout": "10m", "failureGrace": "30s", "degradedAfter": "1m"},
         "delivery": {"delegate": "none"},
         "requiredGates": [],
     }
@@ -199,7 +200,7 @@ def test_the_object_that_speaks_for_an_environment_says_its_type(
     health: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     found = step(translated(pipeline(environment("dev", health=health))), "dev")["spec"]["health"]
-    assert found == {**expected, "timeout": "10m", "failureGrace": "30s"}
+    assert found == {**expected, "timeout": "10m", "failureGrace": "30s", "degradedAfter": "1m"}
 
 
 OWN = {"name": "my-app", "namespace": "dev"}
@@ -226,7 +227,7 @@ def test_a_proof_that_is_not_named_is_left_to_the_agent_and_a_delegate_is_named_
 ) -> None:
     made = environment("dev", health=health, delivery={"delegate": delegate})
     found = step(translated(pipeline(made)), "dev")["spec"]["health"]
-    assert found == {**expected, "timeout": "10m", "failureGrace": "30s"}
+    assert found == {**expected, "timeout": "10m", "failureGrace": "30s", "degradedAfter": "1m"}
 
 
 def test_explicit_steps_are_copied_in_order_with_their_config() -> None:

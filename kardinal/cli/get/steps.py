@@ -69,4 +69,6 @@ def _gate_rows(gates: Iterable[GateLine]) -> Iterable[list[str]]:
 
 def _step_row(state: EnvironmentState, failure: str | None) -> list[str]:
     message = "; ".join(filter(None, (state.message, failure)))
-    return [state.name, "step", state_text(state.state), one_line(message)]
+    if state.health:
+        message = f"Verified, and no longer healthy: {message}"
+    return [state.name, "step", state_text(state.health or state.state), one_line(message)]

@@ -53,6 +53,9 @@ def _steps(view: View) -> Iterator[Next]:
         else:
             yield Next(pull.url, f"review {pull.environment}")
     for environment in view.environments:
+        if environment.health:
+            command = command_of("Health", environment.health, pipeline=view.pipeline, environment=environment.name)
+            yield Next(command, f"see why {environment.name} is no longer healthy")
         if environment.state == "Blocked":
             command = command_of("Environment", "Blocked", pipeline=view.pipeline, environment=environment.name)
             yield Next(command, f"see what holds {environment.name}")

@@ -49,7 +49,7 @@ def _facts(view: View) -> dict[str, str]:
     if view.bundle is not None:
         facts[f"Bundle {view.bundle.metadata.name} ({view.version})"] = _sentence(view.phase, view.message)
     for environment in view.environments:
-        state = " ".join(filter(None, (environment.state, environment.progress)))
+        state = " ".join(filter(None, (environment.state, environment.health, environment.progress)))
         facts[environment.name] = _sentence(state, environment.message)
         for gate in view.gates:
             if gate.environment == environment.name:
@@ -101,6 +101,8 @@ def _environment(
     yield styled(environment.name, bold=True)
     yield version or "-"
     yield state_text(environment.state)
+    if environment.health:
+        yield state_text(environment.health)
     if environment.since is not None:
         yield span(now - environment.since)
     if environment.progress:
@@ -140,6 +142,9 @@ def _waiting(view: View, now: datetime, room: int) -> Iterator[str]:
             yield from _labelled(
                 f"{environment.name}: ", f"pull request #{pull.number} waits for its merge: {pull.url}", room
             )
+        elif environment.health:
+            why = f"Verified, and no longer healthy: {one_line(environment.message)}"
+            yield from _labelled(f"{environment.name}: ", why, room)
         elif environment.message and environment.state not in ("Verified", "NotTargeted"):
             yield from _labelled(f"{environment.name}: ", one_line(environment.message), room)
         for gate in gates:

@@ -219,6 +219,7 @@ def _environment(environment: EnvironmentState, runs: dict[str, str]) -> dict[st
     return {
         "name": environment.name,
         "state": environment.state,
+        "health": environment.health or None,
         "message": environment.message,
         "runs": runs.get(environment.name),
         "step": environment.progress or None,
