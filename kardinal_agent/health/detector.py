@@ -55,6 +55,7 @@ class Detector:
         self._namespaces = namespaces
         self._clock = clock
         self._served: dict[str, tuple[float, frozenset[str]]] = {}
+        self._asking = asyncio.Lock()
 
     async def look(self, step: PromotionStep) -> Detection:
         """Return what deploys an environment at this moment. Raises `Unreadable` while that cannot be known."""
@@ -82,10 +83,11 @@ class Detector:
 
     async def _is_served(self, kind: ResourceType) -> bool:
         """Return whether the cluster has a kind. Raises `Unreadable` while it does not say."""
-        read, plurals = self._served.get(kind.api_version, (None, frozenset[str]()))
-        if read is None or self._clock.monotonic() - read >= _SERVED_SECONDS:
-            plurals = await self._plurals(kind)
-            self._served[kind.api_version] = (self._clock.monotonic(), plurals)
+        async with self._asking:
+            read, plurals = self._served.get(kind.api_version, (None, frozenset[str]()))
+            if read is None or self._clock.monotonic() - read >= _SERVED_SECONDS:
+                plurals = await self._plurals(kind)
+                self._served[kind.api_version] = (self._clock.monotonic(), plurals)
         return kind.plural in plurals
 
     async def _plurals(self, kind: ResourceType) -> frozenset[str]:

@@ -45,8 +45,8 @@ async def elsewhere(world: World, authority: Authority, tmp_path: Path) -> Async
     keep_secret_in(tmp_path / "elsewhere")
     plane = await LocalPlane.start(tmp_path / "elsewhere", clock=world.clock, authority=authority)
     async with Client(await load_connection(plane.kubeconfig), user_agent="test") as client:
-        yield Elsewhere(plane, client)
-    await plane.stop()
+        yield (elsewhere := Elsewhere(plane, client))
+    await elsewhere.plane.stop()
 
 
 async def put_secret(world: World, text: str, *, marked: bool = True) -> None:
@@ -108,6 +108,25 @@ async def test_a_cluster_that_is_gone_is_said_since_when_and_fails_nothing(
     assert "127.0.0.1" not in message
     await world.idle(timedelta(minutes=10))
     assert (await state(world))["state"] == "HealthChecking"
+
+
+async def test_a_cluster_that_was_gone_for_an_hour_is_believed_again_when_it_is_back(
+    world: World, repository: GitRepository, elsewhere: Elsewhere, authority: Authority
+) -> None:
+    await start_agent(world)
+    await put_secret(world, elsewhere.kubeconfig)
+    await deploy(world, client=elsewhere.client, image=f"{IMAGE}:1.0.0")
+    await create(world, proved_elsewhere(repository, timeout="2h", failureGrace="1s"))
+    await message_with(world, "must run")
+    port = int(yaml.safe_load(elsewhere.kubeconfig)["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+    directory = elsewhere.plane.kubeconfig.parent
+    await elsewhere.plane.stop()
+    await message_with(world, f"cluster {CLUSTER} is unreachable since ")
+    await world.live(timedelta(hours=1))
+    assert (await state(world))["state"] == "HealthChecking"
+    elsewhere.plane = await LocalPlane.start(directory, port=port, clock=world.clock, authority=authority)
+    await deploy(world, client=elsewhere.client)
+    await reached(world, "Verified")
 
 
 async def test_what_is_wrong_with_the_secret_is_said_and_seen_when_it_is_put_right(

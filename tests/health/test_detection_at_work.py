@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
 from kardinal.objects import JsonObject
+from kardinal.runtime.dynamic import LINGER
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.detection import GIT_REPOSITORY
-from kardinal_agent.health.flux_common import KUSTOMIZATION
+from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION
 from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state
 from tests.health.served_tools import annotate, application, git_repository, kustomization, put, serve
 from tests.support.identities import RESOURCES
-from tests.support.names import DEV, TEAM, of_run
+from tests.support.names import DEV, STAGING, TEAM, of_run
 from tests.support.repository import APPLICATION as APP
 from tests.support.repository import GitRepository
 from tests.support.world import World
@@ -19,10 +24,10 @@ FLUX = of_run("flux-system")
 BINDING = RESOURCES["ClusterRoleBinding"]
 
 
-def unnamed(repository: GitRepository, **health: object) -> JsonObject:
+def unnamed(repository: GitRepository, environment: str = DEV) -> JsonObject:
     """Return a PromotionStep whose health names nothing."""
-    step = promotion_step(repository)
-    step["spec"]["health"] = {"timeout": "10m", **health}
+    step = promotion_step(repository, environment)
+    step["spec"]["health"] = {"timeout": "10m"}
     return step
 
 
@@ -127,3 +132,24 @@ async def test_a_right_that_is_missing_is_said(world: World, repository: GitRepo
     await reached(world, "Verified")
     [note] = await notes(world)
     assert f"(applications.argoproj.io of namespace {TEAM} may not be listed and watched)" in note
+
+
+@pytest.mark.virtual_time("watches end half a minute after the last look")
+async def test_what_may_deploy_it_is_watched_only_while_it_is_looked_for(
+    world: World, repository: GitRepository
+) -> None:
+    await serve(world, APPLICATION, KUSTOMIZATION)
+    await put(world, APPLICATION, TEAM, **application(repository))
+    agent = await start_agent(world)
+    await create(world, unnamed(repository), unnamed(repository, STAGING))
+    await reached(world, "HealthChecking")
+    await reached(world, "HealthChecking", STAGING)
+    await world.live(timedelta(seconds=LINGER + 1))
+    watched = [(each.resource.kind, each.fields) for each in agent.manager.dynamic.informers]
+    assert ("Application", f"metadata.name={APP}") in watched
+    assert ("Application", None) not in watched
+    assert ("Kustomization", None) not in watched
+    # Once for each group, for all promotions; the local plane logs no more of such a path than its beginning.
+    groups = {f"/apis/{kind.api_version}" for kind in (APPLICATION, KUSTOMIZATION, HELM_RELEASE, GIT_REPOSITORY)}
+    asked = [world.audit.count(resource=path, user=world.user("agent")) for path in ("/apis", *groups)]
+    assert sum(asked) == len(groups)
