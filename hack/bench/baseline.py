@@ -1,4 +1,4 @@
-"""What a script of a few lines does for the same promotion: clone, edit, commit and push with `git`."""
+"""A script that makes the same promotion with `git`: clone, edit, commit and push."""
 
 from __future__ import annotations
 

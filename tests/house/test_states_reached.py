@@ -33,6 +33,9 @@ REACHED = {
     ("Environment", "Superseded"): "cli/test_states_shown.py::test_a_bundle_that_is_superseded_has_not_failed_anywhere",
     ("Environment", "NotTargeted"): "cli/test_states_shown.py::test_environments_that_are_left_out_are_shown_as_such",
     ("Environment", "NotReached"): "cli/test_states_shown.py::test_a_bundle_that_is_superseded_has_not_failed_anywhere",
+    ("Health", "Degraded"): "health/test_verified.py::test_what_follows_is_held_while_an_environment_is_degraded",
+    ("Health", "CannotBeSeen"): "health/test_verified_elsewhere.py::"
+    "test_a_cluster_that_is_gone_holds_what_follows_and_pauses_the_soak",
     ("Gate", "PENDING"): "cli/test_states_shown.py::test_gates_and_environments_are_shown_as_they_are",
     ("Gate", "PASS"): "cli/test_states_shown.py::test_gates_and_environments_are_shown_as_they_are",
     ("Gate", "FAIL"): "cli/test_states_shown.py::test_gates_and_environments_are_shown_as_they_are",
