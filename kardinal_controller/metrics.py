@@ -18,8 +18,9 @@ class ControlPlaneMetrics:
         self._bundles_created = Counter(
             "kardinal_bundles_created", "Bundles created", ["pipeline", "source"], registry=registry
         )
-        self.rollbacks = Counter(
-            "kardinal_rollbacks", "Rollbacks triggered", ["environment", "trigger"], registry=registry
+        self._environments = BoundedLabels()
+        self._rollbacks = Counter(
+            "kardinal_rollbacks", "Rollbacks begun", ["environment", "trigger"], registry=registry
         )
         self.gates_evaluated = Counter(
             "kardinal_policy_gates_evaluated", "PolicyGate evaluations", ["result"], registry=registry
@@ -33,6 +34,10 @@ class ControlPlaneMetrics:
     def bundle_created(self, pipeline: str, source: str, *, namespace: str) -> None:
         """Count a Bundle of `namespace`."""
         self._bundles_created.labels(*self._created.admit(pipeline, source, namespace=namespace)).inc()
+
+    def rollback(self, environment: str, trigger: str, *, namespace: str) -> None:
+        """Count a rollback of an environment that has begun."""
+        self._rollbacks.labels(*self._environments.admit(environment, trigger, namespace=namespace)).inc()
 
     def gate_blocked(self, gate: str, *, namespace: str) -> None:
         """Count a promotion in `namespace` that a gate holds."""

@@ -33,6 +33,7 @@ __all__ = [
     "Artifacts",
     "AttemptRecord",
     "Bundle",
+    "BundleIdentity",
     "BundlePhase",
     "BundleSpec",
     "BundleStatus",
@@ -46,6 +47,7 @@ __all__ = [
     "IntentRequest",
     "Provenance",
     "RequestStatus",
+    "Rollback",
 ]
 
 BundleType = Literal["image", "config", "mixed"]
@@ -160,6 +162,31 @@ class IntentRequest(Model):
     """The author, as the author says."""
 
 
+class BundleIdentity(Model):
+    """One Bundle, and no other that has its name later."""
+
+    name: Name
+    """Name of the Bundle."""
+    uid: Annotated[str, Field(min_length=1, max_length=63)]
+    """UID of the Bundle."""
+
+
+class Rollback(Model):
+    """The way back to what ran in environments before: they get the artifacts of a Bundle that was Verified there."""
+
+    environments: Annotated[
+        tuple[DnsLabel, ...],
+        Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"}),
+    ]
+    """The environments; the Bundle goes to no other."""
+    of: BundleIdentity
+    """The Bundle that is taken back, as the author says."""
+    restores: BundleIdentity
+    """The Bundle whose artifacts these are; it must have been Verified in each of the environments."""
+    emergency: bool = False
+    """Whether gates are told that it is urgent, as `bundle.emergency`; nothing else follows from it."""
+
+
 class Intent(Model):
     """How far the Bundle goes, what it leaves out, and what people have asked of it since."""
 
@@ -177,6 +204,8 @@ class Intent(Model):
         ),
     ] = None
     """Wishes of people for the Bundle since it was created; the list only grows."""
+    rollback: Rollback | None = None
+    """Of a rollback: where it goes, and what it brings back; it never changes."""
 
 
 _REQUESTS_GROW: JsonDict = {
@@ -197,6 +226,15 @@ _TARGET_MOVES_FORWARD: JsonDict = {
 }
 
 
+_ROLLBACK_NEVER_CHANGES: JsonDict = {
+    "rule": (
+        "(has(self.intent) && has(self.intent.rollback)) == (has(oldSelf.intent) && has(oldSelf.intent.rollback)) && "
+        "(!has(self.intent) || !has(self.intent.rollback) || self.intent.rollback == oldSelf.intent.rollback)"
+    ),
+    "message": "intent.rollback is immutable: create a new Bundle",
+}
+
+
 def _never_changes(field: str) -> JsonDict:
     return {
         "rule": f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})",
@@ -205,7 +243,7 @@ def _never_changes(field: str) -> JsonDict:
 
 
 class BundleSpec(Model):
-    """Type, artifacts and provenance never change after creation; `intent.target` may move forward.
+    """Type, artifacts, provenance and `intent.rollback` never change after creation; `intent.target` may move forward.
 
     `intent.requests` only grows.
     """
@@ -216,6 +254,7 @@ class BundleSpec(Model):
                 *(_never_changes(field) for field in ("type", "artifacts", "provenance")),
                 _REQUESTS_GROW,
                 _TARGET_MOVES_FORWARD,
+                _ROLLBACK_NEVER_CHANGES,
             ]
         }
     )
@@ -278,6 +317,10 @@ class EnvironmentStatus(Model):
     """Since when the Bundle may write there; of a Pipeline and type, one Bundle at a time may."""
     displaced_by: Name | None = None
     """The newer Bundle that has taken the environment over."""
+    stopped: Text | None = None
+    """The reason why it goes no further there, though no newer Bundle has come."""
+    rolled_back_by: Name | None = None
+    """The rollback that followed from its failure there."""
     replaced_at: Time | None = None
     """Since when another Bundle runs there: from then on this one does not soak."""
     started_at: Time | None = None

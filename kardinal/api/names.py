@@ -45,15 +45,18 @@ __all__ = [
     "TRAILER_UID",
     "TYPE_FREEZE",
     "TYPE_GATE",
+    "TYPE_HOLD",
     "TYPE_SKIP_PERMISSION",
     "WEBHOOK_SECRET",
     "branch_name",
     "bundle_name",
     "freeze_name",
     "gate_name",
+    "hold_name",
     "is_reserved_for_ci",
     "label_value",
     "node_ids",
+    "rollback_name",
     "slug",
     "step_name",
 ]
@@ -87,6 +90,7 @@ CREDENTIALS_STEP = "step"
 TYPE_GATE = "gate"
 TYPE_SKIP_PERMISSION = "skip-permission"
 TYPE_FREEZE = "freeze"
+TYPE_HOLD = "hold"
 
 PROPOSALS = "kardinal/"
 """The prefix of branches that hold proposals."""
@@ -161,6 +165,16 @@ def gate_name(bundle: str, environment: str, gate: str) -> str:
 
 def freeze_name(pipeline: str) -> str:
     return bounded(f"{pipeline}-freeze")
+
+
+def hold_name(pipeline: str, environment: str) -> str:
+    return bounded(f"{pipeline}-{environment}-hold")
+
+
+def rollback_name(bundle: str, environment: str, uid: str) -> str:
+    """Return the name of the one rollback that follows by itself from the failure of a Bundle in an environment."""
+    suffix = short_hash(f"{uid}/{environment}")
+    return f"{bounded(f'{bundle}-{environment}-rollback')[: NAME_LIMIT - len(suffix) - 1].rstrip('-.')}-{suffix}"
 
 
 def label_value(text: str) -> str:

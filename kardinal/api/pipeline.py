@@ -241,8 +241,10 @@ class Environment(Model):
     """The sequence of steps; by default that of docs/steps.md for strategy, approval and layout."""
     shard: DnsLabel | None = None
     """Name of the agents that promote to it; by default those of the controller."""
-    on_health_failure: Literal["none", "rollback"] = "none"
-    """Consequence of a failed proof: `none`, `abort` or `rollback`."""
+    on_health_failure: Literal["none", "abort", "rollback"] = "none"
+    """Consequence of a change that has landed and Failed: `none`, `abort` stops the Bundle where it has not landed,
+    `rollback` brings back what was Verified there before.
+    """
 
     def target_branch(self, git: Git) -> str:
         """Return the branch that the environment is deployed from, its default resolved."""

@@ -76,6 +76,8 @@ class PolicyGateSpec(Model):
     """Of an instance: the environments whose soak counts, with commas between."""
     origin: GateOrigin | None = None
     """Of an instance: its template and its promotion."""
+    except_bundle: Name | None = None
+    """Of a gate of type `hold`: the Bundle that it lets through."""
 
     @property
     def upstream_environments(self) -> tuple[str, ...]:

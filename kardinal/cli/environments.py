@@ -174,6 +174,8 @@ def _ahead(
     if bundle.status.has_ended and bundle.status.phase != "Verified" and (name in edges or not edges):
         return state("NotReached", f"the Bundle ended before: {bundle.status.phase}")
     if name not in edges:
+        if intent.rollback is not None:
+            return state("NotTargeted", f"the Bundle rolls back {', '.join(intent.rollback.environments)}")
         if intent.target is not None:
             return state("NotTargeted", f"the Bundle goes up to {intent.target}")
         if edges:

@@ -25,9 +25,10 @@ from kardinal.cli.output import age, one_line, print_value, span, state_text, wi
 from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
 from kardinal.cli.status.reading import read_objects
-from kardinal.cli.status.view import bundle_notes, promotion_states, unattended
+from kardinal.cli.status.view import Objects, bundle_notes, promotion_states, unattended
 from kardinal.cli.table import text_width, wrapped
 from kardinal.objects import EVENT, JsonObject
+from kardinal.policy.holds import why_held
 
 __all__ = ["explain"]
 
@@ -127,7 +128,7 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
         render_failure(step, failures),
         _refused(objects.graph, step)
         or _unhealthy(found, states)
-        or _result(bundle, found, before, freeze=objects.freeze),
+        or _result(bundle, found, before, freeze=objects.freeze, hold=_hold(objects, environment)),
         tuple(bundle_notes(bundle)),
     )
 
@@ -153,7 +154,22 @@ def _unhealthy(found: EnvironmentState, states: Sequence[EnvironmentState]) -> s
     return f"HELD: {'; '.join(f'{each.name} is no longer healthy: {each.message}' for each in ill)}"
 
 
-def _result(bundle: Bundle, found: EnvironmentState, gates: Sequence[GateLine], *, freeze: PolicyGate | None) -> str:
+def _hold(objects: Objects, environment: str) -> str:
+    """Return what keeps the Bundle from an environment since a rollback; empty where nothing does."""
+    gate = dict(objects.held).get(environment)
+    if gate is None or objects.bundle is None or gate["spec"].get("exceptBundle") == objects.bundle.metadata.name:
+        return ""
+    return why_held(gate, objects.pipeline.metadata.name, environment).replace("held", "HELD", 1)
+
+
+def _result(
+    bundle: Bundle,
+    found: EnvironmentState,
+    gates: Sequence[GateLine],
+    *,
+    freeze: PolicyGate | None,
+    hold: str,
+) -> str:
     ready = bundle.status.condition("Ready")
     if found.state in ENDED_STATES:
         return f"{found.state.upper()}: {found.message}" if found.message else found.state.upper()
@@ -164,6 +180,8 @@ def _result(bundle: Bundle, found: EnvironmentState, gates: Sequence[GateLine], 
     if freeze is not None:
         why = freeze.spec.message
         return "PAUSED: the Pipeline is frozen until kardinal resume" + (f" ({why})" if why else "")
+    if hold:
+        return hold
     failing = [gate.name for gate in gates if gate.answer == "FAIL"]
     if failing:
         return f"BLOCKED by {', '.join(failing)}"

@@ -44,6 +44,11 @@ _OWN = {
         ),
         LazyCommand("retry", "kardinal.cli.promote:retry", "Try a Bundle again in an environment where it is Failed."),
         LazyCommand(
+            "rollback",
+            "kardinal.cli.rollback:rollback",
+            "Bring an environment back to what was Verified there before.",
+        ),
+        LazyCommand(
             "explain", "kardinal.cli.explain:explain", "Show what holds, or held, a Bundle before an environment."
         ),
         LazyCommand(
@@ -64,7 +69,11 @@ _OWN = {
         LazyCommand("plan", "kardinal.cli.plan:plan", "Show what a promotion would change, and change nothing."),
         LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold."),
         LazyCommand("pause", "kardinal.cli.pause:pause", "Hold every promotion of a Pipeline at its next safe point."),
-        LazyCommand("resume", "kardinal.cli.pause:resume", "Let the promotions of a paused Pipeline go on."),
+        LazyCommand(
+            "resume",
+            "kardinal.cli.pause:resume",
+            "Let the promotions of a paused Pipeline, or to a held environment, go on.",
+        ),
         LazyCommand("pr", "kardinal.cli.pr:pr", "List, show, merge or close the pull requests of a local repository."),
         LazyCommand(
             "completion", "kardinal.cli.completion:completion", "Print the script that completes commands in a shell."

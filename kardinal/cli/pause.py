@@ -1,16 +1,19 @@
-"""`kardinal pause` and `resume`: a freeze gate that agents ask before they touch Git (promotion.md, "Translation").
+"""`kardinal pause` and `resume`: a freeze gate, and the holds of rollbacks, that agents ask before they touch Git.
 
-The gate is the whole mechanism: no running process is told anything, and deleting it by hand resumes just as well.
+A gate is the whole mechanism: no running process is told anything, and deleting it by hand resumes just as well.
 """
 
 from __future__ import annotations
 
 import getpass
+from contextlib import suppress
 
 import click
 
 from kardinal.api import POLICY_GATE
 from kardinal.api.names import LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, freeze_name, label_value
+from kardinal.cli.holds import find_hold, holds_of
+from kardinal.cli.output import one_line
 from kardinal.cli.session import Session, cluster_command
 from kardinal.kube import AlreadyExists, NotFound
 
@@ -45,13 +48,34 @@ async def pause(session: Session, *, pipeline: str, message: str | None) -> None
 
 @click.command()
 @click.argument("pipeline")
+@click.option("--env", "environment", metavar="ENVIRONMENT", help="End the hold on this environment instead.")
 @cluster_command
-async def resume(session: Session, *, pipeline: str) -> None:
-    """Let the promotions of a paused Pipeline go on."""
+async def resume(session: Session, *, pipeline: str, environment: str | None) -> None:
+    """Let the promotions of a paused Pipeline, or to a held environment, go on.
+
+    An environment is held since it was rolled back. Without --env those that are held are listed.
+    """
     await session.pipeline(pipeline)
+    if environment is not None:
+        await _end_hold(session, pipeline, environment)
+        return
     try:
         await session.client.delete(POLICY_GATE, freeze_name(pipeline), session.namespace)
     except NotFound:
         click.echo(f"Pipeline {pipeline} is not paused")
+    else:
+        click.echo(f"Pipeline {pipeline} resumed")
+    for held, gate in await holds_of(session, pipeline):
+        click.echo(f"{held} is held: {one_line(gate['spec'].get('message') or 'since a rollback')}")
+        click.echo(f"  to let Bundles get there again: kardinal resume {pipeline} --env {held}{session.option}")
+
+
+async def _end_hold(session: Session, pipeline: str, environment: str) -> None:
+    hold = await find_hold(session, pipeline, environment)
+    if hold is None:
+        click.echo(f"{environment} of Pipeline {pipeline} is not held")
         return
-    click.echo(f"Pipeline {pipeline} resumed")
+    with suppress(NotFound):
+        metadata = hold["metadata"]
+        await session.client.delete(POLICY_GATE, metadata["name"], session.namespace, uid=metadata["uid"])
+    click.echo(f"{environment} of Pipeline {pipeline} takes Bundles again")

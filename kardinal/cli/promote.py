@@ -6,6 +6,7 @@ import click
 
 from kardinal.api.names import LABEL_PIPELINE
 from kardinal.cli.errors import CommandError
+from kardinal.cli.holds import find_hold
 from kardinal.cli.requests import ask
 from kardinal.cli.session import Session, cluster_command
 from kardinal.cli.status.following import wait_for_end, wait_option
@@ -32,12 +33,24 @@ async def promote(session: Session, *, pipeline: str, environment: str | None, n
             f"Pipeline {pipeline} has no environment {environment}", remedy=f"It has: {', '.join(known)}"
         )
     bundle = await session.bundle(pipeline, name)
+    if environment is not None:
+        await _refuse_held(session, pipeline, environment, bundle.metadata.name)
     await ask(session, bundle.metadata.name, "promote", environment, must_be_answered=waiting)
     click.echo(f"Bundle {bundle.metadata.name} goes on to {environment or 'every environment it is meant for'}")
     if waiting:
         await wait_for_end(session, pipeline, bundle.metadata.name)
         return
     click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+
+
+async def _refuse_held(session: Session, pipeline: str, environment: str, bundle: str) -> None:
+    """Refuse what a hold would keep from its environment: it would seem to work, and nothing would come of it."""
+    hold = await find_hold(session, pipeline, environment)
+    if hold is not None and hold["spec"].get("exceptBundle") != bundle:
+        raise CommandError(
+            f"{environment} is held: {hold['spec'].get('message') or 'since a rollback'}",
+            remedy=f"Let Bundles get there again: kardinal resume {pipeline} --env {environment}",
+        )
 
 
 @click.command()

@@ -26,7 +26,7 @@ FIELD_VALUES: Mapping[tuple[str, str], tuple[object, ...]] = {
     ("HealthResource", "kind"): (None, "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"),
     ("Delivery", "delegate"): ("none", "argoRollouts", "flagger"),
     ("Environment", "approval"): ("auto", "pr-review"),
-    ("Environment", "on_health_failure"): ("none",),
+    ("Environment", "on_health_failure"): ("none", "abort", "rollback"),
     ("BundleSpec", "type"): ("image", "config", "mixed"),
     ("IntentRequest", "action"): ("promote", "retry"),
     ("ConfigUpdate", "strategy"): ("cherry-pick", "overlay"),

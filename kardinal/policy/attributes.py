@@ -25,6 +25,7 @@ SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
         "labels": None,
         "provenance": frozenset(["commitSHA", "ciRunURL", "author", "buildTimestamp"]),
         "intent": frozenset(["target", "skip"]),
+        "emergency": None,
         "attested": frozenset(["token", "maySkip"]),
         "upstreamSoakMinutes": None,
     },
@@ -35,7 +36,7 @@ SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
 """The attributes by root; a set bounds the fields of an attribute, None leaves them open."""
 
 
-_CHOSEN = frozenset(["bundle.labels", "bundle.name", "bundle.provenance"])
+_CHOSEN = frozenset(["bundle.emergency", "bundle.labels", "bundle.name", "bundle.provenance"])
 """Attributes whose value is what the creator of a Bundle says."""
 
 

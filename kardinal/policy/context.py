@@ -79,7 +79,8 @@ class Context:
             "labels": self.bundle.metadata.labels,
             "provenance": spec.provenance.to_json() if spec.provenance else {},
             # What people have asked for since is claims of theirs, and none that a gate may rest on.
-            "intent": spec.intent.model_copy(update={"requests": None}).to_json(),
+            "intent": spec.intent.model_copy(update={"requests": None, "rollback": None}).to_json(),
+            "emergency": spec.intent.rollback is not None and spec.intent.rollback.emergency,
             "attested": self.attestation.scope.to_json() if self.attestation.scope else {},
         }
         if self.soak.is_known:

@@ -19,6 +19,7 @@ from kardinal.api.names import (
     LABEL_TYPE,
     TYPE_FREEZE,
     TYPE_GATE,
+    TYPE_HOLD,
     TYPE_SKIP_PERMISSION,
     gate_name,
     label_value,
@@ -41,6 +42,10 @@ __all__ = [
 ]
 
 
+_ASKED_BY_AGENTS = frozenset([TYPE_FREEZE, TYPE_HOLD])
+"""Types of gates that hold by being there, whatever a Graph says."""
+
+
 def is_instance(labels: Mapping[str, str]) -> bool:
     """Return whether a gate with these labels belongs to one Bundle."""
     return LABEL_BUNDLE in labels
@@ -48,7 +53,7 @@ def is_instance(labels: Mapping[str, str]) -> bool:
 
 def is_template(labels: Mapping[str, str]) -> bool:
     """Return whether Bundles get instances of a gate with these labels, or may ask it for permission to skip."""
-    return not is_instance(labels) and labels.get(LABEL_TYPE) != TYPE_FREEZE
+    return not is_instance(labels) and labels.get(LABEL_TYPE) not in _ASKED_BY_AGENTS
 
 
 def is_freeze(labels: Mapping[str, str]) -> bool:
@@ -129,7 +134,7 @@ def gate_warnings(gate: PolicyGate, *, unknown: Collection[str], policy_namespac
         warnings.append("only a gate in a policy namespace can permit a skip: this one permits nothing")
     elif kind == TYPE_SKIP_PERMISSION and (warning := skip_warning(gate.spec.expression)):
         warnings.append(warning)
-    elif kind not in (TYPE_GATE, TYPE_SKIP_PERMISSION):
+    elif kind not in (TYPE_GATE, TYPE_SKIP_PERMISSION, *_ASKED_BY_AGENTS):
         warnings.append(f"{LABEL_TYPE} {kind!r} is unknown: the gate counts as {TYPE_GATE}")
     return tuple(warnings)
 

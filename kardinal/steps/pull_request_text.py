@@ -19,11 +19,12 @@ from kardinal.api.image import ImageReference, bundle_title, promoted_images
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import ago, cell, link, period, table
 
-__all__ = ["LABEL", "Proposal", "body", "title"]
+__all__ = ["LABEL", "Proposal", "body", "labels_of", "title"]
 
 LABEL = "kardinal"
 """The label of every pull request that kardinal opens."""
 
+_ROLLBACK, _EMERGENCY = "kardinal/rollback", "kardinal/emergency"
 _TITLE_LIMIT = 200
 _SHORT_COMMIT = 7
 _DIFF_LIMIT = 40_000
@@ -48,13 +49,23 @@ class Proposal:
     now: datetime
 
 
+def labels_of(bundle: Bundle) -> tuple[str, ...]:
+    """Return the labels of the pull requests of a Bundle."""
+    rollback = bundle.spec.intent.rollback
+    if rollback is None:
+        return (LABEL,)
+    return (LABEL, _ROLLBACK, _EMERGENCY) if rollback.emergency else (LABEL, _ROLLBACK)
+
+
 def title(proposal: Proposal) -> str:
-    return f"Promote {_subject(proposal)}"[:_TITLE_LIMIT]
+    rollback = proposal.bundle.spec.intent.rollback
+    return f"{'Promote' if rollback is None else 'Roll back'} {_subject(proposal)}"[:_TITLE_LIMIT]
 
 
 def body(proposal: Proposal) -> str:
+    rollback = proposal.bundle.spec.intent.rollback
     sections = [
-        ("Promotion: " + cell(_subject(proposal)), None),
+        (("Promotion: " if rollback is None else "Rollback: ") + cell(_subject(proposal)), None),
         ("Policy Gates", _gates(proposal.gates)),
         ("Artifact", _artifact(proposal.bundle)),
         ("Upstream Verification", _upstream(proposal)),
@@ -70,6 +81,8 @@ def body(proposal: Proposal) -> str:
 
 def _subject(proposal: Proposal) -> str:
     version = bundle_title(proposal.bundle.spec.artifacts)
+    if proposal.bundle.spec.intent.rollback is not None:
+        return f"{proposal.pipeline} in {proposal.environment} to {version}"
     return " ".join(part for part in (proposal.pipeline, version, "to", proposal.environment) if part)
 
 
@@ -119,6 +132,11 @@ def _run_name(url: str) -> str:
 
 
 def _upstream(proposal: Proposal) -> str:
+    if (rollback := proposal.bundle.spec.intent.rollback) is not None:
+        return (
+            f"Takes back Bundle {cell(rollback.of.name)} with what Bundle {cell(rollback.restores.name)} was Verified "
+            "with in this environment, where the evidence of that is."
+        )
     verified = [
         (name, status, status.verified_at)
         for name, status in proposal.bundle.status.environments.items()

@@ -1,8 +1,8 @@
 """The way of one Bundle through the environments of its Pipeline (pure).
 
-A target cuts everything that does not lead to it, or to an environment that was asked for since. A skipped environment
-is taken out and its dependents wait for its upstreams instead: leaving that to the Graph's `includeWhen` would take out
-everything behind it as well.
+A target cuts everything that does not lead to it, or to an environment that was asked for since. A rollback goes to its
+environments alone: what comes before them is not waited for. A skipped environment is taken out and its dependents wait
+for its upstreams instead: leaving that to the Graph's `includeWhen` would take out everything behind it as well.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def find_route(pipeline: Pipeline, bundle: Bundle) -> Route:
     if unknown := _unknown(bundle, order):
         raise InvalidSpec(unknown)
     intent = bundle.spec.intent
+    if intent.rollback is not None:
+        return Route({name: edges[name] for name in order if name in intent.rollback.environments}, (), edges)
     asked = [name for name, entry in bundle.status.environments.items() if entry.request and name in edges]
     ends = [intent.target, *asked] if intent.target else order
     cut = {*ends, *(before for end in ends for before in ancestors(edges, end))}
@@ -79,6 +81,7 @@ def remaining(
 
     Where something has ended, or was taken over, it goes again only by a request, which begins a new entry. What
     follows is left out as well, unless the Bundle is Verified before it; `there` are those that the Graph has anyway.
+    An environment that the route leaves out is not waited for.
     """
     found: list[str] = []
     for name, before in upstreams.items():
@@ -86,7 +89,10 @@ def remaining(
         is_over = entry is not None and (entry.state in _ENDED or entry.displaced_by is not None)
         if is_over or name in there:
             continue
-        if all(each in found or each in there or _is_verified(entries.get(each)) for each in before):
+        if all(
+            each in found or each in there or each not in upstreams or _is_verified(entries.get(each))
+            for each in before
+        ):
             found.append(name)
     return found
 
@@ -104,6 +110,10 @@ def _unknown(bundle: Bundle, known: Sequence[str]) -> list[Problem]:
     for index, name in enumerate(intent.skip):
         if name not in known:
             problems.append(_problem(subject, f"spec.intent.skip[{index}]", "UnknownEnvironment", name, known))
+    for index, name in enumerate(intent.rollback.environments if intent.rollback is not None else ()):
+        if name not in known:
+            field = f"spec.intent.rollback.environments[{index}]"
+            problems.append(_problem(subject, field, "UnknownEnvironment", name, known))
     return problems
 
 

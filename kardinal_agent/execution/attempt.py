@@ -30,7 +30,6 @@ from kardinal_agent.execution import transitions
 from kardinal_agent.execution.draft import StatusDraft
 from kardinal_agent.execution.evidence import evidence_of
 from kardinal_agent.execution.machine import (
-    SUPERSEDED,
     Abandon,
     Ask,
     Await,
@@ -45,7 +44,7 @@ from kardinal_agent.execution.machine import (
     Verify,
     current_index,
     decide,
-    superseded_by,
+    given_up,
 )
 from kardinal_agent.execution.ownership import OwnedStep
 from kardinal_agent.execution.refusals import refusal
@@ -86,8 +85,9 @@ class Attempt:
         # What is decided about another attempt says nothing about this one.
         self._entry = entry if entry is not None and entry.attempt == self._step.spec.attempt else None
         self._successor = (self._entry.displaced_by if self._entry else None) or ""
+        self._stopped = (self._entry.stopped if self._entry else None) or ""
         superseded = self._entry is not None and self._bundle.status.phase == "Superseded"
-        self._superseded = bool(self._successor) or superseded
+        self._superseded = bool(self._successor or self._stopped) or superseded
         self._refusal = refusal(self._step, self._bundle, tools.registry, tools.health)
         self._sequence = planned(self._step.spec.steps, tools.registry.steps) if self._refusal is None else ()
         self._values = SequenceValues(self._step, self._bundle, self._sequence)
@@ -153,6 +153,7 @@ class Attempt:
             mine=spec.shard == self._tools.shard and metadata.deletion_timestamp is None,
             superseded=self._superseded,
             successor=self._successor,
+            stopped=self._stopped,
             admitted=self._entry is not None and self._entry.admitted_at is not None,
             queued=(self._entry.message if self._entry else None) or "",
             refusal=self._refusal,
@@ -251,7 +252,7 @@ class Attempt:
 
     async def _abandon(self) -> Result | None:
         """Take back what has not landed; what has goes on to its end."""
-        message = superseded_by(self._successor, self._step.spec.pipeline)
+        reason, message = given_up(self._stopped, self._successor, self._step.spec.pipeline)
         context = self._context(len(self._sequence) - 1, self._sequence)
         landed = await self._caught(withdraw(context, message), name="superseded")
         if isinstance(landed, Failure):
@@ -261,7 +262,7 @@ class Attempt:
         if landed:
             self._superseded = False
             return None
-        return await self._fail(SUPERSEDED, message)
+        return await self._fail(reason, message)
 
     async def _caught(self, action: Awaitable[T], *, name: str) -> T | Waiting | Failure:
         """Await an action of a step; whatever goes wrong in it is a failed attempt."""

@@ -1,9 +1,9 @@
 """The gates of a promotion as they are at this moment: what holds it, and what they say.
 
-Two kinds of gates are asked before every effect: the freeze of the pipeline, which holds by being there, and the
-instances of the gates before the promotion, which hold when they are not ready. An answer counts only if it is that of
-the instance and of the template that are there now; without an answer there is no permission. An environment before it
-that is no longer healthy holds like a closed gate, until the promotion has landed.
+Three kinds of gates are asked before every effect: the freeze of the pipeline and the hold of the environment, which
+hold by being there, and the instances of the gates before the promotion, which hold when they are not ready. An answer
+counts only if it is that of the instance and of the template that are there now; without an answer there is no
+permission. An environment before it that is no longer healthy holds like a closed gate, until the promotion has landed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import timedelta
 from kardinal.api import PolicyGate, names
 from kardinal.api.evidence import GateResult
 from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
+from kardinal.policy.holds import is_hold, why_held
 from kardinal.policy.matching import is_template
 from kardinal.runtime import Informer
 from kardinal_agent.execution.ownership import OwnedStep, RequiredGate
@@ -49,7 +50,7 @@ class StepGates:
 
         What has landed is to be proven, whatever becomes of the environments before it.
         """
-        closed = [*self._freeze(), *filter(None, map(self._closed, self._required))]
+        closed = [*self._freeze(), *self._hold(), *filter(None, map(self._closed, self._required))]
         return closed if landed else [*closed, *self._unhealthy()]
 
     def results(self) -> list[GateResult]:
@@ -90,6 +91,14 @@ class StepGates:
         if gate is not None and labels_of(gate).get(names.LABEL_TYPE) == names.TYPE_FREEZE:
             message = gate["spec"].get("message")
             yield f"held by a freeze of {pipeline} (PolicyGate {name})" + (f": {message}" if message else "")
+
+    def _hold(self) -> Iterable[str]:
+        spec, namespace = self._step.spec, self._step.metadata.namespace
+        gate = self._informer.get(namespace, names.hold_name(spec.pipeline, spec.environment))
+        if gate is None or not is_hold(gate, spec.pipeline, spec.environment):
+            return
+        if gate["spec"].get("exceptBundle") != spec.bundle_ref:
+            yield why_held(gate, spec.pipeline, spec.environment)
 
     def _closed(self, required: RequiredGate) -> str | None:
         """Return why a gate is closed; None when it is open."""

@@ -23,6 +23,7 @@ from kardinal.api.promotion_step import PromotionStepSpec, PromotionStepStatus
 from kardinal.steps.declaration import StepDeclaration
 
 __all__ = [
+    "STOPPED",
     "SUPERSEDED",
     "Abandon",
     "Action",
@@ -39,11 +40,15 @@ __all__ = [
     "Verify",
     "current_index",
     "decide",
+    "given_up",
     "superseded_by",
 ]
 
 SUPERSEDED = "Superseded"
 """The reason of a promotion that ended because its Bundle did."""
+
+STOPPED = "Stopped"
+"""The reason of a promotion that ended because its Bundle goes no further, though none has taken its place."""
 
 _NEW = timedelta(seconds=2)
 """How old a PromotionStep must be before its status says that it waits: the rest may only be about to be visible."""
@@ -62,9 +67,11 @@ class Observation:
     mine: bool = True
     """Whether this agent serves the shard of the PromotionStep, and it is not being deleted."""
     superseded: bool = False
-    """Whether another Bundle has taken the environment over."""
+    """Whether another Bundle has taken the environment over, or the Bundle was stopped there."""
     successor: str = ""
     """The name of that Bundle, where it is known."""
+    stopped: str = ""
+    """The reason why the Bundle was stopped, in words."""
     admitted: bool = True
     """Whether the Bundle may write to the environment."""
     queued: str = ""
@@ -165,7 +172,8 @@ def decide(seen: Observation) -> Action:
         return Rest()
     superseded = seen.superseded and not _landed(seen)
     if superseded and not _reached_outside(seen):
-        return Fail(SUPERSEDED, f"{superseded_by(seen.successor, spec.pipeline)} before anything was written")
+        reason, message = given_up(seen.stopped, seen.successor, spec.pipeline)
+        return Fail(reason, message + ("; nothing was written" if seen.stopped else " before anything was written"))
     if seen.refusal is not None:
         return Fail("InvalidSpec", seen.refusal)
     if status.started_at is None and not _upstream_verified(spec):
@@ -203,6 +211,11 @@ def current_index(status: PromotionStepStatus, sequence: Sequence[StepDeclaratio
     """
     done = [progress.state != "Running" for progress in status.steps]
     return min(done.index(False) if False in done else len(done), len(sequence) - 1)
+
+
+def given_up(stopped: str, successor: str, pipeline: str) -> tuple[str, str]:
+    """Return why a promotion goes no further, as a reason and in words."""
+    return (STOPPED, stopped) if stopped else (SUPERSEDED, superseded_by(successor, pipeline))
 
 
 def superseded_by(successor: str, pipeline: str) -> str:

@@ -15,7 +15,14 @@ from kardinal.api import names
 from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
-from kardinal.runtime.predicates import changed, either, labels_changed, metadata_changed, status_changed
+from kardinal.runtime.predicates import (
+    changed,
+    either,
+    generation_changed,
+    labels_changed,
+    metadata_changed,
+    status_changed,
+)
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
@@ -106,7 +113,7 @@ def sources(
         Watch(
             bundles, map=_steps_by(steps, _VERIFIED_BY_BUNDLE), when=status_changed("phase", "graph") | _reach_changed
         ),
-        Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed),
+        Watch(gates, map=_steps_by(steps, _BY_GATE), when=_answer_changed | labels_changed | generation_changed),
         # Pull requests say why a gate is closed.
         Watch(gates, map=waiting_behind, when=status_changed("reason")),
         Watch(gates, map=steps_behind, when=metadata_changed("uid", "generation", "labels")),
@@ -123,7 +130,9 @@ def _entries(bundle: JsonObject, *fields: str) -> dict[str, list[Any]]:
     return {name: [entry.get(field) for field in fields] for name, entry in found.items()}
 
 
-_standing_changed = changed(lambda bundle: _entries(bundle, "attempt", "admittedAt", "displacedBy", "healthy"))
+_standing_changed = changed(
+    lambda bundle: _entries(bundle, "attempt", "admittedAt", "displacedBy", "stopped", "healthy")
+)
 _reach_changed = changed(lambda bundle: _entries(bundle, "attempt", "state", "promotedAt", "displacedBy", "replacedAt"))
 
 
@@ -156,8 +165,9 @@ def _template_of(gate: JsonObject) -> Iterable[str]:
 
 def _gates_of(step: JsonObject) -> Iterable[str]:
     spec, namespace = step["spec"], step["metadata"]["namespace"]
-    freeze = names.freeze_name(spec["pipeline"])
-    return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), freeze)}
+    pipeline = spec["pipeline"]
+    standing = names.freeze_name(pipeline), names.hold_name(pipeline, spec["environment"])
+    return {str(Key(namespace, name)) for name in (*spec.get("requiredGates", ()), *standing)}
 
 
 def _state(step: JsonObject) -> Any:

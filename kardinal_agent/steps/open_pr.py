@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kardinal.api.promotion_step import PullRequestStatus
 from kardinal.scm import NewPullRequest, NothingToMerge, PullRequest
-from kardinal.steps.pull_request_text import LABEL
+from kardinal.steps.pull_request_text import labels_of
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
 from kardinal_agent.steps.pull_requests import own_pull_request, text_of, waiting_message
@@ -62,7 +62,7 @@ async def _new(context: StepContext, remote: Remote) -> NewPullRequest:
         body=text.body,
         head=context.branch,
         base=context.target,
-        labels=(LABEL,),
+        labels=labels_of(context.bundle),
         environment=spec.environment,
         bundle=context.bundle.metadata.name,
         pipeline=spec.pipeline,

@@ -41,6 +41,7 @@ class Standing:
     landed_at: datetime | None = None
     """Since when its change is where the environment takes it from: it writes nothing more there."""
     displaced: bool = False
+    """Whether it has to go no further there: another one has taken the environment over, or it was stopped."""
     request: str | None = None
     """The request by which the Bundle goes there; None for its creation."""
     landed_before: tuple[str | None, ...] = ()
@@ -55,7 +56,7 @@ class Standing:
             admitted="admittedAt" in entry,
             prepared="preparedAt" in entry,
             landed_at=_time(entry.get("promotedAt") or entry.get("verifiedAt")),
-            displaced="displacedBy" in entry,
+            displaced="displacedBy" in entry or "stopped" in entry,
             request=entry.get("request"),
             landed_before=tuple(each.get("request") for each in entry.get("attempts", ()) if "promotedAt" in each),
         )
@@ -68,7 +69,7 @@ class Standing:
             admitted=entry.admitted_at is not None,
             prepared=entry.prepared_at is not None,
             landed_at=entry.promoted_at or entry.verified_at,
-            displaced=entry.displaced_by is not None,
+            displaced=entry.displaced_by is not None or entry.stopped is not None,
             request=entry.request,
             landed_before=tuple(each.request for each in entry.attempts or () if each.promoted_at is not None),
         )
@@ -101,6 +102,8 @@ class Contender:
     requests: Mapping[str, Order] = field(default_factory=dict)
     """The order of the requests that were accepted, by id."""
     pinned: bool = False
+    rolls_back: bool = False
+    """Whether it is a rollback, which waits in no queue."""
     pending: bool = False
     """Whether it has not been decided about, and may start any moment."""
     has_graph: bool = True
@@ -147,11 +150,14 @@ class Contender:
         return here is not None and here.landed
 
     def arrives_next(self, environment: str) -> bool:
-        """Return whether the Bundle goes to an environment and has landed in all that come before it."""
+        """Return whether the Bundle goes to an environment and has landed in all that come before it.
+
+        A rollback does not go to those before.
+        """
         if not self.is_live(environment):
             return False
         upstreams = self.upstreams.get(environment)
-        return upstreams is not None and all(map(self.landed, upstreams))
+        return upstreams is not None and all(each not in self.standings or self.landed(each) for each in upstreams)
 
     def with_standings(self, entries: Mapping[str, EnvironmentStatus]) -> Contender:
         """Return the same Bundle with other entries."""

@@ -30,11 +30,24 @@ from kardinal.translation.errors import InvalidSpec, PromotionError
 from kardinal.translation.route import find_route
 from kardinal_controller.bundles import statuses
 from kardinal_controller.bundles.contenders import Standing
+from kardinal_controller.bundles.failures import DueRollback
 from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import all_steps_finished, progress
 from kardinal_controller.bundles.supersession import successor
 
-__all__ = ["PATIENCE", "Create", "Decision", "Delete", "Extend", "Hold", "Note", "Wait", "WriteStatus", "decide"]
+__all__ = [
+    "PATIENCE",
+    "Create",
+    "Decision",
+    "Delete",
+    "Extend",
+    "Hold",
+    "Note",
+    "RollBack",
+    "Wait",
+    "WriteStatus",
+    "decide",
+]
 
 PATIENCE = 1.0
 """Seconds that progress inside a phase may wait, so that quick steps are written together."""
@@ -96,7 +109,14 @@ class Hold:
     until: float
 
 
-Decision = Note | Create | Extend | WriteStatus | Delete | Wait | Hold
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Create the rollback that follows from a failure, and note it in the entry of the environment."""
+
+    due: DueRollback
+
+
+Decision = Note | Create | Extend | RollBack | WriteStatus | Delete | Wait | Hold
 
 
 def decide(observation: Observation) -> Decision:
@@ -105,6 +125,8 @@ def decide(observation: Observation) -> Decision:
         return Wait()
     if observation.next_order is not None:
         return Note(statuses.requests_noted(observation, observation.next_order))
+    if (due := observation.due_rollback) is not None:
+        return RollBack(due)
     found = _graph_or_status(observation)
     return found if isinstance(found, Create | Extend | Hold) else _write_or_end(observation, found)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 from kardinal.api import BUNDLE, POLICY_GATE, Bundle, Pipeline, PolicyGate
 from kardinal.api.names import FIELD_MANAGER_CONTROLLER, LABEL_BUNDLE
@@ -24,6 +25,7 @@ from kardinal.translation.recorded import spec_hash
 from kardinal.translation.repository import Features
 from kardinal.translation.translate import extend_graph, translate
 from kardinal_controller.attestations import Attestations
+from kardinal_controller.bundles.rollback import check_rollback
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 
@@ -59,6 +61,7 @@ class GraphKeeper:
 
     async def translated(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """Return the Graph of a Bundle as it is to be created; raises what `translate` raises."""
+        await check_rollback(bundle, pipeline.metadata.name, self._client)
         gates = await self._gates_now(pipeline)
         await self._prepare(gates)
         return translate(
@@ -69,6 +72,12 @@ class GraphKeeper:
             now=self._clock.now(),
             attestation=self._attestations.verify(bundle),
         )
+
+    async def create_rollback(self, manifest: JsonObject) -> str:
+        """Create a Bundle that rolls an environment back, unless one of its name stands; returns the name."""
+        with suppress(AlreadyExists):
+            await self._client.create(BUNDLE, manifest, field_manager=FIELD_MANAGER_CONTROLLER)
+        return str(manifest["metadata"]["name"])
 
     async def create(self, wanted: JsonObject, bundle: Bundle) -> JsonObject:
         """Create the Graph whose hash the Bundle's status has; raises `GraphNameTaken`."""

@@ -25,6 +25,7 @@ from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology, read_topology
 from kardinal_controller.bundles.contenders import Contender, Order, orders_of, standings_of
 from kardinal_controller.bundles.drift import DriftReader
+from kardinal_controller.bundles.failures import DueRollback, due_rollback, refused_artifacts, stopped
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
 from kardinal_controller.bundles.requests import Situation, unseen
@@ -50,6 +51,10 @@ class Observation:
     """The Bundle as the others see it, as far as its status says."""
     siblings: Sequence[Contender]
     """The other Bundles of the Pipeline and type that have started, and a newer one that is about to."""
+    current: JsonObject
+    """The Bundle as the informer has it."""
+    peers: Sequence[JsonObject]
+    """The other Bundles of the Pipeline that have started, of whichever type."""
     graph: JsonObject | None
     """The Graph that belongs to this very Bundle, as it was when the run began."""
     steps: Mapping[str, PromotionStep]
@@ -80,7 +85,20 @@ class Observation:
         """The entry of each environment as the steps have it now, and as follows from the other Bundles."""
         status = self.bundle.status
         entries = environments(self.topology, self.steps, status.environments, under_way=not status.has_ended)
+        refused = refused_artifacts(self.bundle, self.current, self.peers)
+        entries = stopped(entries, status.environments, on_failure=self.on_failure, refused=refused)
         return self._settled(entries) if self.graph is not None else entries
+
+    @cached_property
+    def due_rollback(self) -> DueRollback | None:
+        """The rollback that follows from a failure and was not made yet."""
+        return due_rollback(self.bundle, self.current, self.environments, self.peers, on_failure=self.on_failure)
+
+    @cached_property
+    def on_failure(self) -> Mapping[str, str]:
+        """The consequence of a failure by environment, as the Pipeline has it today."""
+        listed = self.pipeline.spec.environments if self.pipeline is not None else ()
+        return {each.name: each.on_health_failure for each in listed}
 
     @cached_property
     def prospect(self) -> dict[str, EnvironmentStatus]:
@@ -105,7 +123,8 @@ class Observation:
         """Return what requests are decided by."""
         upstreams = self.upstreams
         if self.pipeline is not None:
-            whole = self.bundle.spec.model_copy(update={"intent": Intent(skip=self.bundle.spec.intent.skip)})
+            intent = Intent(skip=self.bundle.spec.intent.skip, rollback=self.bundle.spec.intent.rollback)
+            whole = self.bundle.spec.model_copy(update={"intent": intent})
             with suppress(InvalidSpec):
                 upstreams = find_route(self.pipeline, self.bundle.model_copy(update={"spec": whole})).upstreams
         return Situation(
@@ -146,7 +165,9 @@ class Observation:
         gated = {gate.environment for gate in topology.gates}
         verified = {name for name, entry in entries.items() if entry.state == "Verified" and entry.healthy is not False}
         return {
-            name for name, before in topology.upstreams.items() if name not in gated and verified.issuperset(before)
+            name
+            for name, before in topology.upstreams.items()
+            if name not in gated and verified.issuperset(topology.steps.keys() & before)
         }
 
 
@@ -183,6 +204,8 @@ class Observer:
             pipeline=pipeline,
             own=self._contender(current),
             siblings=self.siblings(current),
+            current=current,
+            peers=[each for each in self._caches.started(key.namespace, label) if key_of(each) != key] if label else [],
             graph=graph,
             steps={step.spec.environment: step for step in steps},
             now=self._clock.now(),
@@ -250,6 +273,7 @@ class Observer:
             standings=self._admissions.fill_in(bundle, standings_of(bundle)),
             requests=orders_of(bundle),
             pinned=(metadata.get("annotations") or {}).get(ANNOTATION_PIN) == "true",
+            rolls_back="rollback" in (bundle["spec"].get("intent") or {}),
             pending=is_pending(bundle),
             has_graph=graph is not None or phase == "Promoting",
             read_upstreams=lambda: read_topology(graph).upstreams if graph is not None else {},

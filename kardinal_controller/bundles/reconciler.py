@@ -17,11 +17,12 @@ from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter
 from kardinal.translation.errors import PromotionError
 from kardinal.translation.recorded import spec_hash
-from kardinal_controller.bundles.decide import Create, Delete, Extend, Hold, Note, Wait, WriteStatus, decide
+from kardinal_controller.bundles.decide import Create, Delete, Extend, Hold, Note, RollBack, Wait, WriteStatus, decide
+from kardinal_controller.bundles.failures import DueRollback
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.observation import Observation, Observer
 from kardinal_controller.bundles.statuses import recorded
-from kardinal_controller.bundles.transitions import CountBundle, Effect, EmitEvent, effects
+from kardinal_controller.bundles.transitions import CountBundle, CountRollback, Effect, EmitEvent, effects
 from kardinal_controller.bundles.watches import bundle_sources
 from kardinal_controller.caches import Caches
 from kardinal_controller.metrics import ControlPlaneMetrics
@@ -74,6 +75,9 @@ class BundleReconciler:
                 case Extend(graph, pipeline):
                     current, observation = await self._extend(current, observation, graph, pipeline)
                     observation = replace(observation, siblings=self._observer.siblings(current))
+                case RollBack(due):
+                    observation = await self._roll_back(observation, due)
+                    observation = replace(observation, siblings=self._observer.siblings(current))
                 case WriteStatus(status):
                     # Nothing was awaited since the siblings were read: when they are decided about, they see this.
                     self._observer.note(current, status)
@@ -121,6 +125,15 @@ class BundleReconciler:
             wanted = await self._graphs.write(wanted)
         return current, replace(observation, outcome=wanted)
 
+    async def _roll_back(self, observation: Observation, due: DueRollback) -> Observation:
+        """Create a rollback; its name is that of the failure, so one that stands was made by a run that died since."""
+        name = await self._graphs.create_rollback(due.manifest)
+        status = observation.bundle.status
+        entry = status.environments.get(due.environment) or observation.environments[due.environment]
+        entries = {**status.environments, due.environment: entry.model_copy(update={"rolled_back_by": name})}
+        noted = status.model_copy(update={"environments": entries})
+        return replace(observation, bundle=observation.bundle.model_copy(update={"status": noted}))
+
     async def _record(
         self, current: JsonObject, observation: Observation, record: GraphRecord
     ) -> tuple[JsonObject, Observation]:
@@ -139,3 +152,6 @@ class BundleReconciler:
                 case CountBundle():
                     namespace = current["metadata"]["namespace"]
                     self._metrics.bundle_created(effect.pipeline, effect.source, namespace=namespace)
+                case CountRollback():
+                    namespace = current["metadata"]["namespace"]
+                    self._metrics.rollback(effect.environment, effect.trigger, namespace=namespace)

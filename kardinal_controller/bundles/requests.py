@@ -126,7 +126,7 @@ def _asked_for(name: str, here: Situation, request: str) -> EnvironmentStatus:
     if entry.state in _ENDED:
         return _restarted(entry, request=request)
     # What is under way goes on, by a newer intent.
-    return entry.model_copy(update={"request": request, "displaced_by": None})
+    return entry.model_copy(update={"request": request, "displaced_by": None, "stopped": None})
 
 
 def _restarted(entry: EnvironmentStatus, *, request: str | None) -> EnvironmentStatus:
@@ -146,7 +146,14 @@ def _restarted(entry: EnvironmentStatus, *, request: str | None) -> EnvironmentS
         evidence=bounded(entry.evidence, EARLIER_EVIDENCE_BYTES) if entry.evidence is not None else None,
     )
     attempts = (*(entry.attempts or ()), record)[-KEPT_ATTEMPTS:]
-    return EnvironmentStatus(state="Pending", attempt=number + 1, attempts=attempts, request=request)
+    return EnvironmentStatus(
+        state="Pending",
+        attempt=number + 1,
+        attempts=attempts,
+        request=request,
+        # One rollback follows by itself, however often a person tries again.
+        rolled_back_by=entry.rolled_back_by,
+    )
 
 
 def _runs_in(name: str, here: Situation) -> bool:

@@ -61,12 +61,15 @@ def from_steps(observation: Observation, *, recreated: bool = False) -> BundleSt
 def _what_to_do(observation: Observation, phase: BundlePhase) -> str:
     """Return the command that goes on from a phase in which nothing more happens; empty in others."""
     name, entries = observation.bundle.metadata.name, observation.environments
-    failed = next((each for each, entry in entries.items() if entry.state == "Failed"), None)
+    ended = sorted((entry.stopped is not None, each) for each, entry in entries.items() if entry.state == "Failed")
+    failed = ended[0][1] if ended else None
     if phase == "Failed" and failed in observation.drift.fields:
         again = create_command(observation.bundle, observation.label) or "create another Bundle of these artifacts"
         return f"; the Pipeline has changed since; to try with today's: {again}"
     if phase == "Failed" and failed is not None:
-        return f"; to try again: kardinal retry {name} --env {failed}"
+        back = entries[failed].rolled_back_by
+        told = f"; Bundle {back} rolls {failed} back" if back else ""
+        return f"{told}; to try again: kardinal retry {name} --env {failed}"
     lost = next((each for each, entry in entries.items() if is_displaced(entry)), None)
     if phase == "Superseded" and lost is not None:
         return f"; to have it all the same: kardinal promote {observation.label} --bundle {name} --env {lost}"

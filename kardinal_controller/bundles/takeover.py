@@ -35,16 +35,20 @@ def settled(
 ) -> dict[str, EnvironmentStatus]:
     """Return the entries of a Bundle with what follows for them from the other Bundles.
 
-    `started` are the environments that have a step, `coming` those whose step nothing holds back any more.
+    `started` are the environments that have a step, `coming` those whose step nothing holds back any more. In a queue
+    only rollbacks take environments over.
     """
     found = dict(entries)
-    for name in found if not queue else ():
+    takers = [other for other in others if other.rolls_back] if queue else others
+    for name, entry in entries.items():
         own = own.with_standings(found)
-        if (newer := taker(own, name, others, started=name in started)) is not None:
-            found[name] = found[name].model_copy(update={"displaced_by": newer.name})
+        if (newer := taker(own, name, takers, started=name in started)) is not None:
+            found[name] = entry.model_copy(update={"displaced_by": newer.name})
     for name, entry in found.items():
         if entry.displaced_by is not None and _is_at_rest(own, name, entry, started=name in started):
             found[name] = entry.model_copy(update={"state": DISPLACED, "message": None})
+        elif entry.stopped is not None and _is_at_rest(own, name, entry, started=name in started):
+            found[name] = entry.model_copy(update={"state": "Failed", "message": entry.message or entry.stopped})
     own = own.with_standings(found)
     for name, entry in found.items():
         if entry.admitted_at is None and own.is_live(name) and (name in started or name in coming):
@@ -90,7 +94,7 @@ def landed_after(own: Contender, environment: str, others: Sequence[Contender]) 
 
 def first_before(own: Contender, environment: str, others: Sequence[Contender], *, queue: bool) -> Contender | None:
     """Return a Bundle that goes first where `own` wants to write; None where it may."""
-    own_order = own.order_at(environment)
+    own_order, queue = own.order_at(environment), queue and not own.rolls_back
 
     def goes_first(other: Contender) -> bool:
         if other.holds(environment):

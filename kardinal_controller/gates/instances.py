@@ -28,7 +28,7 @@ from kardinal.policy.context import Context
 from kardinal.policy.decision import decide
 from kardinal.policy.evaluate import Answer
 from kardinal.policy.matching import is_instance, is_template
-from kardinal.policy.soak import HealthyTime, healthy_time, upstream_soak
+from kardinal.policy.soak import HealthyTime, Soak, healthy_time, upstream_soak
 from kardinal.runtime import Clock, EventRecorder, ResourceRef, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import (
     either,
@@ -38,6 +38,7 @@ from kardinal.runtime.predicates import (
     status_changed,
 )
 from kardinal.translation.recorded import Untraceable, expected_spec, trace
+from kardinal.translation.rollback import soak_of_restored
 from kardinal.translation.topology import GateNode, read_topology
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.caches import Caches, bundle_key, pipeline_label
@@ -230,16 +231,21 @@ class GateReconciler:
         return Result()
 
     def _context(self, expression: str, promoted: _Promotion) -> Context:
-        environment = promoted.environment
-        upstreams = {name: self._healthy_time(promoted, name) for name in promoted.upstreams}
         return Context(
             bundle=promoted.bundle,
-            environment=environment,
+            environment=promoted.environment,
             approval=promoted.origin.approval,
-            soak=upstream_soak(environment, upstreams),
+            soak=self._soak(promoted),
             previous_version=self._previous_version(expression, promoted),
             attestation=self._attestations.verify(promoted.bundle),
         )
+
+    def _soak(self, promoted: _Promotion) -> Soak:
+        rollback, environment = promoted.bundle.spec.intent.rollback, promoted.environment
+        if rollback is not None and promoted.upstreams:
+            others = self._caches.bundles_of(promoted.bundle.metadata.namespace, promoted.origin.pipeline)
+            return soak_of_restored(environment, promoted.upstreams, rollback.restores, others)
+        return upstream_soak(environment, {name: self._healthy_time(promoted, name) for name in promoted.upstreams})
 
     def _own_step(self, graph: JsonObject, environment: str) -> JsonObject | None:
         """Return the PromotionStep that the Graph made for an environment."""

@@ -117,6 +117,9 @@ def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldErr
     if document.get("namespace", namespace) != namespace:
         yield FieldError("namespace", "is not the namespace that the path of the request names")
     yield from _unknown_fields(document, BundleRequest, "")
+    intent = document.get("intent")
+    if isinstance(intent, dict) and intent.get("rollback") is not None:
+        yield FieldError("intent.rollback", "is asked for by a person with `kardinal rollback`: leave it out")
     labels = document.get("labels")
     for label, value in labels.items() if isinstance(labels, dict) else ():
         if is_reserved_for_ci(label) and (label, value) != (LABEL_PIPELINE, document.get("pipeline")):

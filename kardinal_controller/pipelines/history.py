@@ -1,8 +1,8 @@
 """Keep the history of a Pipeline short: delete finished Bundles beyond `historyLimit`, oldest first.
 
-Their Graphs go with them by ownership. Three kinds of Bundles stay beyond the limit: what an environment runs, because
-rollback and gates ask for it; what is superseded but has steps that have not finished, which would be cut off half way;
-and what has not finished at all.
+Their Graphs go with them by ownership. Four kinds of Bundles stay beyond the limit: what an environment runs, because
+gates ask for it; what it would go back to, and what a rollback that stands has taken back or restored; what is
+superseded but has steps that have not finished, which would be cut off half way; and what has not finished at all.
 
 A run looks at every Bundle of the Pipeline, as plain JSON, and at most every two seconds: thousands that end one after
 the other would otherwise cost the square of their number.
@@ -20,6 +20,7 @@ from kardinal.kube import Client, Conflict, NotFound
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Clock, Result, Source, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
+from kardinal.translation.rollback import past_of
 from kardinal_controller.caches import Caches, pipeline_label
 
 __all__ = ["HistoryReconciler", "surplus"]
@@ -86,22 +87,37 @@ class HistoryReconciler:
 
 
 def surplus(bundles: Sequence[JsonObject], *, limit: int) -> list[JsonObject]:
-    """Return the finished Bundles beyond the limit, oldest first; never one that an environment runs."""
-    running = _running(bundles)
+    """Return the finished Bundles beyond the limit, oldest first; never one that runs or would be restored."""
     finished = sorted((bundle for bundle in bundles if _status(bundle).get("phase") in ENDED_PHASES), key=_age)
     beyond = finished[: max(len(finished) - limit, 0)]
-    return [bundle for bundle in beyond if bundle["metadata"]["name"] not in running]
+    if not beyond:
+        return []
+    kept = _running(bundles) | _restorable(bundles)
+    return [bundle for bundle in beyond if bundle["metadata"]["uid"] not in kept]
 
 
 def _running(bundles: Iterable[JsonObject]) -> set[str]:
-    """Return the names of the Bundles that were Verified last in some environment."""
+    """Return the uids of the Bundles that were Verified last in some environment."""
     latest: dict[str, tuple[datetime, str]] = {}
     for bundle in bundles:
         for environment, entry in (_status(bundle).get("environments") or {}).items():
             if entry.get("state") == "Verified" and entry.get("verifiedAt"):
-                candidate = (datetime.fromisoformat(entry["verifiedAt"]), bundle["metadata"]["name"])
+                candidate = (datetime.fromisoformat(entry["verifiedAt"]), bundle["metadata"]["uid"])
                 latest[environment] = max(latest.get(environment, candidate), candidate)
-    return {name for _, name in latest.values()}
+    return {uid for _, uid in latest.values()}
+
+
+def _restorable(bundles: Sequence[JsonObject]) -> set[str]:
+    """Return the uids of the Bundles that rollbacks are about: those that may come, and those that stand."""
+    environments = {name for bundle in bundles for name in _status(bundle).get("environments") or ()}
+    pasts = [past_of(bundles, name) for name in environments]
+    found = {each.uid for past in pasts for each in (past.runs, past.previous) if each is not None}
+    for bundle in bundles:
+        rollback = (bundle["spec"].get("intent") or {}).get("rollback")
+        stands = bundle["metadata"]["uid"] in found or _status(bundle).get("phase") not in ENDED_PHASES
+        if rollback and stands:
+            found |= {rollback["of"]["uid"], rollback["restores"]["uid"]}
+    return found
 
 
 def _age(bundle: JsonObject) -> tuple[str, int]:

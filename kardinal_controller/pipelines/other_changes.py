@@ -1,8 +1,8 @@
 """Say in the status of a Pipeline which environments changes may reach that no Bundle brings.
 
 Only for Pipelines with `git.statusOnOthers`: the agent tells their Git host, as commit statuses of other pull requests.
-Asked are the freeze of the Pipeline and the gates of today. The status is written when the answer changes, and when
-the moment comes at which time alone may change it.
+Asked are the freeze of the Pipeline, the holds of its environments and the gates of today. The status is written when
+the answer changes, and when the moment comes at which time alone may change it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from kardinal.api import PIPELINE, Pipeline, PolicyGate
-from kardinal.api.names import LABEL_TYPE, TYPE_FREEZE, freeze_name
+from kardinal.api.names import LABEL_TYPE, TYPE_FREEZE, freeze_name, hold_name
 from kardinal.api.pipeline import HeldChange, OtherChanges
 from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.objects import JsonObject, Key, key_of, labels_of
@@ -20,6 +20,7 @@ from kardinal.objects.text import cut
 from kardinal.policy.binding import Place, places_of
 from kardinal.policy.changes import ChangeQuestions, binding_gates
 from kardinal.policy.freshness import recheck_interval
+from kardinal.policy.holds import is_hold, why_held
 from kardinal.policy.matching import GateTemplate, collect, is_instance
 from kardinal.runtime import Clock, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import changed, deleted, either, metadata_changed
@@ -118,7 +119,7 @@ class OtherChangesReconciler:
             asked = [(gate, approvals[place.environment]) for gate in binding_gates(gates, place)]
             answers = [questions.ask(gate, place, approval=approval) for gate, approval in asked]
             turns += [answer.until for answer in answers if answer.until is not None]
-            reasons = [*freeze, *(answer.reason for answer in answers if answer.reason)]
+            reasons = [*freeze, *self._hold(pipeline, place), *(answer.reason for answer in answers if answer.reason)]
             if reasons:
                 held.append(HeldChange(environment=place.environment, reason=cut("; ".join(reasons), REASON_LIMIT)))
             # Each evaluation is short, and there may be many.
@@ -141,6 +142,11 @@ class OtherChangesReconciler:
             return []
         message = gate["spec"].get("message")
         return [f"held by a freeze of {pipeline.metadata.name}" + (f": {message}" if message else "")]
+
+    def _hold(self, pipeline: Pipeline, place: Place) -> list[str]:
+        name, environment = pipeline.metadata.name, place.environment
+        gate = self._caches.gates.get(pipeline.metadata.namespace, hold_name(name, environment))
+        return [why_held(gate, name, environment)] if gate is not None and is_hold(gate, name, environment) else []
 
     def _pipelines_of_gate(self, gate: JsonObject) -> Iterable[Key]:
         namespace = gate["metadata"]["namespace"]

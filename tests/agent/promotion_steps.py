@@ -38,6 +38,7 @@ __all__ = [
     "reached",
     "start_agent",
     "state",
+    "stop",
     "supersede",
     "wake",
     "withhold",
@@ -225,6 +226,11 @@ async def supersede(world: World, name: str = BUNDLE_NAME) -> None:
 async def displace(world: World, by: str, environment: str = DEV, *, name: str = BUNDLE_NAME) -> None:
     """Say that another Bundle has taken an environment over."""
     await _set_entry(world, name, environment, {"displacedBy": by})
+
+
+async def stop(world: World, why: str, environment: str = DEV, *, name: str = BUNDLE_NAME) -> None:
+    """Say that the Bundle goes no further in an environment."""
+    await _set_entry(world, name, environment, {"stopped": why})
 
 
 async def withhold(world: World, message: str, environment: str = DEV, *, name: str = BUNDLE_NAME) -> None:

@@ -16,6 +16,7 @@ from tests.agent.promotion_steps import (
     reached,
     start_agent,
     state,
+    stop,
     supersede,
     withhold,
 )
@@ -117,3 +118,27 @@ async def test_a_review_that_is_taken_over_is_closed_and_says_by_whom(
     assert status["message"] == "superseded by Bundle my-app-2"
     closed = await reviewer.get(opened["pullRequest"]["number"])
     assert (closed.state, closed.comments) == ("closed", ("Bundle my-app-1 is superseded by Bundle my-app-2.",))
+
+
+async def test_a_review_of_a_bundle_that_was_stopped_is_closed_and_says_why(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, approval="pr-review"))
+    opened = await reached(world, "WaitingForMerge")
+    await stop(world, "stopped because eu failed")
+    status = await reached(world, "Failed")
+    (ready,) = [each for each in status["conditions"] if each["type"] == "Ready"]
+    assert (status["message"], ready["reason"]) == ("stopped because eu failed", "Stopped")
+    closed = await reviewer.get(opened["pullRequest"]["number"])
+    assert (closed.state, closed.comments) == ("closed", ("Bundle my-app-1 is stopped because eu failed.",))
+
+
+async def test_a_bundle_that_was_stopped_writes_nothing(world: World, repository: GitRepository) -> None:
+    await create(world, promotion_step(repository))
+    await withhold(world, "waits for Bundle my-app-0")
+    await start_agent(world)
+    await stop(world, "stopped because eu failed")
+    status = await reached(world, "Failed", within=AT_ONCE)
+    assert status["message"] == "stopped because eu failed; nothing was written"
+    assert repository.promotions(DEV) == []

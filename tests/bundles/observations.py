@@ -82,6 +82,8 @@ def seen(subject: Bundle | None = None, **fields: Any) -> Observation:
         "pipeline": PIPELINE,
         "own": rival(subject.metadata.name, number=subject.status.sequence or 0, pinned=_is_pinned(subject)),
         "siblings": [],
+        "current": {},
+        "peers": [],
         "graph": None,
         "steps": {},
         "now": NOW,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kardinal.api.bundle import BundleStatus
-from kardinal_controller.bundles.transitions import CountBundle, EmitEvent, effects
+from kardinal_controller.bundles.transitions import CountBundle, CountRollback, EmitEvent, effects
 from tests.bundles.observations import NOW, bundle
 
 FIRST = BundleStatus(phase="Available", sequence=1, pipeline="my-app")
@@ -76,3 +76,18 @@ def test_a_bundle_without_a_pipeline_is_not_counted_before_it_has_one() -> None:
     lost = ready("InvalidSpec", sequence=None, pipeline=None)
     assert CountBundle("", "kubectl") not in effects(bundle(), before=BundleStatus(), after=lost)
     assert CountBundle("my-app", "kubectl") in effects(bundle(), before=lost, after=PROMOTING)
+
+
+@pytest.mark.parametrize(
+    ("source", "emergency", "trigger"),
+    [("cli", False, "manual"), ("kubectl", True, "emergency"), ("onHealthFailure", False, "automatic")],
+)
+def test_a_rollback_is_counted_when_it_gets_its_graph(source: str, emergency: bool, trigger: str) -> None:
+    identity = {"name": "app-1", "uid": "uid-app-1"}
+    rollback = {"environments": ["eu", "us"], "of": identity, "restores": identity, "emergency": emergency}
+    back = bundle(intent={"rollback": rollback}, annotations={"kardinal.io/source": source})
+    started = PROMOTING.model_copy(update={"graph_ref": "app-2"})
+    counted = [each for each in effects(back, before=PROMOTING, after=started) if isinstance(each, CountRollback)]
+    assert counted == [CountRollback("eu", trigger), CountRollback("us", trigger)]
+    assert effects(back, before=started, after=started) == []
+    assert not any(isinstance(each, CountRollback) for each in effects(bundle(), before=PROMOTING, after=started))

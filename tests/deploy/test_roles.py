@@ -38,7 +38,7 @@ WRITING: dict[str, dict[str, set[str]]] = {
     "kardinal-developer": {
         f"{plural}.kardinal.io": set(WRITE) for plural in ("pipelines", "bundles", "metricchecks", "subscriptions")
     },
-    "kardinal-promoter": {"bundles.kardinal.io": set(WRITE), "policygates.kardinal.io": {"create", "delete"}},
+    "kardinal-promoter": {"bundles.kardinal.io": set(WRITE), "policygates.kardinal.io": {"create", "patch", "delete"}},
     "kardinal-policy-admin": {"policygates.kardinal.io": set(WRITE)},
 }
 """Role -> what it may do beside reading."""

@@ -84,10 +84,13 @@ async def test_a_lower_limit_holds_at_once(world: World, controller: Controller,
     assert await world.find(BUNDLE, "app-2") is not None
 
 
-def stored(number: int, ended: str, **verified: int) -> JsonObject:
+def stored(number: int, ended: str, *, restores: int = 0, tag: str = "1.1.0", **verified: int) -> JsonObject:
     """Return a Bundle of a phase; `verified` says for environments how many minutes ago they were Verified with it."""
-    made = objects.bundle(f"app-{number}")
-    made["metadata"]["creationTimestamp"] = NOW.isoformat()
+    made = objects.bundle(f"app-{number}", tag=tag)
+    made["metadata"] |= {"creationTimestamp": NOW.isoformat(), "uid": f"uid-{number}"}
+    if restores:
+        identity = {"name": f"app-{restores}", "uid": f"uid-{restores}"}
+        made["spec"]["intent"] = {"rollback": {"environments": ["dev"], "of": identity, "restores": identity}}
     environments = {
         name: {"state": "Verified", "verifiedAt": (NOW - timedelta(minutes=ago)).isoformat()}
         for name, ago in verified.items()
@@ -107,6 +110,24 @@ def stored(number: int, ended: str, **verified: int) -> JsonObject:
         pytest.param([stored(1, "Verified", dev=1), stored(2, "Failed"), stored(3, "Failed")], 1, [2], id="runs"),
         pytest.param([stored(1, "Verified", dev=0), stored(2, "Verified", dev=1)], 1, [], id="rolled back to"),
         pytest.param([stored(1, "Verified", dev=2), stored(2, "Promoting", dev=1)], 0, [1], id="overtaken"),
+        pytest.param(
+            [stored(1, "Verified", tag="1", dev=3), stored(2, "Verified", tag="2", dev=2), stored(3, "Failed")],
+            1,
+            [],
+            id="would be restored",
+        ),
+        pytest.param(
+            [stored(number, "Verified", tag=str(number), dev=9 - number) for number in (1, 2, 3)],
+            1,
+            [1],
+            id="two versions ago",
+        ),
+        pytest.param(
+            [stored(1, "Verified"), stored(2, "Superseded"), stored(3, "Promoting", restores=1)],
+            0,
+            [2],
+            id="is being restored",
+        ),
     ],
 )
 def test_the_surplus_of_finished_bundles(bundles: list[JsonObject], limit: int, expected: list[int]) -> None:

@@ -14,7 +14,7 @@ from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import cell, link, period
-from kardinal.steps.pull_request_text import Proposal, body, title
+from kardinal.steps.pull_request_text import Proposal, body, labels_of, title
 
 NOW = datetime(2026, 4, 9, 14, 0, tzinfo=UTC)
 DIGEST = "sha256:" + "a1b2c3d4" * 8
@@ -202,3 +202,18 @@ def test_charts_are_among_the_artifacts_and_the_changes() -> None:
     assert "| Chart | web\\|x 2.0.0 of https://charts.example.com |" in text
     assert "- chart web\\|x: version 2.0.0" in text
     assert title(proposal(bundle=bundle(artifacts={"charts": charts}))) == "Promote my-app 2.0.0 to prod"
+
+
+@pytest.mark.parametrize(
+    ("emergency", "labels"),
+    [(False, ("kardinal", "kardinal/rollback")), (True, ("kardinal", "kardinal/rollback", "kardinal/emergency"))],
+)
+def test_a_rollback_says_what_it_takes_back_and_what_it_brings(emergency: bool, labels: tuple[str, ...]) -> None:
+    identities = {"of": {"name": "app-2", "uid": "2"}, "restores": {"name": "app-1", "uid": "1"}}
+    rollback = {"environments": ["prod"], "emergency": emergency, **identities}
+    back = proposal(bundle=bundle(intent={"rollback": rollback}))
+    assert labels_of(back.bundle) == labels
+    assert title(back) == "Roll back my-app in prod to 1.29.0"
+    assert "## Rollback: my-app in prod to 1.29.0" in body(back)
+    assert "Takes back Bundle app-2 with what Bundle app-1 was Verified with" in body(back)
+    assert labels_of(bundle()) == ("kardinal",)

@@ -223,13 +223,12 @@ def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
 
 def test_all_problems_of_all_resources_are_reported_together_with_their_subject() -> None:
     found = refused(
-        way=pipeline(environment("dev", update={"strategy": "oci"}, onHealthFailure="rollback")),
+        way=pipeline(environment("dev", update={"strategy": "oci"})),
         what=bundle(artifacts={}),
     )
     assert [str(problem) for problem in found] == [
         "Pipeline/my-app spec.environments[0].update.strategy: 'oci' is not available in this version; "
         "use kustomize or helm or replace",
-        "Pipeline/my-app spec.environments[0].onHealthFailure: 'rollback' is not available in this version; use none",
         "Bundle/app-1 spec.artifacts.images: there is nothing to promote; name at least one image",
     ]
 

@@ -44,7 +44,7 @@ def _steps(view: View) -> Iterator[Next]:
         again = create_command(view.bundle, view.pipeline) or create
         yield Next(again, "promote it by the Pipeline and gates of today")
     for hold in view.holds:
-        yield Next(hold.command, "let it go on" if not hold.environment else f"see what holds {hold.environment}")
+        yield Next(hold.command, hold.purpose)
     for pull in view.pull_requests:
         if pull.local:
             command = command_of("PromotionStep", "WaitingForMerge", number=str(pull.number))
@@ -73,7 +73,7 @@ def _after_the_end(view: View, bundle: str, create: str) -> Iterator[Next]:
         case "Superseded":
             command = command_of("Bundle", "Superseded", pipeline=view.pipeline, bundle=bundle)
             yield Next(command, "promote it again, before the Bundle that took its place")
-        case "Verified":
+        case "Verified" if view.bundle is None or view.bundle.spec.intent.rollback is None:
             further = [each.name for each in view.environments if each.state == "NotTargeted"]
             for name in further[:1]:
                 command = command_of("Environment", "NotTargeted", pipeline=view.pipeline, environment=name)

@@ -6,6 +6,7 @@ import asyncio
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, Bundle, PolicyGate, PromotionStep
 from kardinal.api.names import LABEL_BUNDLE, LABEL_TYPE, TYPE_FREEZE, freeze_name, label_value
+from kardinal.cli.holds import holds_of
 from kardinal.cli.session import Session, unknown_bundle
 from kardinal.cli.status.view import Objects
 from kardinal.kube import NotFound
@@ -21,9 +22,11 @@ async def read_objects(session: Session, pipeline: str, bundle: str | None = Non
     """Return the objects of a Pipeline; without `bundle` the one that is under way, else the newest, else none."""
     found, bundles = await asyncio.gather(session.pipeline(pipeline), session.bundles(pipeline))
     shown = _shown(bundles, pipeline, bundle)
-    freeze = await _found(session, POLICY_GATE, freeze_name(pipeline))
+    freeze, held = await asyncio.gather(
+        _found(session, POLICY_GATE, freeze_name(pipeline)), holds_of(session, pipeline)
+    )
     if shown is None:
-        return Objects(pipeline=found, bundles=bundles, freeze=_freeze(freeze))
+        return Objects(pipeline=found, bundles=bundles, freeze=_freeze(freeze), held=held)
     selector = f"{LABEL_BUNDLE}={label_value(shown.metadata.name)}"
     steps, gates, graph = await asyncio.gather(
         session.client.list(PROMOTION_STEP, session.namespace, labels=selector),
@@ -38,6 +41,7 @@ async def read_objects(session: Session, pipeline: str, bundle: str | None = Non
         gates=[PolicyGate.model_validate(item) for item in gates.items],
         graph=graph,
         freeze=_freeze(freeze),
+        held=held,
     )
 
 

@@ -32,6 +32,8 @@ class Objects:
     gates: Sequence[PolicyGate] = ()
     graph: JsonObject | None = None
     freeze: PolicyGate | None = None
+    held: Sequence[tuple[str, JsonObject]] = ()
+    """The environments that are held since a rollback, with their gates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Hold:
     environment: str
     message: str
     command: str
+    purpose: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +182,19 @@ def _holds(objects: Objects, environments: Iterable[EnvironmentState]) -> Iterat
     name = objects.pipeline.metadata.name
     if objects.freeze is not None:
         message = objects.freeze.spec.message or f"{name} is paused"
-        yield Hold("", one_line(message), f"kardinal resume {name}")
+        yield Hold("", one_line(message), f"kardinal resume {name}", "let it go on")
+    for held_name, gate in objects.held:
+        message = one_line(gate["spec"].get("message") or "held since a rollback")
+        command = f"kardinal resume {name} --env {held_name}"
+        yield Hold(held_name, message, command, f"let other Bundles get to {held_name} again")
+    kept = {held_name for held_name, _ in objects.held}
     for environment in environments:
         held = environment.step.status.condition("Held") if environment.step is not None else None
-        if held is not None and held.status == "True" and not (objects.freeze and "freeze" in held.message):
-            yield Hold(environment.name, one_line(held.message), f"kardinal explain {name} --env {environment.name}")
+        if held is None or held.status != "True" or (objects.freeze and "freeze" in held.message):
+            continue
+        if environment.name not in kept or not held.message.startswith("held by a hold"):
+            command = f"kardinal explain {name} --env {environment.name}"
+            yield Hold(environment.name, one_line(held.message), command, f"see what holds {environment.name}")
 
 
 def _pull_requests(pipeline: Pipeline, environments: Iterable[EnvironmentState]) -> Iterator[PullRequestLine]:

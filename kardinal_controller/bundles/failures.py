@@ -1,0 +1,112 @@
+"""Follow-ups of a failure, as `onHealthFailure` of the environment says: rules on values (pure).
+
+A failure counts here once the change has landed: before that nothing is to be taken back. `abort` stops the Bundle
+where it has not landed; `rollback` brings the environment back. The artifacts that were rolled back are not tried there
+again by another Bundle either, unless a person asks for that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kardinal.api import Bundle
+from kardinal.api.bundle import EnvironmentStatus
+from kardinal.api.names import rollback_name
+from kardinal.objects import JsonObject
+from kardinal.translation.rollback import AUTOMATIC, new_rollback, past_of, same_artifacts
+
+__all__ = ["DueRollback", "due_rollback", "refused_artifacts", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class DueRollback:
+    """A rollback that is to be created for an environment."""
+
+    environment: str
+    manifest: JsonObject
+
+
+def stopped(
+    entries: Mapping[str, EnvironmentStatus],
+    before: Mapping[str, EnvironmentStatus],
+    *,
+    on_failure: Mapping[str, str],
+    refused: Mapping[str, str],
+) -> dict[str, EnvironmentStatus]:
+    """Return the entries of a Bundle with those stopped that go no further.
+
+    An environment that has failed stops the others when it does: `before` are the entries as they were written last.
+    So one that a person tries again afterwards goes on. `refused` names for environments the Bundle that has failed
+    there with the same artifacts.
+    """
+    found = dict(entries)
+    aborting = [
+        name
+        for name, entry in entries.items()
+        if on_failure.get(name) == "abort" and _has_failed(entry) and not _has_failed(before.get(name))
+    ]
+    for name, entry in entries.items():
+        if not _may_land(entry):
+            continue
+        if aborting:
+            found[name] = entry.model_copy(update={"stopped": f"stopped because {' and '.join(aborting)} failed"})
+        elif name in refused and entry.request is None and entry.attempt is None:
+            why = f"stopped because Bundle {refused[name]} has failed here with the same artifacts and was rolled back"
+            found[name] = entry.model_copy(update={"stopped": why})
+    return found
+
+
+def due_rollback(
+    bundle: Bundle,
+    current: JsonObject,
+    entries: Mapping[str, EnvironmentStatus],
+    others: Iterable[JsonObject],
+    *,
+    on_failure: Mapping[str, str],
+) -> DueRollback | None:
+    """Return the rollback that follows from a failure and was not made yet; None where none does.
+
+    It follows where the Bundle is what the environment runs and something else was Verified there before. A rollback
+    that fails is never followed by another one.
+    """
+    failed = [name for name, entry in entries.items() if on_failure.get(name) == "rollback" and _has_failed(entry)]
+    failed = [name for name in failed if entries[name].rolled_back_by is None and entries[name].displaced_by is None]
+    if bundle.spec.intent.rollback is not None or not failed:
+        return None
+    told = {name: entry.to_json() for name, entry in entries.items()}
+    bundles = [{**current, "status": {**current.get("status", {}), "environments": told}}, *others]
+    for name in failed:
+        past = past_of(bundles, name)
+        if past.runs is None or past.previous is None or past.runs.uid != bundle.metadata.uid:
+            continue
+        pipeline = bundle.status.pipeline or ""
+        new = new_rollback(past.previous.bundle, of=past.runs, pipeline=pipeline, environment=name, source=AUTOMATIC)
+        return DueRollback(name, new.manifest(rollback_name(bundle.metadata.name, name, bundle.metadata.uid)))
+    return None
+
+
+def refused_artifacts(bundle: Bundle, current: JsonObject, others: Iterable[JsonObject]) -> dict[str, str]:
+    """Return the environments in which another Bundle with these artifacts was rolled back, with its name.
+
+    A rollback brings what it says: a person chose it, or it was Verified there.
+    """
+    if bundle.spec.intent.rollback is not None:
+        return {}
+    found: dict[str, str] = {}
+    for other in others:
+        entries = (other.get("status") or {}).get("environments") or {}
+        failed = [name for name, entry in entries.items() if "rolledBackBy" in entry and entry["state"] == "Failed"]
+        if failed and same_artifacts(other, current):
+            found |= dict.fromkeys(failed, str(other["metadata"]["name"]))
+    return found
+
+
+def _has_failed(entry: EnvironmentStatus | None) -> bool:
+    return entry is not None and entry.state == "Failed" and entry.promoted_at is not None
+
+
+def _may_land(entry: EnvironmentStatus) -> bool:
+    """Return whether a change may still land there."""
+    ended = entry.state in ("Verified", "Failed", "Superseded") or entry.promoted_at is not None
+    return not ended and entry.displaced_by is None and entry.stopped is None
