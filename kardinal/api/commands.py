@@ -26,7 +26,10 @@ def create_command(bundle: Bundle, pipeline: str) -> str:
     The command line creates Bundles of images alone. What a Bundle skips and its labels are left out: the author of
     another one decides about them anew.
     """
-    artifacts, target = bundle.spec.artifacts, bundle.spec.intent.target
+    artifacts, target, rollback = bundle.spec.artifacts, bundle.spec.intent.target, bundle.spec.intent.rollback
+    if rollback is not None:
+        environment, restored = rollback.environments[0], rollback.restores.name
+        return shlex.join(["kardinal", "rollback", pipeline, "--env", environment, "--to", restored])
     if artifacts.kinds != ("images",):
         return ""
     words = ["kardinal", "create", "bundle", pipeline]
