@@ -80,3 +80,9 @@ def test_other_bundles_have_no_command(artifacts: dict[str, Any]) -> None:
     made = objects.bundle("my-app-1")
     made["spec"]["artifacts"] = artifacts
     assert create_command(Bundle.model_validate(made), "my-app") == ""
+
+
+def test_the_command_for_a_rollback_goes_back_to_the_same_bundle() -> None:
+    identities = {"of": {"name": "my-app-2", "uid": "2"}, "restores": {"name": "my-app-1", "uid": "1"}}
+    back = bundle({"reference": "ghcr.io/acme/my-app:1"}, intent={"rollback": {"environments": ["eu"], **identities}})
+    assert create_command(back, "my-app") == "kardinal rollback my-app --env eu --to my-app-1"
