@@ -103,7 +103,10 @@ class HealthChecks:
     async def check(self, step: PromotionStep, promotion: Promotion) -> Finding:
         """Return the verdict of the moment; its message is the one that the author of the Pipeline may read."""
         found, step = detected(step), settled(step)
-        adapter, key = self._adapters[step.spec.health.type or ""], Key(step.metadata.namespace, step.metadata.name)
+        adapter, key = self._adapters.get(step.spec.health.type or ""), Key(step.metadata.namespace, step.metadata.name)
+        if adapter is None:
+            # A step that goes on has its proof found anew; of one that is Verified the status was changed.
+            return Finding(progressing("the status does not say what proves the environment"), unreadable=True)
         try:
             finding = await self._judge(step, found, promotion, adapter, key)
         except Unreadable as error:
@@ -126,7 +129,7 @@ class HealthChecks:
         delegate = self._adapters[name] if (name := delegate_of(step)) is not None else None
         judges = [adapter] if delegate in (None, adapter) else [adapter, delegate]
         if found is not None and not self._namespaces.lets_in(found.key.namespace, reader=key.namespace):
-            return Finding(progressing(_not_let_in(found, reader=key.namespace)), _LOOK_AGAIN)
+            raise Unreadable(_not_let_in(found, reader=key.namespace))
         wanted = list(dict.fromkeys(each for judge in judges for each in judge.watches(step)))
         watches = await self._clusters.watches_of(step)
         objects = await watches.read(key, wanted)
@@ -140,7 +143,7 @@ class HealthChecks:
             objects = await watches.read(key, wanted)
         watches.keep(key, wanted)
         if found is not None and (doubt := _doubt(step, found, objects)) is not None:
-            return Finding(doubt)
+            raise Unreadable(doubt)
         verdict = adapter.judge(step, promotion, objects)
         if delegate is not None and delegate is not adapter:
             verdict = together(verdict, delegate.judge(step, promotion, objects))
@@ -178,10 +181,10 @@ def _not_let_in(found: Detected, *, reader: str) -> str:
     )
 
 
-def _doubt(step: PromotionStep, found: Detected, objects: Objects) -> Verdict | None:
+def _doubt(step: PromotionStep, found: Detected, objects: Objects) -> str | None:
     """Return why an object that was found does not speak for the environment; one that is gone says so itself."""
     obj = objects.get(found.resource, *found.key)
     if obj is None or deploys(step, found.resource, obj, objects):
         return None
     place = f"{step.spec.path} of branch {step.spec.target_branch} of the repository"
-    return progressing(f"{found.title} was found to deploy the environment, and does not read {place} now: correct it")
+    return f"{found.title} was found to deploy the environment, and does not read {place} now: correct it"

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kardinal.api import PROMOTION_STEP, names
+from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
+from kardinal.objects.conditions import find_condition
 from kardinal_agent.health.argocd_application import APPLICATION
 from tests.agent.promotion_steps import BUNDLE_NAME, create, promotion_step, reached, start_agent, state
 from tests.health.served_tools import annotate, application, put, serve
-from tests.support.names import DEV, TEAM, of_run
+from tests.support.names import DEV, STAGING, TEAM, of_run
+from tests.support.objects import bundle, environment, pipeline
+from tests.support.programs import start_controller
 from tests.support.repository import APPLICATION as APP
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
 OTHERS = of_run("other-project")
+STEP = names.step_name(BUNDLE_NAME, DEV)
 NAMED = {"type": "argocd", "argocd": {"name": APP, "namespace": TEAM}}
 
 
@@ -22,7 +29,7 @@ async def message_with(world: World, words: str) -> JsonObject:
     """Live until the message of the step has these words; returns its status."""
     step = await world.wait_for(
         PROMOTION_STEP,
-        names.step_name(BUNDLE_NAME, DEV),
+        STEP,
         lambda step: words in ((step.get("status") or {}).get("message") or ""),
     )
     status: JsonObject = step["status"]
@@ -72,3 +79,40 @@ async def test_an_object_that_was_found_is_waited_for_after_it_was_deleted_and_m
     await message_with(world, f"does not read environments/{DEV}")
     await put(world, APPLICATION, TEAM, **application(repository, commit))
     await reached(world, "Verified")
+
+
+@pytest.mark.parametrize("change", ["namespace", "path", "status"])
+async def test_what_was_verified_by_an_object_that_was_found_is_not_seen_without_it(
+    world: World, repository: GitRepository, change: str
+) -> None:
+    """Unseen holds what follows: an object that speaks for something else must not be taken for health."""
+    await serve(world, APPLICATION)
+    await annotate(world, OTHERS, TEAM)
+    await put(world, APPLICATION, OTHERS, **application(repository))
+    await start_controller(world)
+    dev = environment(DEV, health={"degradedAfter": "1s"})
+    await world.apply(pipeline(repository, environments=[dev, environment(STAGING, approval="pr-review")]))
+    await world.apply(bundle(BUNDLE_NAME))
+    commit = (await reached(world, "HealthChecking"))["commit"]
+    await put(world, APPLICATION, OTHERS, **application(repository, commit))
+    found = (await reached(world, "Verified"))["health"]
+    if change == "namespace":
+        await annotate(world, OTHERS, None)
+    elif change == "path":
+        await put(world, APPLICATION, OTHERS, **application(repository, commit, path="environments/other"))
+    else:
+        await note(world, None)
+        await put(world, APPLICATION, OTHERS, **application(repository, commit, health="Progressing"))
+    unseen = await world.wait_for(PROMOTION_STEP, STEP, lambda step: step["status"].get("healthy") is False)
+    condition = find_condition(unseen["status"], "Degraded") or {}
+    assert (condition["status"], condition["reason"]) == ("Unknown", "CannotBeSeen")
+    await note(world, found)
+    await annotate(world, OTHERS, TEAM)
+    await put(world, APPLICATION, OTHERS, **application(repository, commit))
+    await world.wait_for(PROMOTION_STEP, STEP, lambda step: step["status"].get("healthy") is True)
+
+
+async def note(world: World, health: JsonObject | None) -> None:
+    """Write what was found, as an administrator may."""
+    body = {"status": {"health": health}}
+    await world.client.patch(PROMOTION_STEP, STEP, TEAM, body, kind=PatchType.MERGE, subresource="status")

@@ -43,8 +43,8 @@ def virtual(permission: Permission) -> bool:
 
 def needed_by(request: LoggedRequest, granted: frozenset[Permission]) -> Iterator[Permission]:
     """Return what a cluster would ask for before it lets this request pass: of what is granted, the narrowest."""
-    if request.resource.startswith("/"):
-        return  # Everybody who is authenticated may ask what is served.
+    if request.resource.startswith(("/", "selfsubject")):
+        return  # Everybody who is authenticated may ask what is served, and what is allowed.
     resource = "/".join(filter(None, (request.resource, request.subresource)))
     # Server-side apply of what is not there yet asks for both.
     verbs = [request.verb, "create"] if request.verb == "patch" and request.code == 201 else [request.verb]
