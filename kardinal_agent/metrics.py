@@ -20,7 +20,7 @@ _LEAD_SECONDS = (1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3
 class Figure:
     """One more of a counter, or a duration of `seconds`; the first label is the environment."""
 
-    name: Literal["opened", "merged", "out_of_band", "failed", "health", "lead_time"]
+    name: Literal["opened", "merged", "out_of_band", "failed", "abandoned", "health", "lead_time"]
     labels: tuple[str, ...]
     seconds: float | None = None
 
@@ -44,6 +44,12 @@ class AgentMetrics:
             ),
             "failed": Counter(
                 "kardinal_promotions_failed", "Promotions failed", ["environment", "reason"], registry=registry
+            ),
+            "abandoned": Counter(
+                "kardinal_proposals_abandoned",
+                "Proposals of deleted promotions that could not be withdrawn",
+                ["environment"],
+                registry=registry,
             ),
         }
         self._durations = {

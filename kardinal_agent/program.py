@@ -29,15 +29,18 @@ from kardinal.scm.http import HostSessions
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.endpoints import EndpointClient, EndpointSecrets, StepHosts
 from kardinal_agent.execution import PromotionReconciler, Tools, sources
+from kardinal_agent.execution.cleanup import Cleanup
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
+from kardinal_agent.execution.proposals import Proposals
 from kardinal_agent.execution.verified import VerifiedSteps
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import Clusters, Detector, HealthChecks, HealthNamespaces, Refreshes, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.others import OtherPullRequests
 from kardinal_agent.hosts.poll import HostPoll
+from kardinal_agent.kept_secrets import KeptSecrets
 from kardinal_agent.metrics import AgentMetrics
 from kardinal_agent.readiness import ReadinessReconciler
 from kardinal_agent.remotes import RemoteRules, Remotes
@@ -172,6 +175,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         providers=extensions.providers,
         sessions=sessions,
         versions=versions,
+        kept=KeptSecrets(partial(namespaces.get, None)),
     )
     allowed = HealthNamespaces(
         namespaces,
@@ -206,6 +210,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         merges=merges,
         host_memory=HostMemory(clock, backoff=RETRY),
         progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock),
+        proposals=Proposals(manager.client),
         clock=clock,
         backoff=RETRY,
     )
@@ -218,6 +223,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
             ownership=ownership,
             refusals=StepRefusals(status=manager.status, recorder=manager.recorder, clock=clock),
             verified=VerifiedSteps(tools, bundles=bundles, ownership=ownership),
+            cleanup=Cleanup(manager.client, remotes=tools.remotes, metrics=metrics, clock=clock, backoff=RETRY),
         ),
         sources(
             steps=steps,

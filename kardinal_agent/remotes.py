@@ -1,8 +1,9 @@
 """The remote of a promotion: the repository of its PromotionStep, and the pull requests kept there.
 
 Credentials are read at the moment they are needed, from the agent's own cluster, and handed on in an object that does
-not show itself; nothing here keeps, logs or quotes them. The host is known before a Secret is read, and the Secret must
-name it (`kardinal.git.secret_hosts`). The repositories behind are shared by the promotions of a namespace.
+not show itself; nothing here logs or quotes them, and what is kept is for a namespace that is being deleted. The host
+is known before a Secret is read, and the Secret must name it (`kardinal.git.secret_hosts`). The repositories behind are
+shared by the promotions of a namespace.
 
 The API of a host gets the values of the Secret as its provider reads them, and only at the host that the provider names
 for the URL; that host is held against the same rules as the one of the repository.
@@ -33,6 +34,7 @@ from kardinal.scm import Provider, PullRequests, RequestObserver, Target
 from kardinal.scm.http import Authenticator, HostSessions
 from kardinal.steps.capabilities import Capabilities
 from kardinal_agent.errors import SecretNotFound, SecretUnreadable, StepFailed
+from kardinal_agent.kept_secrets import KeptSecrets
 from kardinal_agent.secret_versions import SecretVersions
 
 __all__ = ["Queued", "Remote", "RemoteRules", "Remotes"]
@@ -100,6 +102,7 @@ class Remotes:
         providers: Mapping[str, Provider],
         sessions: HostSessions,
         versions: SecretVersions,
+        kept: KeptSecrets,
     ) -> None:
         self._repositories = repositories
         self._secrets = secrets
@@ -110,9 +113,13 @@ class Remotes:
         self._providers = providers
         self._sessions = sessions
         self._versions = versions
+        self._kept = kept
 
-    async def open(self, step: PromotionStep) -> Remote:
-        """Return the remote of a step; raises `Queued` where too many use its host, or run for its namespace."""
+    async def open(self, step: PromotionStep, *, withdrawing: bool = False) -> Remote:
+        """Return the remote of a step; raises `Queued` where too many use its host, or run for its namespace.
+
+        `withdrawing`: nothing is committed, and a Secret that a namespace has taken along is used once more.
+        """
         git, namespace = step.spec.git, step.metadata.namespace
         url = self._repositories.parse(git.url)
         provider = self._providers[git.provider]
@@ -124,14 +131,15 @@ class Remotes:
         secret: JsonObject = {}
         if git.secret_ref is not None and url.host:
             needs = _needs(url.scheme)
-            secret = await self._secret("git.secretRef", git.secret_ref.name, namespace, needs=needs)
+            secret = await self._of_promotion(step, git.secret_ref.name, needs=needs, withdrawing=withdrawing)
             for host in hosts:
                 if refusal := refused_host(secret, host):
                     raise StepFailed("SecretNotForHost", f"git.secretRef: {refusal}")
         target = self._target(provider, url, secret)
         field = "git.secretRef"
         credentials = await _credentials(secret, url.scheme, target.authenticator, field=field) if secret else None
-        signer = await self._signer(git.signing_secret_ref.name, namespace) if git.signing_secret_ref else None
+        signing = None if withdrawing else git.signing_secret_ref
+        signer = await self._signer(signing.name, namespace) if signing else None
         repository = self._repositories.open(git.url, credentials, owner=namespace)
         pull_requests = provider.connect(replace(target, repository=repository)) if provider.connect else None
         release = self._take_share(Lane(url.host, namespace)) if url.host else _nothing
@@ -199,6 +207,25 @@ class Remotes:
             return signer_of(secret)
         except (SecretValueError, UnusableSecret) as error:
             raise _unusable(field, str(error), needs) from None
+
+    async def _of_promotion(self, step: PromotionStep, name: str, *, needs: str, withdrawing: bool) -> JsonObject:
+        hub = step.metadata.namespace
+        key = Key(self._rules.namespaces.get(hub, hub), name)
+        try:
+            secret = await self._secret("git.secretRef", name, hub, needs=needs)
+        except (SecretNotFound, SecretUnreadable):
+            self._kept.forget(key)
+            kept = self._kept.find(key) if withdrawing else None
+            if kept is None:
+                raise
+            return kept
+        if step.spec.approval == "pr-review" or step.spec.pr:
+            self._kept.keep(key, secret)
+        return secret
+
+    def is_leaving(self, step: PromotionStep) -> bool:
+        """Return whether the namespace of a step's Secrets is being deleted: one that is gone does not come back."""
+        return self._kept.is_leaving(self._rules.namespaces.get(step.metadata.namespace, step.metadata.namespace))
 
     async def _secret(self, field: str, name: str, hub_namespace: str, *, needs: str) -> JsonObject:
         namespace = self._rules.namespaces.get(hub_namespace, hub_namespace)

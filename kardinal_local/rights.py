@@ -69,6 +69,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _rule("list watch", "kardinal.io", "pipelines promotionsteps policygates bundles"),
         _rule("list watch", "experimental.kro.run", "graphs"),
         _rule("patch", "kardinal.io", "promotionsteps/status pipelines/status"),
+        _rule("patch", "kardinal.io", "promotionsteps"),
         _rule("report", "kardinal.io", "pipelines"),
         _EVENTS,
     ),

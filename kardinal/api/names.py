@@ -27,6 +27,7 @@ __all__ = [
     "CREDENTIALS_WEBHOOK",
     "FIELD_MANAGER_AGENT",
     "FIELD_MANAGER_CONTROLLER",
+    "FINALIZER",
     "LABEL_APPLIES_TO",
     "LABEL_BUNDLE",
     "LABEL_CREDENTIALS",
@@ -50,6 +51,7 @@ __all__ = [
     "WEBHOOK_SECRET",
     "branch_name",
     "bundle_name",
+    "earlier_branch_name",
     "freeze_name",
     "gate_name",
     "hold_name",
@@ -94,6 +96,9 @@ TYPE_HOLD = "hold"
 
 PROPOSALS = "kardinal/"
 """The prefix of branches that hold proposals."""
+
+FINALIZER = "kardinal.io/proposal"
+"""On a PromotionStep: while a branch or pull request of it may exist."""
 
 ANNOTATION_HOSTS = "kardinal.io/hosts"
 """On a Secret: the hosts, `host[:port]` separated by commas, that it may be sent to."""
@@ -204,8 +209,16 @@ def bundle_name(pipeline: str, version: str, suffix: str) -> str:
     return f"{stem[:room].rstrip('-.')}-{suffix}"
 
 
-def branch_name(bundle: str, environment: str, attempt: int | None = None) -> str:
-    """Return the proposal branch of a pull request: the same however often one attempt is made again."""
+def branch_name(namespace: str, bundle: str, environment: str, attempt: int | None = None) -> str:
+    """Return the proposal branch of a pull request: the same however often one attempt is made again.
+
+    Bundles of two namespaces may have one name, and their Pipelines one repository.
+    """
+    return f"{PROPOSALS}{namespace}/{bounded(bundle)}/{environment}" + (f"-{attempt}" if attempt else "")
+
+
+def earlier_branch_name(bundle: str, environment: str, attempt: int | None = None) -> str:
+    """Return the proposal branch without its namespace, as earlier versions named it."""
     return f"{PROPOSALS}{bundle}/{environment}" + (f"-{attempt}" if attempt else "")
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "PromotionStep",
     "PromotionStepSpec",
     "PromotionStepStatus",
+    "Proposal",
     "PullRequestStatus",
     "Retry",
     "StepProgress",
@@ -115,6 +116,15 @@ class PullRequestStatus(Model):
     """Branch of the proposal."""
 
 
+class Proposal(Model):
+    """A proposal that may exist, noted before it is made: it can be withdrawn when the Bundle is gone."""
+
+    branch: Annotated[str, Field(max_length=244)]
+    """Name of its branch."""
+    bundle_uid: Annotated[str, Field(alias="bundleUID", max_length=64)]
+    """UID of the Bundle, which its commit carries."""
+
+
 class Retry(Model):
     """The last failure that is being retried: it always stands where a person looks."""
 
@@ -156,6 +166,8 @@ class PromotionStepStatus(Status):
     """The commit that landed."""
     diff: Annotated[str | None, Field(max_length=65536)] = None
     """The change as it was planned, as a unified diff, cut at 64 KiB."""
+    proposal: Proposal | None = None
+    """The branch that is proposed, from before it is made."""
     pull_request: PullRequestStatus | None = None
     """The pull request."""
     pr_url: Annotated[str | None, Field(alias="prURL", max_length=2048)] = None

@@ -140,7 +140,7 @@ def _parse_commit(oid: str, data: bytes) -> Commit:
     for line in head.splitlines():
         key, _, value = line.partition(" ")
         fields.setdefault(key, []).append(value)
-    author = fields["author"][0].rpartition(">")[0] + ">"
+    author, committer = (fields[one][0].rpartition(">")[0] + ">" for one in ("author", "committer"))
     seconds = int(fields["committer"][0].rpartition(">")[2].split()[0])
     return Commit(
         id=oid,
@@ -149,5 +149,6 @@ def _parse_commit(oid: str, data: bytes) -> Commit:
         subject=cut(text.strip().partition("\n")[0], _SUBJECT),
         trailers=parse_trailers(text) if len(data) <= _OWN_SIZE else {},
         author=author,
+        committer=committer,
         committed_at=datetime.fromtimestamp(seconds, UTC),
     )

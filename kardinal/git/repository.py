@@ -17,6 +17,7 @@ from kardinal.git import conflicts, merging, proposing
 from kardinal.git.backend import Backend, converge, mended, require_tip
 from kardinal.git.diff import unified
 from kardinal.git.differences import differences
+from kardinal.git.discarding import OwnCommit, discard
 from kardinal.git.errors import CommitNotFound, GitError, TagNotFound
 from kardinal.git.history import History, contains, includes, tagged_commit
 from kardinal.git.inputs import open_input
@@ -27,6 +28,7 @@ from kardinal.git.objects import Signer, Staging
 from kardinal.git.references import References
 from kardinal.git.runner import GitRunner
 from kardinal.git.tree import TreeView, apply
+from kardinal.git.turns import BranchTurns
 from kardinal.git.values import Change, Commit, Head, Landed, Observer, Plan, Subscription
 from kardinal.git.watcher import RefWatcher
 from kardinal.git.writer import BranchWriter
@@ -51,6 +53,7 @@ class Repository:
         self._clock = clock
         self._observer = observer
         self._history = History()
+        self._turns = BranchTurns()
         self._writers: dict[str, BranchWriter] = {}
         self._watcher: RefWatcher | None = None
         self._references: References | None = None
@@ -204,34 +207,23 @@ class Repository:
         `ours`: the commit that is noted as the one made for it.
         """
         self._use(branch, base)
+        planned, time = PlannedCommit(edit, message, signer), self._clock.now()
+        operation = partial(proposing.propose, base=base, planned=planned, time=time, ours=ours)
         async with self._observed("propose"):
-            return await converge(
-                self._backend,
-                proposing.propose,
-                self._backend,
-                self._history,
-                branch,
-                base=base,
-                planned=PlannedCommit(edit, message, signer),
-                time=self._clock.now(),
-                ours=ours,
-            )
+            return await self._in_turn(branch, operation)
 
     async def retract(self, branch: str, *, base: str, edit: Edit, message: CommitMessage, ours: str | None) -> bool:
         """Remove the branch of a proposal unless others have added to it; return whether it is gone."""
         self._use(branch, base)
+        operation = partial(proposing.retract, base=base, planned=PlannedCommit(edit, message), ours=ours)
         async with self._observed("retract"):
-            await self._backend.refresh()
-            return await converge(
-                self._backend,
-                proposing.retract,
-                self._backend,
-                self._history,
-                branch,
-                base=base,
-                planned=PlannedCommit(edit, message),
-                ours=ours,
-            )
+            return await self._in_turn(branch, operation, refresh=True)
+
+    async def discard(self, branch: str, *, base: str, own: OwnCommit) -> bool:
+        """Remove the branch of a proposal, known by its commit alone, unless others have added to it."""
+        self._use(branch, base)
+        async with self._observed("discard"):
+            return await self._in_turn(branch, partial(discard, base=base, own=own), refresh=True)
 
     async def conflicts(self, branch: str, *, base: str) -> tuple[str, ...]:
         """Return the files in which `branch` cannot be merged into `base`."""
@@ -342,10 +334,21 @@ class Repository:
     async def close(self) -> None:
         """Finish what is under way."""
         await self._backend.close()
+        await self._turns.close()
         for writer in self._writers.values():
             await writer.close()
         if self._watcher is not None:
             await self._watcher.close()
+
+    async def _in_turn(self, branch: str, operation: Callable[..., T], *, refresh: bool = False) -> T:
+        """Run what moves the branch of a proposal, after what is under way there."""
+
+        async def run() -> T:
+            if refresh:
+                await self._backend.refresh()
+            return await converge(self._backend, operation, self._backend, self._history, branch)
+
+        return await self._turns.take(branch, run)
 
     async def _now(self, function: Callable[[], T]) -> T:
         """Run a reader on the repository as it is now."""

@@ -62,6 +62,7 @@ class Commit:
     subject: str
     trailers: Mapping[str, str]
     author: str
+    committer: str
     committed_at: datetime
 
     def carries(self, trailers: Mapping[str, str]) -> bool:

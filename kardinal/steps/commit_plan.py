@@ -28,7 +28,7 @@ from kardinal.steps.images import ImageChange, images_of
 from kardinal.steps.message_template import rendered_message
 from kardinal.steps.overlay import Overlay
 
-__all__ = ["commit_message", "edit_of", "image_changes_of", "trailers_of"]
+__all__ = ["commit_message", "committer_of", "edit_of", "image_changes_of", "trailers_of"]
 
 
 def trailers_of(step: PromotionStep, bundle: Bundle) -> dict[str, str]:
@@ -53,8 +53,13 @@ def commit_message(step: PromotionStep, bundle: Bundle) -> CommitMessage:
         body=body if template.body is not None else "\n".join(_artifact_lines(bundle)),
         trailers=trailers_of(step, bundle),
         author=_person(git.author),
-        committer=_person(git.committer),
+        committer=committer_of(step),
     )
+
+
+def committer_of(step: PromotionStep) -> str:
+    """Return who commits for this promotion, as `Name <address>`."""
+    return _person(step.spec.git.committer)
 
 
 def _default_subject(step: PromotionStep, bundle: Bundle) -> str:

@@ -47,6 +47,7 @@ from kardinal_agent.execution.machine import (
     given_up,
 )
 from kardinal_agent.execution.ownership import OwnedStep
+from kardinal_agent.execution.proposals import Proposals, StepDeleted
 from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.tools import Tools
@@ -104,6 +105,8 @@ class Attempt:
             self._draft.move(transitions.restarted(number))
         try:
             return await self._run()
+        except StepDeleted:
+            return self._rest()
         finally:
             self._sources.release()
             if self._remote is not None:
@@ -184,9 +187,12 @@ class Attempt:
         """
         step, now = self._sequence[index], self._tools.clock.now()
         timeout = self._step.spec.health.timeout
+        if outside:
+            await self._tools.proposals.note(self._draft, self._context(index, self._sequence))
         self._draft.move(transitions.entered(self._draft.status, step, index, now=now, timeout=timeout))
         if outside:
             await self._draft.write()
+            self._tools.proposals.check(self._draft)
         return await self._caught(self._execute(index), name=step.name)
 
     async def _execute(self, index: int) -> StepResult:
@@ -262,6 +268,7 @@ class Attempt:
         if landed:
             self._superseded = False
             return None
+        self._draft.move(transitions.withdrawn(self._draft.status))
         return await self._fail(reason, message)
 
     async def _caught(self, action: Awaitable[T], *, name: str) -> T | Waiting | Failure:

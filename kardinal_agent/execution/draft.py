@@ -31,7 +31,8 @@ class StatusDraft:
         observer: PromotionObserver,
         clock: Clock,
     ) -> None:
-        self._raw = raw
+        self.object = raw
+        """The PromotionStep, as far as this run knows."""
         self._step = step
         self._bundle = bundle
         self._writer = writer
@@ -58,7 +59,7 @@ class StatusDraft:
             return
         now, generation = self._clock.now(), self._step.metadata.generation
         self.status = transitions.ready(self.status, reason=reason, generation=generation, now=now)
-        self._raw = await self._writer.write(PROMOTION_STEP, self._raw, self.status.to_json()) or self._raw
+        self.object = await self._writer.write(PROMOTION_STEP, self.object, self.status.to_json()) or self.object
         self.written = self.status
 
     def _report(self, before: PromotionStepStatus, announcement: Announcement | None = None) -> None:
@@ -70,4 +71,4 @@ class StatusDraft:
             now=self._clock.now(),
             announcement=announcement,
         )
-        self._observer.observe(self._raw, transition)
+        self._observer.observe(self.object, transition)

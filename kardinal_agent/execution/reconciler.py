@@ -15,6 +15,7 @@ from kardinal.api import names
 from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.runtime import Channel, Informer, Result, Source, Watch
+from kardinal.runtime.finalizers import has_finalizer, is_being_deleted
 from kardinal.runtime.predicates import (
     changed,
     either,
@@ -25,6 +26,7 @@ from kardinal.runtime.predicates import (
 )
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import Attempt
+from kardinal_agent.execution.cleanup import Cleanup
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.tools import Tools
 from kardinal_agent.execution.verified import VerifiedSteps
@@ -43,23 +45,36 @@ class PromotionReconciler:
     """Takes each promotion as far as it goes now."""
 
     def __init__(
-        self, tools: Tools, *, steps: Informer, ownership: Ownership, refusals: StepRefusals, verified: VerifiedSteps
+        self,
+        tools: Tools,
+        *,
+        steps: Informer,
+        ownership: Ownership,
+        refusals: StepRefusals,
+        verified: VerifiedSteps,
+        cleanup: Cleanup,
     ) -> None:
         self._tools = tools
         self._steps = steps
         self._ownership = ownership
         self._refusals = refusals
         self._verified = verified
+        self._cleanup = cleanup
 
     async def reconcile(self, key: Key) -> Result:
         raw = self._steps.get(*key)
         if raw is None or raw["spec"].get("shard") != self._tools.shard:
             self._rest(key)
             self._verified.release(key)
+            self._cleanup.forget(key)
             return Result()
+        if is_being_deleted(raw):
+            self._rest(key)
+            self._verified.release(key)
+            return await self._cleanup.run(raw)
         if not _is_under_way(raw):
             self._rest(key)
-            return await self._verified.look(raw)
+            return _earlier(await self._cleanup.run(raw), await self._verified.look(raw))
         self._verified.forget(key)
         try:
             owned = self._ownership.trace(raw)
@@ -68,6 +83,8 @@ class PromotionReconciler:
             self._tools.health.release(key)
             return await self._refusals.refuse(raw, str(error))
         self._refusals.forget(key)
+        if (wait := await self._cleanup.before_attempt(raw, owned.step)) is not None:
+            return wait
         return await Attempt(self._tools, raw, owned).run()
 
     def _rest(self, key: Key) -> None:
@@ -107,6 +124,7 @@ def sources(
         Watch(steps, when=metadata_changed("generation", "deletionTimestamp", "labels", "ownerReferences")),
         # A host has said that another look is worth it.
         Watch(steps, when=changed(_woken) & either(_is_under_way)),
+        Watch(steps, when=changed(_is_to_be_settled) & either(_is_to_be_settled)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
         Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph") | _standing_changed),
         # What is Verified is looked at until nothing that follows depends on it.
@@ -136,6 +154,12 @@ _standing_changed = changed(
 _reach_changed = changed(lambda bundle: _entries(bundle, "attempt", "state", "promotedAt", "displacedBy", "replacedAt"))
 
 
+def _earlier(one: Result, other: Result) -> Result:
+    """Return the result that is due first."""
+    waits = [result.requeue_after for result in (one, other) if result.requeue_after is not None]
+    return Result(requeue_after=min(waits, default=None))
+
+
 def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Key]]:
     return lambda obj: [key_of(step) for step in steps.by_index(index, str(key_of(obj)))]
 
@@ -143,6 +167,11 @@ def _steps_by(steps: Informer, index: str) -> Callable[[JsonObject], Iterable[Ke
 def _is_under_way(step: JsonObject) -> bool:
     attempt = (step.get("status") or {}).get("attempt")
     return _state(step) not in ENDED_STATES or step["spec"].get("attempt") != attempt
+
+
+def _is_to_be_settled(step: JsonObject) -> bool:
+    """Return whether a promotion has ended that may have a proposal left."""
+    return has_finalizer(step, names.FINALIZER) and not _is_under_way(step)
 
 
 def _woken(step: JsonObject) -> Any:

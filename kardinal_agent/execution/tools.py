@@ -10,6 +10,7 @@ from kardinal.steps.registry import Registry
 from kardinal.steps.rendering import Renderer
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
+from kardinal_agent.execution.proposals import Proposals
 from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
 from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
@@ -38,5 +39,6 @@ class Tools:
     merges: MergeWatches
     host_memory: HostMemory
     progress: ProgressWrites
+    proposals: Proposals
     clock: Clock
     backoff: Backoff

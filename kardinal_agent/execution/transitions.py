@@ -44,6 +44,7 @@ __all__ = [
     "updated",
     "verified",
     "waiting",
+    "withdrawn",
 ]
 
 Status = PromotionStepStatus
@@ -75,6 +76,11 @@ def awaiting(status: Status, message: str) -> Status:
 def restarted(attempt: int) -> Status:
     """Return the status of an attempt that starts over: of the one before, the Bundle keeps what came of it."""
     return Status(state="Pending", attempt=attempt)
+
+
+def withdrawn(status: Status) -> Status:
+    """Return the status of a promotion of which nothing is left to be merged."""
+    return status.model_copy(update={"proposal": None})
 
 
 def asking(status: Status, message: str, *, now: datetime) -> Status:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypedDict
 
-from kardinal.api import Bundle, PromotionStep, names
+from kardinal.api import Bundle, PromotionStep
 from kardinal.api.evidence import GateResult
 from kardinal.api.health import HealthStatus
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, StepProgress
@@ -28,6 +28,7 @@ from kardinal.steps.images import ImageChange
 from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Remote
+from kardinal_agent.steps.proposal_branch import proposal_branch
 
 __all__ = ["Announcement", "Done", "Flag", "StatusFields", "Step", "StepContext", "StepResult", "Subscribe", "Waiting"]
 
@@ -165,9 +166,8 @@ class StepContext:
 
     @property
     def branch(self) -> str:
-        """Return the promotion's own branch, for a pull request."""
-        spec = self.step.spec
-        return names.branch_name(self.bundle.metadata.name, spec.environment, spec.attempt)
+        """Return the promotion's own branch, for a pull request: the one that is noted, else the one to make."""
+        return proposal_branch(self.step, self.status, self.sequence)
 
     @property
     def proposes(self) -> bool:

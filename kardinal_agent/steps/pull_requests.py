@@ -16,7 +16,7 @@ from kardinal.scm import PullRequest, PullRequests
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal_agent.steps.base import StepContext
 
-__all__ = ["AGENT", "Text", "own_pull_request", "text_of", "waiting_message"]
+__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of", "waiting_message"]
 
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
@@ -40,6 +40,12 @@ class Text:
 def waiting_message(url: str) -> str:
     """Return what a promotion says while its pull request is open."""
     return f"waits for {url} to be merged"
+
+
+def is_of_bundle(pull_request: PullRequest, uid: str) -> bool:
+    """Return whether the mark of a pull request names the Bundle; true without one, which people may have removed."""
+    mark = _MARK.search(pull_request.body)
+    return mark is None or mark["uid"] == uid
 
 
 async def own_pull_request(context: StepContext, pull_requests: PullRequests) -> PullRequest | None:

@@ -24,6 +24,7 @@ from kardinal.graph.walk_types import NodeResult, Situation, Walk
 from kardinal.kube import AlreadyExists, Client, NotFound
 from kardinal.objects import GRAPH, GRAPH_REVISION, JsonObject, Key, ResourceType
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter
+from kardinal.runtime.finalizers import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
 from kardinal_controller.graphs.admission import ADMITTED, Admission, Verdict
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
@@ -104,12 +105,12 @@ class GraphReconciler:
             self._forget(key)
             return Result()
         run = self._run(key, obj)
-        if "deletionTimestamp" in obj["metadata"]:
+        if is_being_deleted(obj):
             return await self._tear_down(run)
         verdict = await self._admission(obj) if self._admission is not None else ADMITTED
         if verdict.state == "undecided":
             return Result()
-        await self._ensure_finalizer(obj)
+        await add_finalizer(self._client, GRAPH, obj, FINALIZER)
         program = await self._program(run) if verdict.state == "admitted" else _refused(verdict)
         result = await self._converge(run, program.graph) if program.graph else None
         outcomes = result.outcomes if result else ()
@@ -205,25 +206,13 @@ class GraphReconciler:
             except NotFound:
                 continue
 
-    async def _ensure_finalizer(self, obj: JsonObject) -> None:
-        finalizers = obj["metadata"].get("finalizers", [])
-        if FINALIZER not in finalizers:
-            await self._write_finalizers(obj, [*finalizers, FINALIZER])
-
-    async def _write_finalizers(self, obj: JsonObject, finalizers: list[str]) -> None:
-        metadata = obj["metadata"]
-        # The resource version keeps a finalizer that another writer adds meanwhile.
-        body = {"metadata": {"finalizers": finalizers, "resourceVersion": metadata["resourceVersion"]}}
-        await self._client.patch(GRAPH, metadata["name"], metadata["namespace"], body)
-
     async def _tear_down(self, run: _Run) -> Result:
         """Delete wave after wave, and let the Graph itself go when nothing is left."""
-        finalizers: list[str] = run.obj["metadata"].get("finalizers", [])
-        if FINALIZER not in finalizers:
+        if not has_finalizer(run.obj, FINALIZER):
             return Result()
         wave = teardown_wave(run.view.owned(), now=run.now)
         if not wave:
-            await self._write_finalizers(run.obj, [each for each in finalizers if each != FINALIZER])
+            await remove_finalizer(self._client, GRAPH, run.obj, FINALIZER)
             return Result()
         await self._status.write(GRAPH, run.obj, terminating_status(run.obj, wave, now=run.now))
         await run.applier.prune(wave)

@@ -17,7 +17,7 @@ from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, reached, start_agent
 from tests.agent.sites import EVERYWHERE, PERSON, Site
 from tests.support.fake_gitea import FakeGitea, Request
-from tests.support.names import DEV
+from tests.support.names import DEV, TEAM
 from tests.support.repository import APPLICATION
 from tests.support.smart_server import PASSWORD
 from tests.support.world import World
@@ -41,7 +41,7 @@ async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site:
         await create(world, hosted_step(site))
         status = await reached(world, "WaitingForMerge")
         (pull,) = site.proposals().values()
-        assert (pull.head, pull.base, pull.state) == (branch_name(BUNDLE_NAME, DEV), "main", "open")
+        assert (pull.head, pull.base, pull.state) == (branch_name(TEAM, BUNDLE_NAME, DEV), "main", "open")
         assert pull.labels == ["kardinal"]
         assert re.fullmatch(rf"{re.escape(site.url.removesuffix('.git'))}/(-/)?\w+/1", status["prURL"])
         await world.settle()

@@ -25,13 +25,13 @@ from tests.agent.promotion_steps import (
 )
 from tests.agent.sites import EVERYWHERE, PERSON, Site
 from tests.support.fake_gitea import FakeGitea
-from tests.support.names import DEV
+from tests.support.names import DEV, TEAM
 from tests.support.world import World
 
 pytestmark = pytest.mark.virtual_time("minutes between texts")
 
 GATE = f"my-app-1-{DEV}-soak"
-BRANCH = branch_name(BUNDLE_NAME, DEV)
+BRANCH = branch_name(TEAM, BUNDLE_NAME, DEV)
 OVERLAY = f"environments/{DEV}/kustomization.yaml"
 
 

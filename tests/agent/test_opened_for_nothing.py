@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kardinal.api.names import branch_name
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import create, deploy, reached, start_agent
 from tests.support.fake_gitea import FakeGitea, Pull, Reply, Request
-from tests.support.names import DEV
+from tests.support.names import DEV, TEAM
 from tests.support.world import World
 
 
@@ -35,6 +36,6 @@ async def test_what_was_answered_and_not_made_is_opened_again_and_found_where_it
     await create(world, hosted_step(gitea))
     status = await reached(world, "WaitingForMerge")
     assert status["pullRequest"]["number"] == 1
-    assert [pull.head for pull in gitea.pulls.values()] == [f"kardinal/my-app-1/{DEV}"]
+    assert [pull.head for pull in gitea.pulls.values()] == [branch_name(TEAM, "my-app-1", DEV)]
     gitea.merge(1)
     assert len(gitea.asked("POST /pulls")) == 2

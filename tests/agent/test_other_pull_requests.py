@@ -23,7 +23,7 @@ from tests.agent.promotion_steps import (
     start_agent,
 )
 from tests.support.fake_gitea import FakeGitea, Pull
-from tests.support.names import DEV, POLICIES, PROD
+from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import environment, gate
 from tests.support.programs import start_controller
 from tests.support.world import World
@@ -126,7 +126,7 @@ async def test_a_pull_request_that_elsewhere_leads_cannot_call_the_head_of_a_pro
     await reached(world, "WaitingForMerge")
     await close_gate(world, GATE, reason="error rate 5%")
     await world.settle()
-    branch = branch_name(BUNDLE_NAME, DEV)
+    branch = branch_name(TEAM, BUNDLE_NAME, DEV)
     ours = gitea.repository.head(branch)
     assert gitea.told(ours)[0] == "pending"
     gitea.requests.clear()

@@ -15,6 +15,7 @@ from kardinal.git.shares import Shares
 from kardinal.kube import Access, Client, Connection
 from kardinal.scm.http import HostSessions
 from kardinal_agent.errors import classified
+from kardinal_agent.kept_secrets import KeptSecrets
 from kardinal_agent.remotes import RemoteRules, Remotes
 from kardinal_agent.secret_versions import SecretVersions
 from tests.agent.promotion_steps import promotion_step
@@ -57,6 +58,7 @@ async def test_a_secret_out_of_reach_names_the_role_to_add_and_is_tried_again(
         providers=EXTENSIONS.providers,
         sessions=HostSessions(clock=clock),
         versions=SecretVersions(),
+        kept=KeptSecrets(lambda namespace: None),
     )
     made = promotion_step("https://git.example.com/acme/gitops", provider="git")
     made["spec"]["git"]["secretRef"] = {"name": "git"}

@@ -44,7 +44,7 @@ async def test_a_reviewer_merges_and_the_promotion_goes_on(
     status = await reached(world, "WaitingForMerge")
 
     (found,) = await reviewer.list()
-    assert (found.head, found.base, found.state) == (branch_name(BUNDLE_NAME, DEV), "main", "open")
+    assert (found.head, found.base, found.state) == (branch_name(TEAM, BUNDLE_NAME, DEV), "main", "open")
     assert (found.pipeline, found.bundle, found.environment) == ("my-app", BUNDLE_NAME, DEV)
     assert found.labels == ("kardinal",)
     assert status["prURL"] == found.url == status["pullRequest"]["url"]

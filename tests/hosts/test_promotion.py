@@ -22,7 +22,7 @@ from tests.support.names import DEV, TEAM
 from tests.support.repository import sample_files
 from tests.support.world import World
 
-BRANCH = names.branch_name(BUNDLE_NAME, DEV)
+BRANCH = names.branch_name(TEAM, BUNDLE_NAME, DEV)
 OVERLAY = f"environments/{DEV}/kustomization.yaml"
 
 

@@ -12,11 +12,11 @@ from tests.agent.promotion_steps import BUNDLE_NAME, create, reached, state, wak
 from tests.resilience.faults.cells import FETCH_REFS, FLOWS, GET, MERGE, OPEN, PUSH, PUSH_REFS, STATUS
 from tests.resilience.faults.promotions import prepare, start
 from tests.resilience.faults.strikes import Day, meanwhile
-from tests.support.names import DEV
+from tests.support.names import DEV, TEAM
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
-PROPOSAL = branch_name(BUNDLE_NAME, DEV)
+PROPOSAL = branch_name(TEAM, BUNDLE_NAME, DEV)
 OVERLAY = f"environments/{DEV}/kustomization.yaml"
 
 

@@ -1,0 +1,46 @@
+"""Removing the branch of a proposal without the Bundle that it was made for. Runs on a thread.
+
+Only what nobody loses is removed: a commit of kardinal alone, known by its trailers and its committer, or what the base
+has, or what was merged in another form. A reviewer who amends that commit becomes its committer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kardinal.git.backend import Backend
+from kardinal.git.history import History, contains
+from kardinal.git.names import branch_ref
+from kardinal.git.objects import Staging
+from kardinal.git.runner import off_loop
+
+__all__ = ["OwnCommit", "discard"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCommit:
+    """How the commit of a proposal is known; `merged` is the head of its pull request, if that was merged."""
+
+    trailers: Mapping[str, str]
+    committer: str
+    merged: str | None = None
+
+
+@off_loop
+def discard(backend: Backend, history: History, branch: str, *, base: str, own: OwnCommit) -> bool:
+    """Remove `branch` unless others have added to it; return whether it is gone."""
+    repository = backend.open()
+    staging = Staging(repository)
+    tip = backend.tip(branch_ref(branch))
+    if tip is None:
+        return True
+    found = history.find(staging, tip, own.trailers)
+    if found is None:
+        return False
+    onto = backend.tip(branch_ref(base))
+    landed = tip == own.merged or (onto is not None and contains(repository, onto, tip))
+    if not landed and (found.id != tip or found.committer != own.committer):
+        return False
+    backend.remove(branch_ref(branch), old=tip)
+    return True
