@@ -28,6 +28,10 @@ class ControlPlaneMetrics:
         self._gates_blocked = Counter(
             "kardinal_policy_gates_blocked", "Promotions blocked by a gate", ["gate"], registry=registry
         )
+        self._released = BoundedLabels()
+        self._steps_released = Counter(
+            "kardinal_steps_released", "Deleted PromotionSteps that no agent let go", ["shard"], registry=registry
+        )
         for result in ("pass", "fail", "error"):
             self.gates_evaluated.labels(result)
 
@@ -42,3 +46,7 @@ class ControlPlaneMetrics:
     def gate_blocked(self, gate: str, *, namespace: str) -> None:
         """Count a promotion in `namespace` that a gate holds."""
         self._gates_blocked.labels(*self._gates.admit(gate, namespace=namespace)).inc()
+
+    def step_released(self, shard: str, *, namespace: str) -> None:
+        """Count a PromotionStep of `namespace` that the agents of `shard` have not let go."""
+        self._steps_released.labels(*self._released.admit(shard, namespace=namespace)).inc()

@@ -28,6 +28,7 @@ from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.pipelines import HistoryReconciler, OtherChangesReconciler, ValidationReconciler
+from kardinal_controller.release import ReleaseReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 
 __all__ = ["SYSTEM_NAMESPACE", "Controller", "ControllerOptions"]
@@ -96,6 +97,7 @@ class Controller:
         self._declare_pipelines(options, features)
         self._declare_gates(options)
         self._declare_unimplemented_kinds()
+        self._declare_release()
         recorded = RecordedGraphs(self._caches, client)
         graph_controller(
             self.manager,
@@ -215,6 +217,11 @@ class Controller:
                 manager.informer(resource), status=manager.status, clock=self._clock
             )
             manager.controller(resource.kind.lower(), reconciler, reconciler.sources(), concurrency=1)
+
+    def _declare_release(self) -> None:
+        manager = self.manager
+        release = ReleaseReconciler(self._caches.steps, manager.client, clock=self._clock, metrics=self._metrics)
+        manager.controller("step-release", release, release.sources(), concurrency=1)
 
     def _install_agent(self, options: ControllerOptions) -> Parts:
         return install(

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from kardinal.api import PROMOTION_STEP, PromotionStep
 from kardinal.api.names import FINALIZER, PROPOSALS, TRAILER_STEP, TRAILER_UID
+from kardinal.git import BranchNotFound, Repository
 from kardinal.git.discarding import OwnCommit
 from kardinal.kube import Client
 from kardinal.objects import JsonObject, Key, key_of
@@ -192,6 +193,8 @@ async def _withdraw(step: PromotionStep, remote: Remote, comment: str) -> None:
     )
     repository, found = remote.repository, None
     if comment:
+        if await _is_of_others(repository, proposal.branch, own):
+            return
         found = await _pull_request(step, remote.proposals)
         if found is not None and found.state == "open":
             found = await _close(remote.proposals, found, comment)
@@ -201,6 +204,14 @@ async def _withdraw(step: PromotionStep, remote: Remote, comment: str) -> None:
         found = await _pull_request(step, remote.proposals)
     merged = found.head_commit if found is not None and found.state == "merged" else None
     await repository.discard(proposal.branch, base=base, own=replace(own, merged=merged))
+
+
+async def _is_of_others(repository: Repository, branch: str, own: OwnCommit) -> bool:
+    """Return whether the branch is there without a commit of this promotion: the note of it was forged."""
+    try:
+        return await repository.find(branch, own.trailers) is None
+    except BranchNotFound:
+        return False
 
 
 async def _pull_request(step: PromotionStep, pull_requests: PullRequests) -> PullRequest | None:

@@ -66,7 +66,7 @@ async def test_another_attempt_is_proposed_on_a_branch_of_its_own(
     await put(world, promotion_step(repository, approval="pr-review", attempt=2))
     await admit_again(world)
     again = await reached(world, "WaitingForMerge")
-    assert again["pullRequest"]["branch"] == f"kardinal/{BUNDLE_NAME}/{DEV}-2"
+    assert again["pullRequest"]["branch"] == f"kardinal/{TEAM}/{BUNDLE_NAME}/{DEV}-2"
     assert {found.number: found.state for found in await reviewer.list()} == {1: "closed", 2: "open"}
 
 

@@ -1,8 +1,8 @@
 """Killed between any two lines, a promotion loses nothing and does nothing twice.
 
-The process dies at its n-th status write: either before the API server has it, so that an effect was made is not in
-the status, or after, so that it is in the status and the process never learned it. Whatever it still tries to write is
-lost.
+The process dies at its n-th write of a status or a finalizer: either before the API server has it, so that an effect
+was made is not in the status, or after, so that it is in the status and the process never learned it. Whatever it still
+tries to write is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.world import World
 
 
 class Crash:
-    """Lets `writes` status writes through, and then none; `written` says whether the server gets the last one."""
+    """Lets `writes` writes through, and then none; `written` says whether the server gets the last one."""
 
     def __init__(self, writes: int, *, written: bool) -> None:
         self._left = writes
@@ -91,7 +91,7 @@ async def test_a_push_is_made_once(world: World, repository: GitRepository, writ
 
 
 @pytest.mark.parametrize("written", [False, True], ids=["unwritten", "written"])
-@pytest.mark.parametrize("writes", range(5))
+@pytest.mark.parametrize("writes", range(7))
 async def test_a_pull_request_is_opened_and_merged_once(
     world: World, repository: GitRepository, reviewer: PullRequests, writes: int, written: bool
 ) -> None:
@@ -125,7 +125,7 @@ Act = Callable[[PullRequests], Any]
 async def test_what_a_person_decided_while_no_agent_was_running_is_found(
     world: World, repository: GitRepository, reviewer: PullRequests, act: Act, ends: str
 ) -> None:
-    crash = Crash(2, written=False)
+    crash = Crash(3, written=False)
     await start_crashing(world, crash)
     await deploy(world)
     await create(world, promotion_step(repository, approval="pr-review"))

@@ -15,14 +15,14 @@ from tests.support.world import World
 COMMON = {"approvals": 1, "find": 1, "open": 1, "status": 2, "statuses": 2, "push": 1}
 BUDGETS = {
     # Two programs may open two pull requests at Gitea, so it is asked which was first; labels have numbers there.
-    "gitea": {**COMMON, "labels": 2, "list": 2, "get": 3, "git": 10},
-    # Files are fetched when they are needed.
-    "github": {**COMMON, "labels": 1, "list": 1, "get": 4, "git": 12},
-    "gitlab": {**COMMON, "compare": 1, "list": 1, "get": 4, "git": 12},
+    "gitea": {**COMMON, "labels": 2, "list": 2, "get": 3, "git": 11},
+    # Files are fetched when they are needed. GitHub leaves the branch of what was merged, which is removed in the end.
+    "github": {**COMMON, "labels": 1, "list": 1, "get": 4, "git": 14, "push": 2},
+    "gitlab": {**COMMON, "compare": 1, "list": 1, "get": 4, "git": 13},
 }
 """Provider -> the requests for each operation, from the Bundle to Verified: opened, looked at once, merged by a person.
 
-`git`: transfers, of which `push` bring something.
+`git`: transfers, of which `push` change something; the last ones look whether the branch is gone.
 """
 
 
