@@ -30,7 +30,7 @@ from kardinal.steps.commit_plan import committer_of
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.metrics import AgentMetrics, Figure
 from kardinal_agent.remotes import Queued, Remote, Remotes
-from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle
+from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle, without_owner
 
 __all__ = ["PATIENCE", "Cleanup"]
 
@@ -234,6 +234,7 @@ async def _pull_request(step: PromotionStep, pull_requests: PullRequests) -> Pul
 async def _close(pull_requests: PullRequests, found: PullRequest, comment: str) -> PullRequest:
     """Close a pull request; a person may merge it at the same moment, and wins."""
     try:
+        await pull_requests.update(found.number, body=without_owner(found.body))
         return await pull_requests.close(found.number, by=AGENT, comment=comment)
     except PullRequestEnded:
         return await pull_requests.get(found.number)

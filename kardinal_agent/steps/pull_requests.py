@@ -16,7 +16,7 @@ from kardinal.scm import PullRequest, PullRequests
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal_agent.steps.base import StepContext
 
-__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of", "waiting_message"]
+__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of", "waiting_message", "without_owner"]
 
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
@@ -46,6 +46,11 @@ def is_of_bundle(pull_request: PullRequest, uid: str) -> bool:
     """Return whether the mark of a pull request names the Bundle; true without one, which people may have removed."""
     mark = _MARK.search(pull_request.body)
     return mark is None or mark["uid"] == uid
+
+
+def without_owner(body: str) -> str:
+    """Return the text of a pull request that is withdrawn, so that a promotion that is made again leaves it alone."""
+    return _MARK.sub(lambda mark: f"<!-- kardinal withdrawn {mark['digest']} -->\n", body)
 
 
 async def own_pull_request(context: StepContext, pull_requests: PullRequests) -> PullRequest | None:
