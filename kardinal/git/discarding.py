@@ -1,7 +1,7 @@
 """Removing the branch of a proposal without the Bundle that it was made for. Runs on a thread.
 
-Only what nobody loses is removed: a commit of kardinal alone, known by its trailers and its committer, or what the base
-has, or what was merged in another form. A reviewer who amends that commit becomes its committer.
+Only what is no loss to others is removed: a commit of kardinal alone, known by its trailers and committer, or what the
+base has, or what was merged in another form. A reviewer who amends that commit becomes its committer.
 """
 
 from __future__ import annotations

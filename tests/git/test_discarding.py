@@ -1,4 +1,4 @@
-"""A branch is removed without its Bundle only if nobody loses anything, and after what is under way on it."""
+"""A branch is removed without its Bundle only if others lose nothing, and after what is under way on it."""
 
 from __future__ import annotations
 
