@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from structlog.testing import capture_logs
 
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.api.names import FINALIZER, branch_name, earlier_branch_name
-from kardinal.kube import PatchType
+from kardinal.kube import NotFound, PatchType
 from kardinal.objects import GRAPH, NAMESPACE, SECRET
 from kardinal.scm import NewPullRequest, PullRequests
 from tests.agent.hosted import git_secret, hosted_step
@@ -53,11 +54,9 @@ async def delete_step(world: World) -> None:
 
 async def delete_bundle(world: World) -> None:
     """Have Bundle and Graph gone before the step, as when nothing waits for the other."""
-    await world.delete(BUNDLE, BUNDLE_NAME)
-    if await world.find(GRAPH, BUNDLE_NAME) is not None:
-        await world.delete(GRAPH, BUNDLE_NAME)
-    if not await is_gone(world):
-        await delete_step(world)
+    for resource, name in ((BUNDLE, BUNDLE_NAME), (GRAPH, BUNDLE_NAME), (PROMOTION_STEP, NAME)):
+        with suppress(NotFound):  # a collector of garbage may be faster
+            await world.delete(resource, name)
 
 
 async def delete_graph(world: World) -> None:
@@ -100,7 +99,7 @@ async def test_every_host_is_asked_to_close_it(world: World, site: Site) -> None
 
 
 @pytest.mark.parametrize("written", [False, True], ids=["unwritten", "written"])
-@pytest.mark.parametrize("writes", range(6))
+@pytest.mark.parametrize("writes", range(5))
 async def test_nothing_is_left_wherever_the_agent_died_before(
     world: World, repository: GitRepository, reviewer: PullRequests, writes: int, written: bool
 ) -> None:
@@ -154,7 +153,7 @@ async def test_a_host_that_is_gone_holds_a_deletion_for_ten_minutes_at_most(
     await reached(world, "WaitingForMerge")
     repository.path.rename(repository.path.with_suffix(".gone"))
     with capture_logs() as logs:
-        await delete_bundle(world)
+        await delete_step(world)
         await world.live(timedelta(minutes=9, seconds=50))
         assert not await is_gone(world)
         await world.until(lambda: is_gone(world), within=timedelta(seconds=20))

@@ -142,7 +142,7 @@ async def test_bundles_of_one_name_in_two_namespaces_do_not_meet(world: World, r
     assert left.head == branch_name(other, NAME, DEV)
 
 
-@pytest.mark.virtual_time("an agent has eleven minutes")
+@pytest.mark.local_only("a real server notes the time of a deletion by its own clock")
 async def test_the_control_plane_lets_go_what_an_agent_that_is_gone_does_not(
     world: World, repository: GitRepository
 ) -> None:
