@@ -47,7 +47,7 @@ from kardinal_agent.execution.machine import (
     given_up,
 )
 from kardinal_agent.execution.ownership import OwnedStep
-from kardinal_agent.execution.proposals import Proposals, StepDeleted
+from kardinal_agent.execution.proposals import StepDeleted
 from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.tools import Tools

@@ -160,7 +160,7 @@ class Cleanup:
         return Result()
 
 
-_WITHOUT_SECRET = frozenset(["SecretUnusable", "SecretUnreadable"])
+_WITHOUT_SECRET = frozenset(["SecretNotFound", "SecretUnreadable"])
 
 
 def _readable(raw: JsonObject) -> PromotionStep | None:
