@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject
-from kardinal_agent.health import Adapter
+from kardinal_agent.health import Adapter, Verdict, failed, progressing
 from kardinal_agent.health.argo_rollouts import ArgoRollouts
 from kardinal_agent.health.argocd import ArgoCD
+from kardinal_agent.health.delegation import together
 from kardinal_agent.health.flagger import Flagger
 from kardinal_agent.health.flux import Flux
 from kardinal_agent.health.resource import ResourceAdapter
@@ -108,3 +110,12 @@ def changed(made: JsonObject, *changes: Change) -> JsonObject:
 )
 def test_what_is_negative(adapter: Adapter, step: PromotionStep, found: Sequence[JsonObject], negative: bool) -> None:
     assert judged(adapter, step, promotion(NEW), *found).negative is negative
+
+
+@pytest.mark.parametrize(
+    "proof", [failed("SyncFailed", "a sync failed"), progressing("waits")], ids=["failed", "waits"]
+)
+def test_a_delegate_that_is_negative_makes_both_so(proof: Verdict) -> None:
+    proof = replace(proof, negative=False)
+    assert together(proof, progressing("it is under way", negative=True)).negative
+    assert not together(proof, progressing("it is under way")).negative
