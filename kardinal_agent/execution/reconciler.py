@@ -106,8 +106,8 @@ def sources(
 ) -> Sequence[Source]:
     """Return everything that can move a promotion."""
     steps.index(_BY_BUNDLE, lambda step: _bundle_of(step) if _is_under_way(step) else ())
-    steps.index(_VERIFIED_BY_BUNDLE, lambda step: _bundle_of(step) if _state(step) == "Verified" else ())
-    steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) else ())
+    steps.index(_VERIFIED_BY_BUNDLE, lambda step: _bundle_of(step) if _is_verified(step) else ())
+    steps.index(_BY_GRAPH, lambda step: _graph_of(step) if _is_under_way(step) or _is_verified(step) else ())
     steps.index(_BY_GATE, lambda step: _gates_of(step) if _is_under_way(step) else ())
     gates.index(_BY_TEMPLATE, _template_of)
 
@@ -172,6 +172,10 @@ def _is_under_way(step: JsonObject) -> bool:
 def _is_to_be_settled(step: JsonObject) -> bool:
     """Return whether a promotion has ended that may have a proposal left."""
     return has_finalizer(step, names.FINALIZER) and not _is_under_way(step)
+
+
+def _is_verified(step: JsonObject) -> bool:
+    return bool(_state(step) == "Verified")
 
 
 def _woken(step: JsonObject) -> Any:

@@ -38,14 +38,16 @@ async def until_step(world: World, name: str, *, bundle: str = NAME, **wanted: A
     return status
 
 
-async def begin(world: World, repository: GitRepository, *, alone: bool = False, **staging: Any) -> Controller:
+async def begin(
+    world: World, repository: GitRepository, *, alone: bool = False, target: str = STAGING, **staging: Any
+) -> Controller:
     """Promote a Bundle until it is Verified in dev; `alone`: nothing follows."""
     await deploy(world)
     controller = await start_controller(world)
     following = [] if alone else [environment(STAGING, **staging)]
     await world.apply(pipeline(repository, environments=[environment(DEV, health=HEALTH), *following]))
     await world.settle()
-    await world.apply(bundle(NAME))
+    await world.apply(bundle(NAME, intent={} if alone else {"target": target}))
     status = await until_step(world, DEV, state="Verified")
     assert (status["healthy"], status["healthySince"]) == (True, status["verifiedAt"])
     return controller
@@ -150,6 +152,19 @@ async def test_an_environment_that_nothing_follows_is_not_looked_at(world: World
     await world.live(timedelta(minutes=1))
     assert watched(controller) == set()
     assert (await until_step(world, DEV))["healthy"] is True
+
+
+async def test_an_environment_is_looked_at_again_when_its_bundle_goes_further(
+    world: World, repository: GitRepository
+) -> None:
+    await world.apply(GO)
+    await begin(world, repository, target=DEV)
+    await world.wait_for(BUNDLE, NAME, lambda obj: obj["status"]["phase"] == "Verified")
+    body = {"spec": {"intent": {"target": STAGING}}}
+    await world.client.patch(BUNDLE, NAME, TEAM, body, kind=PatchType.MERGE)
+    await world.wait_for(POLICY_GATE, f"{NAME}-{STAGING}-go", lambda obj: obj.get("status", {}).get("ready") is False)
+    await deploy(world, available=False)
+    await until_step(world, DEV, healthy=False)
 
 
 async def test_what_is_unhealthy_is_looked_at_until_it_is_healthy(world: World, repository: GitRepository) -> None:
