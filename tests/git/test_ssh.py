@@ -118,12 +118,12 @@ async def test_keys_and_settings_of_the_machine_are_not_used(
         await repositories.open(over_ssh.url, stranger).head("main")
 
 
-async def test_a_repository_that_is_not_there_is_a_final_answer(
+async def test_a_repository_that_is_not_there_is_looked_for_again(
     repositories: Repositories, sshd: SshServer, bare: Git, credentials: Credentials
 ) -> None:
     with pytest.raises(RepositoryUnreachable, match="does not exist") as caught:
         await repositories.open(sshd.url(bare.directory.parent / "nothing.git"), credentials).head("main")
-    assert not caught.value.transient
+    assert caught.value.transient
 
 
 async def test_a_host_that_does_not_answer_is_worth_another_attempt(
