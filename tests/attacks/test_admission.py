@@ -287,6 +287,14 @@ async def test_an_agent_does_not_move_a_step_into_its_shard(installed: Installat
     assert await installed.stored(PROMOTION_STEP, name) == before
 
 
+async def test_an_agent_keeps_a_step_by_its_finalizer_and_lets_it_go(installed: Installation, agent: Person) -> None:
+    for finalizers in ([names.FINALIZER], []):
+        answer = await agent.patch(PROMOTION_STEP, "release-a", {"metadata": {"finalizers": finalizers}})
+        assert answer.status == 200, answer
+        stored = await installed.stored(PROMOTION_STEP, "release-a")
+        assert stored["metadata"].get("finalizers", []) == finalizers
+
+
 async def test_a_tenant_serves_no_shard_by_a_role_of_its_namespace(installed: Installation) -> None:
     await installed.people.until_allowed("tenant", ("serve", "shards.kardinal.io", "a"))
 
