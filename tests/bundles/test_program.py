@@ -31,7 +31,11 @@ START = "from kardinal_controller.main import main; main()"
 async def test_a_bundle_walks_through_all_environments_by_real_commits(world: World, repository: GitRepository) -> None:
     await start_controller(world)
     await start_simulator(world, delay=timedelta(0))
-    await world.apply(pipeline(repository, provider="git"), gate("always", "true", namespace=POLICIES))
+    # A proof that is named has no Event that says that none was found.
+    named = [environment(name, health={"type": "resource"}) for name in (DEV, STAGING, PROD)]
+    await world.apply(
+        pipeline(repository, environments=named, provider="git"), gate("always", "true", namespace=POLICIES)
+    )
     await world.settle()
     writes: Counter[str] = Counter()
 
