@@ -15,7 +15,7 @@ from kardinal.api.names import LABEL_PIPELINE, bundle_name, freeze_name, label_v
 from kardinal.cli.errors import CommandError
 from kardinal.cli.holds import find_hold, put_hold
 from kardinal.cli.session import Session, cluster_command, unknown_bundle
-from kardinal.cli.status.following import wait_for_end
+from kardinal.cli.status.following import wait_for_end, wait_option
 from kardinal.cli.status.view import unattended
 from kardinal.kube import Forbidden, KubeError, NotFound
 from kardinal.objects import JsonObject
@@ -31,9 +31,7 @@ __all__ = ["rollback"]
 @click.option("--to", "bundle", metavar="BUNDLE", help="What it goes back to; default: the one Verified there before.")
 @click.option("--emergency", is_flag=True, help="Tell gates that it is urgent, as bundle.emergency; they decide.")
 @click.option("--no-hold", is_flag=True, help="Do not keep other Bundles from the environment afterwards.")
-@click.option(
-    "--wait", "waiting", is_flag=True, help="Show the Bundle until it has ended; ends with 1, or 3 if superseded."
-)
+@wait_option
 @cluster_command
 async def rollback(
     session: Session,
