@@ -150,7 +150,7 @@ def shipped_rules(kind: str, name: str) -> list[dict[str, Any]]:
 
 
 async def walk(world: World, repository: GitRepository) -> None:
-    """Three Bundles on a Pipeline that uses what there is."""
+    """Four Bundles on a Pipeline that uses what there is."""
     controller = await start_controller(world)
     await start_agent(world, shard=PROD)
     await start_simulator(world)
@@ -176,11 +176,14 @@ async def walk(world: World, repository: GitRepository) -> None:
     await world.apply(bundle("third", tag="1.3.0"))
     await world.until(lambda: has_phase(world, "second", "Superseded"))
     await review(world, repository, "third")
+    # What would be restored is kept: the first goes when the third is that.
+    await world.apply(bundle("fourth", tag="1.4.0"))
+    await review(world, repository, "fourth")
     await world.until(lambda: is_gone(world, first))
     # An object of the Graph that is deleted by hand comes back.
-    await world.delete(PROMOTION_STEP, f"third-{DEV}")
-    await world.until(lambda: world.find(PROMOTION_STEP, f"third-{DEV}"))
-    await world.delete(GRAPH, "third")
+    await world.delete(PROMOTION_STEP, f"fourth-{DEV}")
+    await world.until(lambda: world.find(PROMOTION_STEP, f"fourth-{DEV}"))
+    await world.delete(GRAPH, "fourth")
     await world.settle()
 
 

@@ -26,6 +26,7 @@ from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.runtime import Informer
 from tests.support.administrator import Administrator
 from tests.support.admission import enforce
+from tests.support.exchange import RefusedRequest
 from tests.support.identities import ACCOUNTS, RESOURCES, SYSTEM_NAMESPACE, rights
 from tests.support.names import POLICIES, TEAM
 from tests.support.objects import namespace
@@ -167,9 +168,14 @@ class RealServer:
         stored = {one.path: str(one.revision) for one in self._store.below(*map(_prefix, _watched()))}
         for resource in _watched():
             prefix = _prefix(resource)
+            try:
+                found = self._administrator.cached(resource)
+            except RefusedRequest:
+                # A definition that was put back is served a moment later.
+                return False
             cached = {
                 prefix + "/".join(_key_of(resource, metadata)): metadata["resourceVersion"]
-                for metadata in (obj["metadata"] for obj in self._administrator.cached(resource))
+                for metadata in (obj["metadata"] for obj in found)
             }
             if cached != {path: revision for path, revision in stored.items() if path.startswith(prefix)}:
                 return False

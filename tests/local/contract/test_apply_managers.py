@@ -92,12 +92,12 @@ async def test_metadata_that_an_apply_left_empty_is_stored_and_read_by_nobody(
     custom = f"{await define_things(api)}/a"
     hollow = thing(api, colour="red")
     hollow["metadata"] |= {field: empty}
-    applied = [await api.apply(custom, hollow, fieldManager="one") for _ in range(2)]
-    said = [await api.merge(custom, {}, fieldManager="two") for _ in range(2)]
-    assert field not in applied[1].body["metadata"]
-    # Now and then a real server was seen to find one change fewer.
-    assert len({answer.body["metadata"]["resourceVersion"] for answer in (*applied, *said)}) in (2, 3)
-    assert said[1].body == said[0].body
+    # Each write changes something: what a real server finds of a field that is stored empty, and so whether writing the
+    # same again is a change, depends on whether its cache has the object yet.
+    applied = await api.apply(custom, hollow, fieldManager="one")
+    said = [await api.merge(custom, {"spec": {"size": size}}, fieldManager="two") for size in (1, 2)]
+    assert field not in applied.body["metadata"]
+    assert field not in said[1].body["metadata"]
     status = [await api.apply(f"{custom}/status", hollow | {"status": {"phase": "On"}}) for _ in range(2)]
     assert status[1].body == status[0].body
 
