@@ -15,6 +15,17 @@ from tests.support.gitea import GiteaProject
 _VERDICTS = {"approve": "APPROVED", "reject": "REQUEST_CHANGES", "comment": "COMMENT"}
 
 
+async def merge_by_person(project: GiteaProject, number: int, method: str) -> None:
+    """Merge a pull request; a person is told to try again later while the host compares the branches."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            status, answer = project.ask("POST", f"{project.path}/pulls/{number}/merge", {"Do": method}, by=PERSON)
+            if status == 200:
+                return
+            assert "try again later" in answer["message"], answer
+            await asyncio.sleep(0.05)
+
+
 class GiteaHost(Host):
     provider = PROVIDERS["gitea"]
 
@@ -43,15 +54,7 @@ class GiteaHost(Host):
         self._git("push", "--quiet", self.url, f":refs/heads/{branch}")
 
     async def merge(self, number: int, method: MergeMethod | None) -> None:
-        path, body = f"{self.project.path}/pulls/{number}/merge", {"Do": method or "merge"}
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                status, answer = self.project.ask("POST", path, body, by=PERSON)
-                if status == 200:
-                    return
-                # A person is told so as well, while the host compares the branches.
-                assert "try again later" in answer["message"], answer
-                await asyncio.sleep(0.05)
+        await merge_by_person(self.project, number, method or "merge")
 
     async def close_by_person(self, number: int) -> None:
         self.project.api("PATCH", f"{self.project.path}/pulls/{number}", {"state": "closed"}, by=PERSON)

@@ -15,7 +15,7 @@ import pytest
 from kardinal.api import PROMOTION_STEP, names
 from kardinal.objects import JsonObject
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state, wake
-from tests.hosts.gitea_host import GiteaHost
+from tests.hosts.gitea_host import GiteaHost, merge_by_person
 from tests.hosts.host import PATIENCE
 from tests.support.gitea import GiteaProject
 from tests.support.names import DEV, TEAM
@@ -74,7 +74,7 @@ async def waiting(world: World, project: GiteaProject) -> int:
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 async def test_a_person_merges_what_the_status_lets_through(world: World, project: GiteaProject, method: str) -> None:
     number = await waiting(world, project)
-    project.api("POST", f"{project.path}/pulls/{number}/merge", {"Do": method}, by="alice")
+    await merge_by_person(project, number, method)
     await wake(world)
     status = await reached(world, "Verified")
     head = project.api("GET", f"{project.path}/branches/main")["commit"]["id"]
