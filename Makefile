@@ -80,7 +80,7 @@ docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps, the sta
 	$(BIN)/python -m hack.docs.contract docs/contract.md
 	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
 
-bench: $(INSTALLED) ## measure promotions on this machine, some minutes; ARGS="--repository http": over HTTP
+bench: $(INSTALLED) ## measure promotions on this machine, some minutes; ARGS="--api real": on a real API server
 	$(BIN)/python -m hack.bench.promotion $(ARGS)
 
 bench-localplane: assets ## measure the local plane beside a real API server, some 10 minutes; ARGS=lists: that part

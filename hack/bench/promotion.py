@@ -1,10 +1,11 @@
 """Measure what promotions cost: time, API writes, CPU and memory, beside a script that does the same with `git`.
 
-    python -m hack.bench.promotion [--api plane|real] [--repository path|http] [--most 200] [--many 1000]
+    python -m hack.bench.promotion [--api plane|real] [--most 200] [--many 1000]
 
 API server, programs and simulator are processes of their own; this one posts Bundles and watches, as a person would,
 and reads CPU and memory of the programs from the operating system. All Pipelines have three environments in one
-repository, by path or over loopback HTTP. A run is one machine at one time: compare figures of one run.
+repository, which is reached by its path: the simulator follows such a repository by its events, and another one only by
+asking now and then. A run is one machine at one time: compare figures of one run.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +30,6 @@ from kardinal.kube import Client, load_connection
 from kardinal.objects import JsonObject
 from kardinal.runtime.clock import SystemClock
 from kardinal_local import sample
-from tests.support.smart_server import Exchange, serving
 
 ENVIRONMENTS = ("dev", "staging", "prod")
 NAMESPACE = "default"
@@ -160,22 +160,6 @@ def _make_repository(path: Path, applications: int) -> None:
     create_bare_repository(path, files, message="applications", clock=SystemClock())
 
 
-@contextmanager
-def _served(repository: Path, how: str) -> Iterator[str]:
-    """Yield the URL of a repository."""
-
-    def let_in(exchange: Exchange, path: str) -> bool:
-        exchange.send(exchange.ask_git())
-        return True
-
-    if how == "path":
-        yield repository.as_uri()
-        return
-    with serving(repository.parent, None) as server:
-        server.trouble = let_in
-        yield f"{server.url}/{repository.name}"
-
-
 def _print_writes(writes: Writes, promotions: int) -> None:
     simulated = sum(count for (user, _), count in writes.items() if user == SIMULATOR)
     _print("API writes of an environment promotion", f"{(writes.total() - simulated) / promotions:.1f}", "<= 6")
@@ -225,47 +209,44 @@ async def _cpu_of_a_walk(cluster: Cluster, team: Team, pipelines: int) -> float:
     return (cluster.programs.cpu() - before) / (WALKS * len(ENVIRONMENTS))
 
 
-async def _measure(directory: Path, *, api: str, repository: str, most: int, many: int) -> None:
+async def _measure(directory: Path, *, api: str, most: int, many: int) -> None:
     bare = directory / "gitops.git"
     await asyncio.to_thread(_make_repository, bare, max(most, many, TOGETHER))
     print(f"promotions on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, ", end="")
-    print(f"{SystemClock().now():%Y-%m-%d}: API server {api}, repository by {repository}\n")
+    print(f"{SystemClock().now():%Y-%m-%d}: API server {api}\n")
     run = run_apart if api == "plane" else run_cluster
-    with _served(bare, repository) as url:
-        async with (
-            run(directory) as cluster,
-            Client(await load_connection(cluster.programs.kubeconfig), user_agent="kardinal-bench") as client,
-        ):
-            team = Team(client, url)
-            await asyncio.sleep(2)
-            _print("memory of the programs, idle", f"{cluster.programs.memory():.0f} MB")
-            await _one_after_the_other(cluster, team)
-            _print(f"CPU of a promotion beside {FEW} Pipelines", f"{await _cpu_of_a_walk(cluster, team, FEW):.3f} s")
-            for pipelines in (TOGETHER, most):
-                names = await team.grow(pipelines)
-                pace = pipelines * len(ENVIRONMENTS) / await team.walk(names) * 60
-                _print(f"promotions a minute, {pipelines} Pipelines", f"{pace:.0f}", "1500")
-            if many > most:
-                beside = await _cpu_of_a_walk(cluster, team, many)
-                _print(f"CPU of a promotion beside {many} Pipelines", f"{beside:.3f} s", "as beside 10")
-                _print(f"memory of the programs, {many} Pipelines", f"{cluster.programs.memory():.0f} MB")
-            if cluster.plane is not None:
-                quiet = await cluster.plane.counts()
-                await asyncio.sleep(IDLE_SECONDS)
-                idle = difference(await cluster.plane.counts(), quiet).total()
-                _print(f"API writes in {IDLE_SECONDS:.0f} idle seconds", str(idle), "0")
-        paths = [f"app-{index}/environments/{name}" for index in range(BASELINES // 3) for name in ENVIRONMENTS]
-        for title, kept in (("a new clone each", False), ("a kept clone", True)):
-            done = await asyncio.to_thread(
-                promotions_a_minute, url, paths, directory / title.replace(" ", "-"), kept=kept
-            )
-            _print(f"a script's promotions a minute, {title}", f"{done:.0f}")
+    url = bare.as_uri()
+    async with (
+        run(directory) as cluster,
+        Client(await load_connection(cluster.programs.kubeconfig), user_agent="kardinal-bench") as client,
+    ):
+        team = Team(client, url)
+        await asyncio.sleep(2)
+        _print("memory of the programs, idle", f"{cluster.programs.memory():.0f} MB")
+        await _one_after_the_other(cluster, team)
+        _print(f"CPU of a promotion beside {FEW} Pipelines", f"{await _cpu_of_a_walk(cluster, team, FEW):.3f} s")
+        for pipelines in (TOGETHER, most):
+            names = await team.grow(pipelines)
+            pace = pipelines * len(ENVIRONMENTS) / await team.walk(names) * 60
+            _print(f"promotions a minute, {pipelines} Pipelines", f"{pace:.0f}", "1500")
+        if many > most:
+            beside = await _cpu_of_a_walk(cluster, team, many)
+            _print(f"CPU of a promotion beside {many} Pipelines", f"{beside:.3f} s", "as beside 10")
+            _print(f"memory of the programs, {many} Pipelines", f"{cluster.programs.memory():.0f} MB")
+        if cluster.plane is not None:
+            quiet = await cluster.plane.counts()
+            await asyncio.sleep(IDLE_SECONDS)
+            idle = difference(await cluster.plane.counts(), quiet).total()
+            _print(f"API writes in {IDLE_SECONDS:.0f} idle seconds", str(idle), "0")
+    paths = [f"app-{index}/environments/{name}" for index in range(BASELINES // 3) for name in ENVIRONMENTS]
+    for title, kept in (("a new clone each", False), ("a kept clone", True)):
+        done = await asyncio.to_thread(promotions_a_minute, url, paths, directory / title.replace(" ", "-"), kept=kept)
+        _print(f"a script's promotions a minute, {title}", f"{done:.0f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what promotions cost.")
     parser.add_argument("--api", choices=("plane", "real"), default="plane", help="the API server")
-    parser.add_argument("--repository", choices=("path", "http"), default="path", help="how the repository is reached")
     parser.add_argument("--most", type=int, default=200, help="Pipelines that promote at once")
     parser.add_argument("--many", type=int, default=1000, help="Pipelines beside one that promotes; 0: not measured")
     with tempfile.TemporaryDirectory(prefix="kardinal-bench-") as directory:
