@@ -18,6 +18,7 @@ from kardinal.git.options import (
     git_hosts_option,
     git_insecure_option,
     git_transfer_option,
+    registries_option,
     rendering_options,
     scm_poll_option,
     step_hosts_option,
@@ -52,6 +53,7 @@ __all__ = ["main"]
 @rendering_options
 @scm_poll_option
 @step_hosts_option
+@registries_option
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
@@ -73,6 +75,7 @@ def main(
     allow_helm_inflation: bool,
     scm_poll_interval: float,
     allow_step_hosts: tuple[str, ...],
+    allow_registries: tuple[str, ...],
     standalone: bool,
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
@@ -94,6 +97,7 @@ def main(
         allow_helm_inflation=allow_helm_inflation,
         scm_poll_interval=scm_poll_interval,
         allow_step_hosts=allow_step_hosts,
+        allow_registries=allow_registries,
         standalone=standalone,
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,

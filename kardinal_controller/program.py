@@ -17,6 +17,7 @@ from kardinal.git import CACHE_SIZE, GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
 from kardinal.translation import Features
+from kardinal_agent.endpoints import EndpointClient, StepHosts
 from kardinal_agent.program import AgentOptions, Parts, install
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
@@ -28,6 +29,7 @@ from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.pipelines import HistoryReconciler, OtherChangesReconciler, ValidationReconciler
+from kardinal_controller.registries import FLAG, Registry, TagLookups
 from kardinal_controller.release import ReleaseReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 
@@ -56,6 +58,7 @@ class ControllerOptions:
     allow_helm_inflation: bool = False
     scm_poll_interval: float = 300.0
     allow_step_hosts: tuple[str, ...] = ()
+    allow_registries: tuple[str, ...] = ()
     standalone: bool = True
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
@@ -168,8 +171,19 @@ class Controller:
             recorder=manager.recorder,
             clock=clock,
             metrics=self._metrics,
+            tags=self._declare_lookups(options),
         )
         manager.controller("bundle", bundles, bundles.sources())
+
+    def _declare_lookups(self, options: ControllerOptions) -> TagLookups | None:
+        """Declare what asks registries; None where the operator lists none."""
+        if not options.allow_registries:
+            return None
+        hosts = options.allow_registries
+        registry = Registry(hosts, EndpointClient(StepHosts(hosts, flag=FLAG)))
+        tags = TagLookups(self._caches, self.manager.client, registry, clock=self._clock)
+        self.manager.controller("bundle-tags", tags, tags.sources())
+        return tags
 
     def _declare_pipelines(self, options: ControllerOptions, features: Features) -> None:
         manager, caches = self.manager, self._caches

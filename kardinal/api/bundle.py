@@ -18,7 +18,7 @@ from kardinal.api.base import (
     Text,
     Time,
 )
-from kardinal.api.bundle_artifacts import ArtifactKind, Artifacts, Chart, GitCommit, Image, Provenance
+from kardinal.api.bundle_artifacts import ArtifactKind, Artifacts, Chart, GitCommit, Image, Provenance, ResolvedImage
 from kardinal.api.evidence import Evidence
 from kardinal.objects import BUNDLE, ResourceType
 
@@ -45,6 +45,7 @@ __all__ = [
     "IntentRequest",
     "Provenance",
     "RequestStatus",
+    "ResolvedImage",
     "Rollback",
 ]
 
@@ -320,6 +321,14 @@ class BundleStatus(Status):
     """The version for people: `1.2.0`, or of several artifacts `app:1.2.0, worker:2.1`."""
     sequence: Annotated[int | None, Field(ge=1)] = None
     """Order of admission among the Bundles of one Pipeline: creation times have seconds only."""
+    artifacts: Annotated[
+        tuple[ResolvedImage, ...] | None,
+        Field(
+            max_length=64,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["reference"]},
+        ),
+    ] = None
+    """The digests that tags had when the Bundle started; there only where the operator lets registries be asked."""
     graph_ref: Name | None = None
     """Name of its Graph."""
     graph_recreated: bool | None = None

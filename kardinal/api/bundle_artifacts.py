@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kardinal.api.base import Digest, Model, RelativePath, ShortText, Text, Time, Url
 
-__all__ = ["ArtifactKind", "Artifacts", "Chart", "GitCommit", "Image", "Provenance"]
+__all__ = ["ArtifactKind", "Artifacts", "Chart", "GitCommit", "Image", "Provenance", "ResolvedImage"]
 
 ArtifactKind = Literal["images", "charts", "gitCommit"]
 
@@ -22,6 +22,19 @@ class Image(Model):
     """The image, as `repository[:tag][@digest]`."""
     digest: Digest | None = None
     """Digest of the image; it wins over the one in `reference`."""
+
+
+class ResolvedImage(Model):
+    """An image that a Bundle names by its tag alone, and the digest that the tag had."""
+
+    reference: Annotated[str, Field(min_length=1, max_length=512)]
+    """The image, as `repository:tag`."""
+    digest: Digest | None = None
+    """Digest that the registry had for the tag; absent where it has told none."""
+    resolved_at: Time
+    """The moment at which the registry was asked."""
+    message: Text | None = None
+    """The reason why there is no digest."""
 
 
 class GitCommit(Model):

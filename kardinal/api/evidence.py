@@ -78,7 +78,9 @@ class Evidence(Model):
     merged_by: ShortText | None = None
     """The user who merged the pull request, as its host says."""
     images: Annotated[tuple[Annotated[str, Field(max_length=700)], ...] | None, Field(max_length=64)] = None
-    """The images that it promoted here, with the digests of the Bundle; none where there is no room for all."""
+    """The images that it promoted here, with the digests of the Bundle, or those that their tags had when it started;
+    none where there is no room for all.
+    """
     policy_gates: Annotated[tuple[GateResult, ...], Field(max_length=64)] = ()
     """The gates with their answers."""
     omitted_gates: Annotated[int | None, Field(ge=1)] = None

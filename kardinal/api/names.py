@@ -22,6 +22,7 @@ __all__ = [
     "ATTESTATION_SECRET",
     "CREDENTIALS_GIT",
     "CREDENTIALS_KUBECONFIG",
+    "CREDENTIALS_REGISTRY",
     "CREDENTIALS_SIGNING",
     "CREDENTIALS_STEP",
     "CREDENTIALS_WEBHOOK",
@@ -85,6 +86,9 @@ CREDENTIALS_KUBECONFIG = "kubeconfig"
 
 CREDENTIALS_WEBHOOK = "webhook"
 """The value of `LABEL_CREDENTIALS` on a Secret whose `webhookSecret` signs the deliveries of a Git host."""
+
+CREDENTIALS_REGISTRY = "registry"
+"""The value of `LABEL_CREDENTIALS` on a Secret that may be sent to image registries."""
 
 CREDENTIALS_STEP = "step"
 """The value of `LABEL_CREDENTIALS` on a Secret that may be sent to the endpoints of custom steps."""

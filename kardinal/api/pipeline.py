@@ -267,6 +267,8 @@ class PipelineSpec(Model):
         ),
     ] = ()
     """The environments, in their order."""
+    pull_secret_ref: SecretReference | None = None
+    """Secret of type `kubernetes.io/dockerconfigjson` for the registries that are asked which digests tags have."""
     promotion_policy: Literal["supersede", "queue"] = "supersede"
     """Order of Bundles: with `supersede` a newer one takes the place of older ones, with `queue` it waits for them."""
     history_limit: Annotated[int, Field(ge=1, le=1000)] = 20

@@ -1,4 +1,4 @@
-"""The command line options about hosts, of Git and of custom steps, that the programs share."""
+"""The command line options about hosts, of Git, of custom steps and of images, of the programs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = [
     "git_hosts_option",
     "git_insecure_option",
     "git_transfer_option",
+    "registries_option",
     "rendering_options",
     "scm_poll_option",
     "step_hosts_option",
@@ -141,3 +142,12 @@ step_hosts_option = click.option(
     help="Hosts of custom steps that may have private addresses or no TLS. Default: public hosts by https alone.",
 )
 """Gives `allow_step_hosts`, a tuple of patterns."""
+
+registries_option = click.option(
+    "--allow-registries",
+    multiple=True,
+    metavar="HOST[:PORT],…",
+    callback=_patterns,
+    help="Registries, with their token services, that are asked which digests the tags of Bundles have. Default: none.",
+)
+"""Gives `allow_registries`, a tuple of patterns."""

@@ -16,7 +16,11 @@ from kardinal.api import names
 
 __all__ = ["host_allowed", "refused_host", "refused_signing"]
 
-_PURPOSES = {names.CREDENTIALS_GIT: "a Git credential", names.CREDENTIALS_STEP: "a credential of custom steps"}
+_PURPOSES = {
+    names.CREDENTIALS_GIT: "a Git credential",
+    names.CREDENTIALS_REGISTRY: "a credential of registries",
+    names.CREDENTIALS_STEP: "a credential of custom steps",
+}
 _HTTPS = ":443"
 _HOSTS_SHOWN = 300
 """Characters of the hosts that a Secret has already, up to which the command in a refusal repeats them."""

@@ -16,6 +16,7 @@ from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus, Provenance
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference, bundle_title, promoted_images
+from kardinal.api.resolved import resolved_image
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import ago, cell, link, period, table
 
@@ -103,7 +104,7 @@ def _artifact(bundle: Bundle) -> str:
     for image in promoted_images(bundle.spec.artifacts):
         tag = f":{image.tag}" if image.tag else ""
         rows.append(("Image", cell(image.repository + tag)))
-        rows.append(("Digest", cell(image.digest or "not pinned: the tag decides")))
+        rows.append(("Digest", cell(image.digest or _tag_decides(image, bundle))))
     charts = bundle.spec.artifacts.charts
     rows += [("Chart", cell(f"{chart.name} {chart.version} of {chart.repository}")) for chart in charts]
     commit = bundle.spec.artifacts.git_commit
@@ -113,6 +114,15 @@ def _artifact(bundle: Bundle) -> str:
     rows += _provenance(bundle.spec.provenance or Provenance())
     rows.append(("Bundle", cell(bundle.metadata.name)))
     return table(("Field", "Value"), rows)
+
+
+def _tag_decides(image: ImageReference, bundle: Bundle) -> str:
+    """Say that nothing is pinned, with the digest that the tag had when the Bundle started."""
+    found = resolved_image(image, bundle.status.artifacts)
+    if found is None:
+        return "not pinned: the tag decides"
+    told = found.digest or f"not known ({found.message})"
+    return f"{told} when the Bundle started; not pinned: the tag decides"
 
 
 def _provenance(provenance: Provenance) -> Iterable[tuple[str, str]]:

@@ -36,9 +36,10 @@ _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
 class StepHosts:
-    """The hosts of the operator's list; a pattern without a port means that of https."""
+    """The hosts of the operator's list, which `flag` gives; a pattern without a port means that of https."""
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], *, flag: str = "--allow-step-hosts") -> None:
+        self._flag = flag
         self._patterns = tuple(patterns)
         self._exact = tuple(pattern for pattern in patterns if "*" not in _PORT.sub("", pattern))
 
@@ -46,7 +47,7 @@ class StepHosts:
         """Raise `HostRefused` for a URL that must not be asked for, whatever its host resolves to."""
         parts, host = urlsplit(url), host_of(url)
         if parts.scheme != "https" and not _listed(host, self._patterns):
-            raise HostRefused(f"{host} is not asked without TLS: use https, or ask the operator for --allow-step-hosts")
+            raise HostRefused(f"{host} is not asked without TLS: use https, or ask the operator for {self._flag}")
         name = (parts.hostname or "").strip("[]")
         try:
             literal = ipaddress.ip_address(name)
@@ -62,7 +63,7 @@ class StepHosts:
         near = kind == _NEAR
         if not _listed(host, self._exact if near else self._patterns):
             wanted = "with its name, without *" if near else "with it"
-            raise HostRefused(f"{host} has {kind}: ask the operator for --allow-step-hosts {wanted}")
+            raise HostRefused(f"{host} has {kind}: ask the operator for {self._flag} {wanted}")
 
 
 class CheckedResolver(AbstractResolver):

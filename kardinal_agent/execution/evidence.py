@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from kardinal.api import Bundle, PromotionStep
 from kardinal.api.evidence import MAX_APPROVERS, Evidence, GateResult, PhaseDurations, bounded
 from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.api.resolved import with_known_digest
 from kardinal.objects.errors import KardinalError
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.facts import facts_of
@@ -60,9 +61,10 @@ def evidence_of(
 def _images(step: PromotionStep, bundle: Bundle) -> tuple[str, ...]:
     """Return the images that are promoted here; none of a promotion that fails because they cannot be read."""
     try:
-        return tuple(str(image.reference) for image in selected_images(bundle, step.spec.update.images))
+        images = [image.reference for image in selected_images(bundle, step.spec.update.images)]
     except KardinalError:
         return ()
+    return tuple(str(with_known_digest(image, bundle.status.artifacts)) for image in images)
 
 
 def phase_durations(

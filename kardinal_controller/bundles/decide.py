@@ -42,6 +42,7 @@ __all__ = [
     "Delete",
     "Extend",
     "Hold",
+    "LookUp",
     "Note",
     "RollBack",
     "Wait",
@@ -64,6 +65,11 @@ class Create:
     """Create the Graph of the Bundle."""
 
     pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Have the tags of the Bundle looked up and end the run; the next comes with the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ class RollBack:
     due: DueRollback
 
 
-Decision = Note | Create | Extend | RollBack | WriteStatus | Delete | Wait | Hold
+Decision = Note | LookUp | Create | Extend | RollBack | WriteStatus | Delete | Wait | Hold
 
 
 def decide(observation: Observation) -> Decision:
@@ -128,10 +134,10 @@ def decide(observation: Observation) -> Decision:
     if (due := observation.due_rollback) is not None:
         return RollBack(due)
     found = _graph_or_status(observation)
-    return found if isinstance(found, Create | Extend | Hold) else _write_or_end(observation, found)
+    return found if isinstance(found, LookUp | Create | Extend | Hold) else _write_or_end(observation, found)
 
 
-def _graph_or_status(observation: Observation) -> Create | Extend | Hold | BundleStatus:
+def _graph_or_status(observation: Observation) -> LookUp | Create | Extend | Hold | BundleStatus:
     """Return what to do about the Graph, or the status where there is nothing to do about it."""
     before = observation.bundle.status
     if isinstance(observation.outcome, PromotionError):
@@ -146,7 +152,7 @@ def _graph_or_status(observation: Observation) -> Create | Extend | Hold | Bundl
     return _start(observation) if before.graph_ref is None else _go_on(observation)
 
 
-def _start(observation: Observation) -> Create | Hold | BundleStatus:
+def _start(observation: Observation) -> LookUp | Create | Hold | BundleStatus:
     """Decide about a Bundle that, as its status says, has no Graph yet."""
     if observation.graph is not None:
         return statuses.from_steps(observation)
@@ -154,12 +160,13 @@ def _start(observation: Observation) -> Create | Hold | BundleStatus:
         return statuses.superseded(observation, why)
     if observation.pipeline is None:
         return statuses.waiting_for_pipeline(observation)
+    begin = LookUp() if observation.unresolved else Create(observation.pipeline)
     if observation.in_queue or observation.own.pinned:
-        return Create(observation.pipeline)
+        return begin
     if (until := _held_until(observation)) is not None:
         return Hold(until)
     newer = successor(observation.own, observation.siblings)
-    return Create(observation.pipeline) if newer is None else statuses.waiting_for_newer(observation, newer)
+    return begin if newer is None else statuses.waiting_for_newer(observation, newer)
 
 
 def _held_until(observation: Observation) -> float | None:

@@ -16,6 +16,7 @@ from itertools import islice
 from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus, Intent
 from kardinal.api.names import ANNOTATION_PIN, freeze_name
+from kardinal.api.resolved import unpinned_images
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
 from kardinal.policy.matching import is_freeze
 from kardinal.runtime import Clock
@@ -30,6 +31,7 @@ from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
 from kardinal_controller.bundles.requests import Situation, unseen
 from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers, Start, Starts
+from kardinal_controller.bundles.tags import Tags
 from kardinal_controller.bundles.takeover import settled
 from kardinal_controller.caches import Caches, has_started, is_pending, pipeline_label
 
@@ -72,6 +74,8 @@ class Observation:
     """The message of the freeze of its Pipeline; None where there is no freeze."""
     drift: Drift = NO_DRIFT
     """The differences between its Graph and what it would be today, while it is under way."""
+    unresolved: bool = False
+    """Whether its tags are still to be looked up before it starts."""
     outcome: JsonObject | PromotionError | None = None
     """The result of the Create or Extend of this run: the Graph, or why the resources cannot be translated."""
 
@@ -174,10 +178,11 @@ class Observation:
 class Observer:
     """Reads observations from the informers."""
 
-    def __init__(self, caches: Caches, graphs: GraphKeeper, *, clock: Clock) -> None:
+    def __init__(self, caches: Caches, graphs: GraphKeeper, *, clock: Clock, tags: Tags | None) -> None:
         self._caches = caches
         self._graphs = graphs
         self._clock = clock
+        self._tags = tags
         self._numbers = SequenceNumbers()
         self._admissions = Admissions()
         self._starts = Starts()
@@ -194,6 +199,7 @@ class Observer:
             if self._numbers.of(current) is None:
                 self._numbers.assign(self._caches.bundles_of(key.namespace, label))
             bundle = self._numbers.fill_in(bundle)
+        bundle, unresolved = self._with_digests(bundle)
         graph = self._graphs.find(bundle)
         steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
         pipeline = Pipeline.model_validate(stored) if stored is not None else None
@@ -215,12 +221,21 @@ class Observer:
             next_order=self._next_order(current, bundle),
             freeze=self._freeze(key.namespace, pipeline),
             drift=self._drifts.read(bundle, graph, pipeline),
+            unresolved=unresolved,
         )
 
     def siblings(self, current: JsonObject) -> list[Contender]:
         """Return what can be seen now of the other Bundles of the Pipeline."""
         label = pipeline_label(current)
         return [self._contender(each) for each in self._rivals(current, label)] if label else []
+
+    def _with_digests(self, bundle: Bundle) -> tuple[Bundle, bool]:
+        """Return the Bundle with what was found of its tags, and whether they are still to be looked up."""
+        if self._tags is None or not unpinned_images(bundle.spec.artifacts):
+            return bundle, False
+        if (found := self._tags.known(bundle)) is None:
+            return bundle, True
+        return bundle.model_copy(update={"status": bundle.status.model_copy(update={"artifacts": found})}), False
 
     def _next_order(self, current: JsonObject, bundle: Bundle) -> Order | None:
         label, count = pipeline_label(current), len(unseen(bundle))
@@ -239,6 +254,8 @@ class Observer:
         """Drop what is remembered of a Bundle that is gone."""
         self._admissions.forget(key)
         self._drifts.forget(key)
+        if self._tags is not None:
+            self._tags.forget(key)
 
     def _freeze(self, namespace: str, pipeline: Pipeline | None) -> str | None:
         name = freeze_name(pipeline.metadata.name) if pipeline is not None else ""

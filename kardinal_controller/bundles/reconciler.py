@@ -17,11 +17,23 @@ from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter
 from kardinal.translation.errors import PromotionError
 from kardinal.translation.recorded import spec_hash
-from kardinal_controller.bundles.decide import Create, Delete, Extend, Hold, Note, RollBack, Wait, WriteStatus, decide
+from kardinal_controller.bundles.decide import (
+    Create,
+    Delete,
+    Extend,
+    Hold,
+    LookUp,
+    Note,
+    RollBack,
+    Wait,
+    WriteStatus,
+    decide,
+)
 from kardinal_controller.bundles.failures import DueRollback
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.observation import Observation, Observer
 from kardinal_controller.bundles.statuses import recorded
+from kardinal_controller.bundles.tags import Tags
 from kardinal_controller.bundles.transitions import CountBundle, CountRollback, Effect, EmitEvent, effects
 from kardinal_controller.bundles.watches import bundle_sources
 from kardinal_controller.caches import Caches
@@ -42,17 +54,20 @@ class BundleReconciler:
         recorder: EventRecorder,
         clock: Clock,
         metrics: ControlPlaneMetrics,
+        tags: Tags | None = None,
     ) -> None:
         self._caches = caches
         self._graphs = graphs
         self._status = status
         self._recorder = recorder
         self._metrics = metrics
-        self._observer = Observer(caches, graphs, clock=clock)
+        self._tags = tags
+        self._observer = Observer(caches, graphs, clock=clock, tags=tags)
         self._write_by: dict[Key, float] = {}
 
     def sources(self) -> Sequence[Source]:
-        return bundle_sources(self._caches, policy_namespaces=self._graphs.policy_namespaces)
+        found = bundle_sources(self._caches, policy_namespaces=self._graphs.policy_namespaces)
+        return [*found, self._tags.changes] if self._tags is not None else found
 
     async def reconcile(self, key: Key) -> Result:
         current = self._caches.bundles.get(*key)
@@ -68,6 +83,8 @@ class BundleReconciler:
                     current = await self._status.write(BUNDLE, current, status.to_json()) or current
                     self._carry_out(current, effects(observation.bundle, before=observation.stored, after=status))
                     observation = self._observer.observe(current, write_by=self._write_by.get(key))
+                case LookUp():
+                    return self._look_up(key)
                 case Create(pipeline):
                     self._observer.note_start(current)
                     current, observation = await self._create(current, observation, pipeline)
@@ -96,6 +113,12 @@ class BundleReconciler:
                         return Result()
                     self._write_by[key] = until
                     return Result(requeue_after=timedelta(seconds=until - observation.monotonic))
+
+    def _look_up(self, key: Key) -> Result:
+        """Have the tags of a Bundle looked up; the answer brings the next run."""
+        if self._tags is not None:
+            self._tags.ask(key)
+        return Result()
 
     async def _create(
         self, current: JsonObject, observation: Observation, pipeline: Pipeline
@@ -137,8 +160,9 @@ class BundleReconciler:
     async def _record(
         self, current: JsonObject, observation: Observation, record: GraphRecord
     ) -> tuple[JsonObject, Observation]:
-        """Write what is believed about the Graph, and nothing else of the status."""
-        bundle, update = observation.bundle, {"graph": record}
+        """Write what is believed about the Graph, with what tags were, and nothing else of the status."""
+        bundle = observation.bundle
+        update = {"graph": record, "artifacts": bundle.status.artifacts}
         stored = observation.stored.model_copy(update=update)
         current = await self._status.write(BUNDLE, current, stored.to_json()) or current
         noted = bundle.model_copy(update={"status": bundle.status.model_copy(update=update)})

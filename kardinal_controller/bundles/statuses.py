@@ -225,6 +225,7 @@ def _status(
         pipeline=pipeline or None,
         version=bundle_versions(bundle.spec.artifacts) or None,
         sequence=before.sequence,
+        artifacts=before.artifacts,
         graph_ref=bundle.metadata.name if has_graph else before.graph_ref,
         graph_recreated=True if recreated else before.graph_recreated,
         graph=_record(observation),

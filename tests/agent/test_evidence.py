@@ -94,6 +94,23 @@ def test_the_images_are_those_that_go_there_with_the_digest_of_the_bundle(
     assert list(found.images or ()) == images
 
 
+def test_the_images_have_the_digests_that_their_tags_had() -> None:
+    promoted = bundle("my-app-1", tag="1", image="ghcr.io/acme/api")
+    promoted["status"] = {
+        "artifacts": [{"reference": "ghcr.io/acme/api:1", "digest": DIGEST, "resolvedAt": NOON.isoformat()}]
+    }
+    found = evidence_of(
+        PromotionStep.model_validate(promotion_step("https://x/y")),
+        Bundle.model_validate(promoted),
+        _status(running=True),
+        REVIEWED,
+        gates=(),
+        gate_duration=None,
+        now=NOON,
+    )
+    assert found.images == (f"ghcr.io/acme/api:1@{DIGEST}",)
+
+
 async def test_who_approved_and_who_merged_is_what_the_host_says(world: World, gitea: FakeGitea) -> None:
     await start_agent(world)
     await deploy(world)

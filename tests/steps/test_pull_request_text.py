@@ -105,6 +105,23 @@ Merging lets the promotion go on; closing without merging ends it as Failed.
     )
 
 
+@pytest.mark.parametrize(
+    ("told", "row"),
+    [
+        ({"digest": DIGEST}, f"{DIGEST} when the Bundle started; not pinned: the tag decides"),
+        (
+            {"message": "registry ghcr.io answers 500"},
+            "not known (registry ghcr.io answers 500) when the Bundle started; not pinned: the tag decides",
+        ),
+    ],
+    ids=["known", "not known"],
+)
+def test_the_digest_that_a_tag_had_is_told_with_the_tag_deciding(told: dict[str, str], row: str) -> None:
+    promoted = bundle(artifacts={"images": [{"reference": "ghcr.io/o/app:1.29.0"}]}).to_json()
+    promoted["status"]["artifacts"] = [{"reference": "ghcr.io/o/app:1.29.0", "resolvedAt": NOW.isoformat(), **told}]
+    assert f"| Digest | {row} |" in body(proposal(bundle=Bundle.model_validate(promoted)))
+
+
 def test_what_is_not_known_is_said() -> None:
     text = body(
         proposal(

@@ -1,0 +1,110 @@
+"""Read pull Secrets, and decide to which hosts their logins are sent.
+
+A Secret says itself that it is for registries (label `kardinal.io/credentials: registry`) and for which hosts
+(annotation `kardinal.io/hosts`), as those for Git do (`kardinal.git.secret_hosts`). A registry chooses its token
+service, which gets the login as well: so the Secret must name that one, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kardinal.api import names
+from kardinal.api.image import ImageReference, ImageReferenceError
+from kardinal.git.secret_hosts import refused_host
+from kardinal.kube import Client, Forbidden, NotFound
+from kardinal.objects import SECRET, JsonObject
+from kardinal.objects.secrets import SecretValueError, secret_text
+from kardinal_controller.registries.errors import RegistryError
+
+__all__ = ["Logins", "PullSecrets", "read_logins"]
+
+_TYPE = "kubernetes.io/dockerconfigjson"
+_KEY = ".dockerconfigjson"
+
+
+@dataclass(frozen=True, slots=True)
+class Logins:
+    """The logins of a Secret by registry, as `user:password`."""
+
+    secret: JsonObject = field(repr=False)
+    by_registry: Mapping[str, str] = field(repr=False)
+
+    def authorization(self, registry: str, *, sent_to: str) -> str | None:
+        """Return the header that a login makes; None where the Secret has none for the registry.
+
+        Raises `RegistryError` where the Secret does not name the registry, or the host it would be sent to.
+        """
+        login = self.by_registry.get(registry)
+        if login is None:
+            return None
+        for host in dict.fromkeys((registry, sent_to)):
+            if refusal := refused_host(self.secret, host, purpose=names.CREDENTIALS_REGISTRY):
+                raise RegistryError(f"spec.pullSecretRef: {refusal}")
+        return f"Basic {base64.b64encode(login.encode()).decode()}"
+
+
+def read_logins(secret: JsonObject) -> Logins:
+    """Return the logins of a pull Secret. Raises `RegistryError`."""
+    metadata = secret["metadata"]
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    wrong = RegistryError(f"spec.pullSecretRef: Secret {name} is not of type {_TYPE}, or cannot be read as such")
+    try:
+        text = secret_text(secret, _KEY)
+        document = json.loads(text) if text else None
+    except (SecretValueError, ValueError, RecursionError):
+        raise wrong from None
+    auths = document.get("auths") if isinstance(document, dict) else None
+    if not isinstance(auths, dict):
+        raise wrong
+    found = ((_registry(key), _login(entry)) for key, entry in auths.items())
+    return Logins(secret, {registry: login for registry, login in found if registry and login})
+
+
+class PullSecrets:
+    """Reads pull Secrets from the API server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def read(self, name: str, namespace: str) -> Logins:
+        """Return the logins of a Secret. Raises `RegistryError`."""
+        try:
+            return read_logins(await self._client.get(SECRET, name, namespace))
+        except NotFound:
+            raise RegistryError(f"spec.pullSecretRef: Secret {namespace}/{name} does not exist") from None
+        except Forbidden:
+            raise RegistryError(
+                f"spec.pullSecretRef: Secret {namespace}/{name} may not be read by the controller",
+                remedy=f"Apply deploy/secrets/namespace.yaml to namespace {namespace}, with {name} among the names "
+                "of its Role",
+            ) from None
+
+
+def _registry(key: str) -> str:
+    """Return the registry that a key of `auths` means: `https://index.docker.io/v1/` → `docker.io`."""
+    host = key.removeprefix("https://").removeprefix("http://").partition("/")[0]
+    try:
+        return ImageReference.parse(f"{host}/x").canonical.partition("/")[0]
+    except ImageReferenceError:
+        return ""
+
+
+def _login(entry: Any) -> str:
+    """Return `user:password` of an entry of `auths`; empty where it has none."""
+    if not isinstance(entry, dict):
+        return ""
+    user, password, auth = (entry.get(key) for key in ("username", "password", "auth"))
+    if isinstance(user, str) and isinstance(password, str) and user and password:
+        return f"{user}:{password}"
+    if not isinstance(auth, str):
+        return ""
+    try:
+        login = base64.b64decode(auth, validate=True).decode()
+    except ValueError:
+        return ""
+    return login if ":" in login else ""
