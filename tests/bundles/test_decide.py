@@ -389,7 +389,7 @@ def run(observation: Observation, *, translated: JsonObject | PromotionError = G
                 observation = replace(observation, outcome=translated)
             case WriteStatus(status):
                 observation = replace(observation, stored=status)
-            case Delete() | Wait():
+            case Delete() | Hold() | Wait():
                 break
     return made
 
@@ -442,9 +442,9 @@ def test_every_run_ends_and_keeps_the_order_of_its_decisions(
     fields: dict[str, Any] = {"graph": graph, "pipeline": pipeline, "siblings": siblings, "steps": steps(**states)}
     observation = replace(start, outcome=None, **fields)
     made = run(observation, translated=translated)
-    order = [Create, Extend, WriteStatus, Delete, Wait]
+    order = [Create, Extend, WriteStatus, Delete, Hold, Wait]
     assert kinds(made) == sorted(set(kinds(made)), key=order.index)
-    assert isinstance(made[-1], Delete | Wait)
+    assert isinstance(made[-1], Delete | Hold | Wait)
     phase = observation.bundle.status.phase
     if Create in kinds(made):
         assert graph is None
