@@ -237,6 +237,8 @@ class EnvironmentStatus(Model):
     """The attempts before it, the last ones."""
     request: DnsLabel | None = None
     """The request by which the Bundle goes there; without it, by its creation."""
+    tags_checked_at: Time | None = None
+    """The moment at which tags were looked up again, because it is about to start."""
     prepared_at: Time | None = None
     """Since when its change is ready and waits to be written."""
     admitted_at: Time | None = None
@@ -308,7 +310,8 @@ class GraphRecord(Model):
 class BundleStatus(Status):
     """Conditions: Ready (True once every targeted environment is Verified), InvalidSpec, Warning, MergedOutOfBand.
 
-    While they are true also Paused, Held, and Outdated: the Pipeline or the gates are others than those it goes by.
+    While they are true also Paused, Held, TagMoved: a tag is another image than at the start, and Outdated: the
+    Pipeline or the gates are others than those it goes by.
     """
 
     phase: BundlePhase | None = None

@@ -32,9 +32,11 @@ class ResolvedImage(Model):
     digest: Digest | None = None
     """Digest that the registry had for the tag; absent where it has told none."""
     resolved_at: Time
-    """The moment at which the registry was asked."""
+    """The moment at which the registry was asked when the Bundle started, or first gave an answer."""
+    moved_to: Digest | None = None
+    """Another digest that the tag had when it was looked up again."""
     message: Text | None = None
-    """The reason why there is no digest."""
+    """The reason why the registry gave no answer when it was asked last."""
 
 
 class GitCommit(Model):

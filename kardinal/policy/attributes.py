@@ -27,6 +27,7 @@ SERVED: Mapping[str, Mapping[str, frozenset[str] | None]] = {
         "intent": frozenset(["target", "skip"]),
         "emergency": None,
         "attested": frozenset(["token", "maySkip"]),
+        "tagMoved": None,
         "upstreamSoakMinutes": None,
     },
     "schedule": {"isWeekend": None, "hour": None, "dayOfWeek": None},

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from kardinal.api import Bundle
 from kardinal.api.image import bundle_version
+from kardinal.api.resolved import unpinned_images
 from kardinal.policy.attestation import NOT_ATTESTED, Attestation
 from kardinal.policy.attributes import DAYS
 from kardinal.policy.soak import Soak
@@ -21,6 +22,7 @@ __all__ = ["BUNDLE_ROOTS", "SOAK", "Attributes", "ChangeContext", "Context"]
 SOAK = "bundle.upstreamSoakMinutes"
 PREVIOUS = "previousBundle.version"
 ATTESTED = "bundle.attested"
+TAG_MOVED = "bundle.tagMoved"
 
 BUNDLE_ROOTS = frozenset({"bundle", "previousBundle"})
 """The variables that only a Bundle has."""
@@ -68,6 +70,8 @@ class Context:
     previous_version: str | None = None
     """The version that was Verified last in the environment, of another Bundle."""
     attestation: Attestation = NOT_ATTESTED
+    first: bool = False
+    """Whether nothing comes before the environment: its tags were looked up when the Bundle started."""
 
     def scope(self, now: datetime) -> dict[str, Any]:
         """Return the variables of an expression."""
@@ -85,6 +89,8 @@ class Context:
         }
         if self.soak.is_known:
             bundle["upstreamSoakMinutes"] = self.soak.minutes(now)
+        if not isinstance(moved := self._tag_moved(), str):
+            bundle["tagMoved"] = moved
         return {
             "bundle": bundle,
             "schedule": _schedule(now),
@@ -98,9 +104,27 @@ class Context:
             return self.soak.unknown
         if path.startswith(ATTESTED) and self.attestation.scope is None:
             return f"{path} is not set: {self.attestation.problem}"
+        if path == TAG_MOVED and isinstance(why := self._tag_moved(), str):
+            return why
         if path == PREVIOUS:
             return f"no other Bundle has been Verified in {self.environment}: {path} is not set"
         return f"{path} is not set"
+
+    def _tag_moved(self) -> bool | str:
+        """Return whether a tag is another image than when the Bundle started, or why that is not known."""
+        if not unpinned_images(self.bundle.spec.artifacts):
+            return False
+        status = self.bundle.status
+        if status.artifacts is None:
+            return "tags were not looked up when the Bundle started: that needs --allow-registries"
+        if any(each.moved_to is not None for each in status.artifacts):
+            return True
+        entry = status.environments.get(self.environment)
+        if not self.first and (entry is None or entry.tags_checked_at is None):
+            told = next((each.message for each in status.artifacts if each.message is not None), None)
+            return told or f"tags are looked up again when {self.environment} is about to start"
+        told = next((each.message or "not known" for each in status.artifacts if each.digest is None), None)
+        return told if told is not None else False
 
 
 def _schedule(now: datetime) -> dict[str, Any]:

@@ -122,7 +122,8 @@ def _tag_decides(image: ImageReference, bundle: Bundle) -> str:
     if found is None:
         return "not pinned: the tag decides"
     told = found.digest or f"not known ({found.message})"
-    return f"{told} when the Bundle started; not pinned: the tag decides"
+    moved = f"; {found.moved_to} later" if found.moved_to else ""
+    return f"{told} when the Bundle started{moved}; not pinned: the tag decides"
 
 
 def _provenance(provenance: Provenance) -> Iterable[tuple[str, str]]:

@@ -280,7 +280,8 @@ def _essence(status: BundleStatus, contended: bool) -> tuple[object, ...]:
     kept = status.model_copy(update={"environments": {}, "conditions": ()})
     generations = {condition.observed_generation for condition in status.conditions}
     decided = {
-        name: (entry.admitted_at, entry.displaced_by, entry.healthy) for name, entry in status.environments.items()
+        name: (entry.admitted_at, entry.displaced_by, entry.healthy, entry.tags_checked_at)
+        for name, entry in status.environments.items()
     }
     standings = {name: Standing.of(entry) for name, entry in status.environments.items()} if contended else {}
     awaited = {name: (each.prepared, each.landed, each.has_ended) for name, each in standings.items()}

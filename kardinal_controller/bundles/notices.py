@@ -2,6 +2,7 @@
 
     Paused     a freeze of its Pipeline holds it
     Held       an environment is kept from its next effect: by a gate, a freeze, or until a person puts something right
+    TagMoved   a tag is another image than it was when the Bundle started
     Outdated   its Graph is not what it would be today, and does not follow the Pipeline or the gates
 
 Each stands while it is true and is absent otherwise. What they say of other people's text (the message of a freeze, the
@@ -18,10 +19,10 @@ from kardinal.api.commands import create_command
 from kardinal.translation.drift import Drift
 from kardinal_controller.bundles.observation import Observation
 
-__all__ = ["HELD", "NOTICES", "OUTDATED", "PAUSED", "Notice", "notices"]
+__all__ = ["HELD", "NOTICES", "OUTDATED", "PAUSED", "TAG_MOVED", "Notice", "notices"]
 
-PAUSED, HELD, OUTDATED = "Paused", "Held", "Outdated"
-NOTICES = (PAUSED, HELD, OUTDATED)
+PAUSED, HELD, OUTDATED, TAG_MOVED = "Paused", "Held", "Outdated", "TagMoved"
+NOTICES = (PAUSED, HELD, OUTDATED, TAG_MOVED)
 
 _SHOWN = 4
 """Environments, and differences of one, that are told; of others there is the number."""
@@ -44,6 +45,10 @@ def notices(observation: Observation, phase: BundlePhase) -> Iterator[Notice]:
     held = {name: entry.held for name, entry in observation.environments.items() if entry.held is not None}
     if held:
         yield Notice(HELD, HELD, "; ".join(f"{name}: {why}" for name, why in held.items()))
+    moved = [each for each in observation.bundle.status.artifacts or () if each.moved_to is not None]
+    if moved:
+        texts = [f"{each.reference} was {each.digest} and is {each.moved_to}" for each in moved]
+        yield Notice(TAG_MOVED, TAG_MOVED, f"{_few(texts)}; to promote what was meant, create a Bundle with its digest")
     if phase in ("Promoting", "Failed") and (found := _outdated(observation)) is not None:
         yield found
 

@@ -24,7 +24,7 @@ from kardinal.translation.drift import NO_DRIFT, Drift
 from kardinal.translation.errors import InvalidSpec, PromotionError
 from kardinal.translation.route import find_route
 from kardinal.translation.topology import Topology, read_topology
-from kardinal_controller.bundles.contenders import Contender, Order, orders_of, standings_of
+from kardinal_controller.bundles.contenders import Contender, Order, Standing, orders_of, standings_of
 from kardinal_controller.bundles.drift import DriftReader
 from kardinal_controller.bundles.failures import DueRollback, due_rollback, refused_artifacts, stopped
 from kardinal_controller.bundles.graphs import GraphKeeper
@@ -76,6 +76,8 @@ class Observation:
     """The differences between its Graph and what it would be today, while it is under way."""
     unresolved: bool = False
     """Whether its tags are still to be looked up before it starts."""
+    checks_tags: bool = False
+    """Whether its tags are looked up again before an environment starts."""
     outcome: JsonObject | PromotionError | None = None
     """The result of the Create or Extend of this run: the Graph, or why the resources cannot be translated."""
 
@@ -121,6 +123,23 @@ class Observation:
             return find_route(self.pipeline, self.bundle).upstreams
         except InvalidSpec:
             return {}
+
+    @cached_property
+    def unchecked(self) -> tuple[str, ...]:
+        """The environments that are about to start, before which tags are to be looked up again."""
+        status, entries = self.bundle.status, self.environments
+        if not self.checks_tags or status.artifacts is None or status.phase not in ("Promoting", "Failed"):
+            return ()
+        unknown = any(image.digest is None for image in status.artifacts)
+        verified = {name for name, entry in entries.items() if entry.state == "Verified"}
+        found = []
+        for name, entry in entries.items():
+            before = entries.keys() & self.upstreams.get(name, ())
+            asks = entry.tags_checked_at is None and not Standing.of(entry).has_ended and entry.promoted_at is None
+            # What the environments without any before them start with was found when the Bundle started.
+            if asks and (before or unknown) and before <= verified:
+                found.append(name)
+        return tuple(found)
 
     @property
     def situation(self) -> Situation:
@@ -222,6 +241,7 @@ class Observer:
             freeze=self._freeze(key.namespace, pipeline),
             drift=self._drifts.read(bundle, graph, pipeline),
             unresolved=unresolved,
+            checks_tags=self._tags is not None,
         )
 
     def siblings(self, current: JsonObject) -> list[Contender]:
@@ -235,7 +255,17 @@ class Observer:
             return bundle, False
         if (found := self._tags.known(bundle)) is None:
             return bundle, True
-        return bundle.model_copy(update={"status": bundle.status.model_copy(update={"artifacts": found})}), False
+        update: dict[str, object] = {"artifacts": found}
+        if (check := self._tags.checked(bundle)) is not None:
+            entries = bundle.status.environments
+            stamp = {"tags_checked_at": check.at}
+            stamped = {
+                name: entry.model_copy(update=stamp)
+                for name, entry in entries.items()
+                if name in check.environments and entry.tags_checked_at is None
+            }
+            update = {"artifacts": check.artifacts, "environments": {**entries, **stamped}}
+        return bundle.model_copy(update={"status": bundle.status.model_copy(update=update)}), False
 
     def _next_order(self, current: JsonObject, bundle: Bundle) -> Order | None:
         label, count = pipeline_label(current), len(unseen(bundle))

@@ -27,7 +27,10 @@ __all__ = [
     "progress",
 ]
 
-_KEPT = ("attempt", "attempts", "request", "admitted_at", "displaced_by", "stopped", "rolled_back_by", "replaced_at")
+_KEPT = (
+    *("attempt", "attempts", "request", "tags_checked_at", "admitted_at"),
+    *("displaced_by", "stopped", "rolled_back_by", "replaced_at"),
+)
 """Fields of an entry that do not come from its step."""
 
 _STATES_WITH_MESSAGE = frozenset(["WaitingForMerge", "Failed"])

@@ -108,9 +108,10 @@ class BundleReconciler:
                 case Hold(until):
                     return Result(requeue_after=timedelta(seconds=until - observation.monotonic))
                 case Wait(until):
+                    again = self._check_tags(key, observation)
                     if until is None:
                         self._write_by.pop(key, None)
-                        return Result()
+                        return Result(requeue_after=again)
                     self._write_by[key] = until
                     return Result(requeue_after=timedelta(seconds=until - observation.monotonic))
 
@@ -119,6 +120,12 @@ class BundleReconciler:
         if self._tags is not None:
             self._tags.ask(key)
         return Result()
+
+    def _check_tags(self, key: Key, observation: Observation) -> timedelta | None:
+        """Have tags looked up again for what is about to start; returns when to ask again what was not answered."""
+        if self._tags is None or not observation.unchecked:
+            return None
+        return self._tags.check(key, observation.unchecked)
 
     async def _create(
         self, current: JsonObject, observation: Observation, pipeline: Pipeline

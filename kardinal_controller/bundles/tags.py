@@ -5,6 +5,9 @@ They speak to registries, which this package does not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from kardinal.api import Bundle
@@ -12,7 +15,16 @@ from kardinal.api.bundle import ResolvedImage
 from kardinal.objects import Key
 from kardinal.runtime import Source
 
-__all__ = ["Tags"]
+__all__ = ["Check", "Tags"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The tags of a Bundle as they are at a moment; `environments` are those that it is enough for."""
+
+    artifacts: tuple[ResolvedImage, ...]
+    environments: tuple[str, ...]
+    at: datetime
 
 
 class Tags(Protocol):
@@ -28,7 +40,15 @@ class Tags(Protocol):
         ...
 
     def ask(self, key: Key) -> None:
-        """Have the tags of a Bundle looked up."""
+        """Have the tags of a Bundle that starts looked up."""
+        ...
+
+    def check(self, key: Key, environments: Sequence[str]) -> timedelta | None:
+        """Have the tags of a Bundle looked up again before environments start; returns when to ask again, if so."""
+        ...
+
+    def checked(self, bundle: Bundle) -> Check | None:
+        """Return what was found when they were looked up again, until the status has it."""
         ...
 
     def forget(self, key: Key) -> None:

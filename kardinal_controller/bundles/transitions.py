@@ -87,7 +87,7 @@ def _events(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
 
     A Bundle that waits for a newer one gets none: a backlog would bury the Events of the one that starts.
     """
-    for name in ("Ready", "Warning", "MergedOutOfBand"):
+    for name in ("Ready", "Warning", "MergedOutOfBand", "TagMoved"):
         old, new = before.condition(name), after.condition(name)
         if new is None or new.reason == "Waiting":
             continue

@@ -120,7 +120,9 @@ class GateReconciler:
             Watch(
                 self._caches.bundles,
                 self._gates_of_bundle,
-                when=labels_changed | generation_changed | status_changed("phase", "environments", "graph"),
+                when=labels_changed
+                | generation_changed
+                | status_changed("phase", "environments", "graph", "artifacts"),
             ),
         ]
 
@@ -238,6 +240,7 @@ class GateReconciler:
             soak=self._soak(promoted),
             previous_version=self._previous_version(expression, promoted),
             attestation=self._attestations.verify(promoted.bundle),
+            first=promoted.bundle.status.environments.keys().isdisjoint(promoted.upstreams),
         )
 
     def _soak(self, promoted: _Promotion) -> Soak:

@@ -1,4 +1,4 @@
-"""Look up the tags of a Bundle that is about to start, beside the reconciler of Bundles.
+"""Look up the tags of a Bundle that is about to start, or to go on, beside the reconciler of Bundles.
 
 A registry may take its time, and Bundles of other registries should not wait for it: so questions have workers of
 their own, a deadline for each image, and a registry that did not answer in time rests. What was found is kept in memory
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kardinal.api import Bundle, Pipeline
 from kardinal.api.bundle import ResolvedImage
@@ -21,12 +21,13 @@ from kardinal.kube import Client
 from kardinal.objects import Key
 from kardinal.objects.text import cut
 from kardinal.runtime import Channel, Clock, Result, Source
+from kardinal_controller.bundles.tags import Check
 from kardinal_controller.caches import Caches, pipeline_label
 from kardinal_controller.registries.errors import RegistryError
 from kardinal_controller.registries.pull_secrets import Logins, PullSecrets
 from kardinal_controller.registries.registry import Registry
 
-__all__ = ["TagLookups"]
+__all__ = ["TagLookups", "compared"]
 
 LOOKUP_TIME = 10.0
 """Seconds for the digest of one image, with its second attempt."""
@@ -34,11 +35,29 @@ LOOKUP_TIME = 10.0
 REST = 30.0
 """Seconds for which a registry that did not answer is not asked again."""
 
+AGAIN = timedelta(minutes=1)
+"""After which tags are looked up again where a registry gave no answer before an environment starts."""
+
 _AT_ONCE = 8
 """Images that are asked for at once."""
 _BETWEEN = 0.5
 """Seconds before the second attempt."""
 _MESSAGE_LIMIT = 1024
+
+
+def compared(before: Sequence[ResolvedImage], now: Sequence[ResolvedImage]) -> tuple[ResolvedImage, ...]:
+    """Return what was known of tags with what a registry says of them now; the digest of before stays."""
+    answers = {each.reference: each for each in now}
+    return tuple(_compared(each, answers.get(each.reference)) for each in before)
+
+
+def _compared(before: ResolvedImage, now: ResolvedImage | None) -> ResolvedImage:
+    if now is None or now.digest is None:
+        return before.model_copy(update={"message": now.message if now is not None else None})
+    if before.digest is None:
+        return now
+    moved = now.digest if now.digest != before.digest else None
+    return before.model_copy(update={"moved_to": moved, "message": None})
 
 
 class TagLookups:
@@ -55,6 +74,8 @@ class TagLookups:
         self._asked = Channel()
         self._answered = Channel()
         self._found: dict[Key, tuple[str, tuple[ResolvedImage, ...]]] = {}
+        self._starting: dict[Key, tuple[str, ...]] = {}
+        self._checks: dict[Key, tuple[str, Check]] = {}
         self._resting: dict[str, float] = {}
         self._requests = asyncio.Semaphore(_AT_ONCE)
 
@@ -79,19 +100,52 @@ class TagLookups:
         """Have the tags of a Bundle looked up; `changes` tells when that is done."""
         self._asked.push(key)
 
+    def check(self, key: Key, environments: Sequence[str]) -> timedelta | None:
+        """Have the tags of a Bundle looked up again before environments start; returns when to ask again, if so."""
+        known = self._checks.get(key)
+        if known is not None and not known[1].environments:
+            left = AGAIN - (self._clock.now() - known[1].at)
+            if timedelta() < left <= AGAIN:
+                return left
+        self._starting[key] = tuple(environments)
+        self._asked.push(key)
+        return None
+
+    def checked(self, bundle: Bundle) -> Check | None:
+        """Return what was found when they were looked up again, until the status has it."""
+        key = Key(bundle.metadata.namespace, bundle.metadata.name)
+        uid, check = self._checks.get(key, ("", None))
+        if check is None or uid != bundle.metadata.uid:
+            return None
+        entries = bundle.status.environments
+        stamped = [name in entries and entries[name].tags_checked_at is not None for name in check.environments]
+        if stamped and all(stamped):
+            # Another attempt is looked up anew.
+            del self._checks[key]
+            return None
+        return check
+
     def forget(self, key: Key) -> None:
         """Drop what is kept of a Bundle that is gone."""
         self._found.pop(key, None)
+        self._checks.pop(key, None)
+        self._starting.pop(key, None)
 
     async def reconcile(self, key: Key) -> Result:
         current = self._caches.bundles.get(*key)
         if current is None:
             return Result()
         bundle = Bundle.model_validate(current)
-        if self.known(bundle) is None:
-            stored = self._caches.pipeline(key.namespace, pipeline_label(current))
-            pipeline = Pipeline.model_validate(stored) if stored is not None else None
+        stored = self._caches.pipeline(key.namespace, pipeline_label(current))
+        pipeline = Pipeline.model_validate(stored) if stored is not None else None
+        known, starting = self.known(bundle), self._starting.pop(key, ())
+        if known is None:
             self._found[key] = (bundle.metadata.uid, await self._look_up(bundle, pipeline))
+        elif starting:
+            now_there = compared(known, await self._look_up(bundle, pipeline))
+            answered = all(each.message is None for each in now_there)
+            check = Check(now_there, starting if answered else (), self._clock.now())
+            self._checks[key] = (bundle.metadata.uid, check)
         self._answered.push(key)
         return Result()
 

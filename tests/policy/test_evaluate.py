@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.policy.soaks import soak_since
 from tests.support import objects
 
 TUESDAY = datetime(2026, 3, 3, 14, 30, tzinfo=UTC)
+ONE, OTHER = (f"sha256:{digit * 64}" for digit in "12")
+PINNED = {"name": "app", "reference": "a.example.com/b:1", "digest": ONE}
 SATURDAY = datetime(2026, 3, 7, 9, 0, tzinfo=UTC)
 
 
@@ -157,3 +160,50 @@ def test_a_long_reason_is_cut() -> None:
 def test_text_of_an_expression_never_comes_back_as_a_library_message() -> None:
     reason = answer("schedule.hour > bundle.labels.secret", labels={"secret": "s3cret"}).reason
     assert "s3cret" not in reason
+
+
+def _tags(*, checked: bool = False, **known: Any) -> Context:
+    """Return the context of a Bundle before prod, with what is known of its tag."""
+    stored = objects.bundle("app-1", image="a.example.com/b", tag="1")
+    entry = {"state": "Pending", **({"tagsCheckedAt": TUESDAY.isoformat()} if checked else {})}
+    image = {"reference": "a.example.com/b:1", "resolvedAt": TUESDAY.isoformat(), **known}
+    stored["status"] = {"environments": {"dev": {"state": "Verified"}, "prod": entry}}
+    stored["status"] |= {"artifacts": [image]} if known else {}
+    return Context(Bundle.model_validate(stored), "prod", "auto")
+
+
+@pytest.mark.parametrize(
+    ("context", "wanted"),
+    [
+        (_tags(digest=ONE, checked=True), Answer(True, "bundle.tagMoved = false", "pass")),
+        (_tags(digest=ONE, movedTo=OTHER, checked=True), Answer(False, "bundle.tagMoved = true", "fail")),
+        (_tags(digest=ONE, movedTo=OTHER), Answer(False, "bundle.tagMoved = true", "fail")),
+        (_tags(digest=ONE), Answer(False, "tags are looked up again when prod is about to start", "error")),
+        (_tags(digest=ONE, message="it is silent"), Answer(False, "it is silent", "error")),
+        (_tags(message="it is silent", checked=True), Answer(False, "it is silent", "error")),
+        (replace(_tags(digest=ONE), first=True), Answer(True, "bundle.tagMoved = false", "pass")),
+        (replace(_tags(message="it is silent"), first=True), Answer(False, "it is silent", "error")),
+        (
+            _tags(),
+            Answer(False, "tags were not looked up when the Bundle started: that needs --allow-registries", "error"),
+        ),
+        (
+            Context(bundle(artifacts={"images": [PINNED]}), "prod", "auto"),
+            Answer(True, "bundle.tagMoved = false", "pass"),
+        ),
+    ],
+    ids=[
+        "stayed",
+        "moved",
+        "moved before an earlier environment",
+        "not looked up yet",
+        "no answer now",
+        "no answer ever",
+        "the first environment",
+        "the first without an answer",
+        "without the flag",
+        "a digest",
+    ],
+)
+def test_a_gate_on_moved_tags_is_open_only_where_it_is_known_that_none_has(context: Context, wanted: Answer) -> None:
+    assert evaluate("!bundle.tagMoved", context, now=TUESDAY) == wanted

@@ -110,11 +110,15 @@ Merging lets the promotion go on; closing without merging ends it as Failed.
     [
         ({"digest": DIGEST}, f"{DIGEST} when the Bundle started; not pinned: the tag decides"),
         (
+            {"digest": DIGEST, "movedTo": f"sha256:{'0' * 64}"},
+            f"{DIGEST} when the Bundle started; sha256:{'0' * 64} later; not pinned: the tag decides",
+        ),
+        (
             {"message": "registry ghcr.io answers 500"},
             "not known (registry ghcr.io answers 500) when the Bundle started; not pinned: the tag decides",
         ),
     ],
-    ids=["known", "not known"],
+    ids=["known", "moved since", "not known"],
 )
 def test_the_digest_that_a_tag_had_is_told_with_the_tag_deciding(told: dict[str, str], row: str) -> None:
     promoted = bundle(artifacts={"images": [{"reference": "ghcr.io/o/app:1.29.0"}]}).to_json()
