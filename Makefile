@@ -13,7 +13,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-gitops test-corpus test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-gitops test-lives test-corpus test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -45,6 +45,9 @@ test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
 test-gitops: assets ## judge a real Flux on a real API server, a minute after a build of minutes
 	$(BIN)/python -m hack.gitops.assets
 	GITOPS=1 $(BIN)/pytest -n0 --timeout=600 tests/gitops
+
+test-lives: $(INSTALLED) ## kill controller and agent in 2,000 whole lives of Bundles, some 40 minutes; LIVES=20: in so many
+	LIVES=$(or $(LIVES),2000) $(BIN)/pytest tests/resilience/lives
 
 test-corpus: renderers ## compare our edits with those of kustomize on 200 kustomizations, minutes; fetches Go modules of others
 	$(BIN)/python -m hack.renderers.corpus

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
 from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus, Intent
-from kardinal.api.names import ANNOTATION_PIN, freeze_name
+from kardinal.api.names import ANNOTATION_PIN, freeze_name, hold_name
 from kardinal.api.resolved import unpinned_images
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
+from kardinal.policy.holds import is_hold
 from kardinal.policy.matching import is_freeze
 from kardinal.runtime import Clock
 from kardinal.translation.drift import NO_DRIFT, Drift
@@ -72,6 +73,8 @@ class Observation:
     """The order of the first new request; None where there is none."""
     freeze: str | None = None
     """The message of the freeze of its Pipeline; None where there is no freeze."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """The Bundle that the hold of an environment lets through, by environment that has a hold."""
     drift: Drift = NO_DRIFT
     """The differences between its Graph and what it would be today, while it is under way."""
     unresolved: bool = False
@@ -178,6 +181,7 @@ class Observation:
             coming=self._coming(entries),
             queue=self.in_queue,
             now=self.now,
+            held=self.held,
         )
 
     def _coming(self, entries: Mapping[str, EnvironmentStatus]) -> set[str]:
@@ -239,6 +243,7 @@ class Observer:
             latest_start=self._starts.latest_before(current) if label else None,
             next_order=self._next_order(current, bundle),
             freeze=self._freeze(key.namespace, pipeline),
+            held=self._holds(key.namespace, pipeline),
             drift=self._drifts.read(bundle, graph, pipeline),
             unresolved=unresolved,
             checks_tags=self._tags is not None,
@@ -291,6 +296,16 @@ class Observer:
         name = freeze_name(pipeline.metadata.name) if pipeline is not None else ""
         gate = self._caches.gates.get(namespace, name) if name else None
         return (gate["spec"].get("message") or "") if gate is not None and is_freeze(labels_of(gate)) else None
+
+    def _holds(self, namespace: str, pipeline: Pipeline | None) -> dict[str, str]:
+        if pipeline is None:
+            return {}
+        name, found = pipeline.metadata.name, {}
+        for environment in (each.name for each in pipeline.spec.environments):
+            gate = self._caches.gates.get(namespace, hold_name(name, environment))
+            if gate is not None and is_hold(gate, name, environment):
+                found[environment] = str(gate["spec"].get("exceptBundle") or "")
+        return found
 
     def _rivals(self, current: JsonObject, label: str) -> Iterator[JsonObject]:
         """Yield the Bundles that a decision depends on: those that have started, and a newer and an older pending one.

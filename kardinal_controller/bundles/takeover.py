@@ -16,11 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from kardinal.api.bundle import EnvironmentStatus
 from kardinal_controller.bundles.contenders import DISPLACED, Contender
 
 __all__ = ["first_before", "landed_after", "settled", "taker"]
+
+NO_HOLDS: Mapping[str, str] = MappingProxyType({})
 
 
 def settled(
@@ -32,17 +35,20 @@ def settled(
     coming: Collection[str],
     queue: bool,
     now: datetime,
+    held: Mapping[str, str] = NO_HOLDS,
 ) -> dict[str, EnvironmentStatus]:
     """Return the entries of a Bundle with what follows for them from the other Bundles.
 
     `started` are the environments that have a step, `coming` those whose step nothing holds back any more. In a queue
-    only rollbacks take environments over.
+    only rollbacks take environments over. `held` has the Bundle that the hold of an environment lets through: no other
+    is admitted there, and from that one none that has to wait takes over.
     """
     found = dict(entries)
     takers = [other for other in others if other.rolls_back] if queue else others
     for name, entry in entries.items():
         own = own.with_standings(found)
-        if (newer := taker(own, name, takers, started=name in started)) is not None:
+        let_through = _exception(held, name) == own.name
+        if (newer := taker(own, name, takers, started=name in started, let_through=let_through)) is not None:
             found[name] = entry.model_copy(update={"displaced_by": newer.name})
     for name, entry in found.items():
         if entry.displaced_by is not None and _is_at_rest(own, name, entry, started=name in started):
@@ -51,7 +57,8 @@ def settled(
             found[name] = entry.model_copy(update={"state": "Failed", "message": entry.message or entry.stopped})
     own = own.with_standings(found)
     for name, entry in found.items():
-        if entry.admitted_at is None and own.is_live(name) and (name in started or name in coming):
+        may_write = _exception(held, name) in (None, own.name)
+        if may_write and entry.admitted_at is None and own.is_live(name) and (name in started or name in coming):
             first = first_before(own, name, others, queue=queue)
             update = {"admitted_at": now} if first is None else {"message": f"waits for Bundle {first.name}"}
             found[name] = entry.model_copy(update=update)
@@ -61,11 +68,19 @@ def settled(
     return found
 
 
-def taker(own: Contender, environment: str, others: Sequence[Contender], *, started: bool) -> Contender | None:
+def _exception(held: Mapping[str, str], environment: str) -> str | None:
+    """Return the Bundle that the hold of an environment lets through; None where there is no hold."""
+    return held.get(environment)
+
+
+def taker(
+    own: Contender, environment: str, others: Sequence[Contender], *, started: bool, let_through: bool = False
+) -> Contender | None:
     """Return the newest Bundle that takes an environment over from `own`; None where none does.
 
     A step that is there gives way to one with a good edit, and one that has landed only to one that has landed after
-    it: until then it may still be proven. Without a step, the newer Bundle only has to be the next to arrive.
+    it: until then it may still be proven. Without a step, the newer Bundle only has to be the next to arrive. Where a
+    hold lets `own` alone through, the others would take its place and then wait.
     """
     if own.pinned or not own.is_live(environment):
         return None
@@ -78,7 +93,7 @@ def taker(own: Contender, environment: str, others: Sequence[Contender], *, star
         here = other.standings.get(environment)
         if here is None or other.order_at(environment) < own_order:
             return False
-        if landed or not other.is_live(environment):
+        if landed or let_through or not other.is_live(environment):
             return False
         return here.has_good_edit if started else other.arrives_next(environment)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from kardinal.api.names import ANNOTATION_PIN, LABEL_PIPELINE
+from kardinal.api.names import ANNOTATION_PIN, LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, TYPE_HOLD
 from kardinal.objects import JsonObject, Key, key_of, labels_of
-from kardinal.policy.matching import is_freeze, is_template
+from kardinal.policy.matching import is_template
 from kardinal.runtime import Source, Watch
 from kardinal.runtime.predicates import (
     changed,
@@ -92,9 +92,9 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         started = caches.started(*key_of(pipeline))
         return (key_of(bundle) for bundle in started if _is_under_way(bundle))
 
-    def paused(freeze: JsonObject) -> Iterable[Key]:
-        label = labels_of(freeze).get(LABEL_PIPELINE, "")
-        started = caches.started(freeze["metadata"]["namespace"], label) if label else ()
+    def paused(gate: JsonObject) -> Iterable[Key]:
+        label = labels_of(gate).get(LABEL_PIPELINE, "")
+        started = caches.started(gate["metadata"]["namespace"], label) if label else ()
         return (key_of(bundle) for bundle in started if _is_under_way(bundle))
 
     def under_way_beside(gate: JsonObject) -> Iterable[Key]:
@@ -112,7 +112,7 @@ def bundle_sources(caches: Caches, *, policy_namespaces: Collection[str]) -> Seq
         Watch(caches.pipelines, under_way_of_pipeline, when=generation_changed),
         Watch(caches.gates, untranslated, when=_concerns_templates & (generation_changed | labels_changed)),
         Watch(caches.gates, under_way_beside, when=_concerns_templates & (generation_changed | labels_changed)),
-        Watch(caches.gates, paused, when=_concerns_freezes & (generation_changed | labels_changed)),
+        Watch(caches.gates, paused, when=_concerns_standing & (generation_changed | labels_changed)),
     ]
 
 
@@ -122,7 +122,7 @@ _step_progress = status_changed(
 )
 
 _concerns_templates = either(lambda gate: is_template(labels_of(gate)))
-_concerns_freezes = either(lambda gate: is_freeze(labels_of(gate)))
+_concerns_standing = either(lambda gate: labels_of(gate).get(LABEL_TYPE) in (TYPE_FREEZE, TYPE_HOLD))
 
 
 def _conditions(graph: JsonObject) -> object:

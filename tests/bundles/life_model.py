@@ -42,6 +42,7 @@ class ModelBundle:
     number: int
     upstreams: Mapping[str, tuple[str, ...]]
     pinned: bool = False
+    rolls_back: bool = False
     requests: dict[str, Order] = field(default_factory=dict)
     entries: dict[str, EnvironmentStatus] = field(default_factory=dict)
     heard: dict[str, EnvironmentStatus] = field(default_factory=dict)
@@ -58,6 +59,10 @@ class ModelBundle:
     def phase(self) -> str:
         return progress(self.entries, self.upstreams).phase
 
+    @property
+    def ended(self) -> bool:
+        return self.phase in ("Verified", "Failed", "Superseded")
+
     def contender(self) -> Contender:
         return Contender(
             self.name,
@@ -65,6 +70,7 @@ class ModelBundle:
             standings={name: Standing.of(entry) for name, entry in self.entries.items()},
             requests=self.requests,
             pinned=self.pinned,
+            rolls_back=self.rolls_back,
             has_graph=self.has_graph,
             read_upstreams=lambda: self.upstreams,
         )
@@ -73,8 +79,8 @@ class ModelBundle:
 class Life:
     """One history: `landings` has the numbers of the Bundles that landed in each environment, in order."""
 
-    def __init__(self, random: Random, *, queue: bool, asks: bool = False) -> None:
-        self.random, self.queue, self.asks = random, queue, asks
+    def __init__(self, random: Random, *, queue: bool, asks: bool = False, rollbacks: bool = False) -> None:
+        self.random, self.queue, self.asks, self.rollbacks = random, queue, asks, rollbacks
         self.last = 0
         self.now = START
         names = [f"e{number}" for number in range(random.randint(1, 5))]
@@ -84,6 +90,7 @@ class Life:
         self.gated = {name for name in names if random.random() < 0.4}
         self.bundles: list[ModelBundle] = []
         self.landings: dict[str, list[int]] = {name: [] for name in names}
+        self.holds: dict[str, str] = {}
         self.broken: list[str] = []
 
     def go_on(self, actions: int) -> None:
@@ -95,6 +102,8 @@ class Life:
             bundle = self.random.choice(self.bundles)
             if self.asks and self.random.random() < 0.05:
                 self._ask(bundle)
+            if self.rollbacks and self.random.random() < 0.05:
+                self._roll_back()
             self.random.choice((self._reconcile, self._hear, self._engine, self._agent, self._agent))(bundle)
             self._check()
 
@@ -131,10 +140,29 @@ class Life:
         wanted = {target, *ancestors(self.pipeline, target)} if target else set(self.pipeline)
         upstreams = {name: before for name, before in self.pipeline.items() if name in wanted}
         self.last += 1
-        made = ModelBundle(self.last, upstreams, pinned=self.random.random() < 0.1)
+        made = ModelBundle(self.last, upstreams, pinned=not self.rollbacks and self.random.random() < 0.1)
         made.entries = {name: EnvironmentStatus(state="Pending") for name in upstreams}
         made.nodes = set(upstreams)
         self.bundles.append(made)
+
+    def _roll_back(self) -> None:
+        """Let a person roll an environment back, which leaves a hold."""
+        landed = [name for name, numbers in self.landings.items() if numbers]
+        if not landed or sum(bundle.rolls_back for bundle in self.bundles) == 3:
+            return
+        name = self.random.choice(landed)
+        self.last += 1
+        made = ModelBundle(self.last, {name: ()}, rolls_back=True)
+        made.entries, made.nodes = {name: EnvironmentStatus(state="Pending")}, {name}
+        self.bundles.append(made)
+        self.holds[name] = made.name
+
+    def resume(self) -> None:
+        """End every hold; by now what it let through has ended."""
+        waiting = [bundle.name for bundle in self.bundles if bundle.name in self.holds.values() and not bundle.ended]
+        if waiting:
+            self.broken.append(f"{waiting} wait for those that their holds keep back")
+        self.holds.clear()
 
     def _ask(self, bundle: ModelBundle) -> None:
         """Let a person promote a Bundle or try it again, and the engine follow what the entries say then."""
@@ -187,6 +215,7 @@ class Life:
             coming=coming if bundle.has_graph else (),
             queue=self.queue,
             now=self.now,
+            held=self.holds,
         )
         for name, entry in bundle.entries.items():
             if entry.displaced_by is not None and entries[name].displaced_by is None:
@@ -230,6 +259,8 @@ class Life:
             step.state, step.writing = "Failed", False
         elif step.writing:
             self._land(bundle, name, step)
+        elif self.holds.get(name, bundle.name) != bundle.name:
+            return
         elif self.random.random() > luck:
             step.state = "Failed"
         elif known.admitted_at is not None:
@@ -255,8 +286,10 @@ class Life:
         by = next(other for other in self.bundles if other.name == taker)
         if bundle.pinned:
             self.broken.append(f"{bundle.name} is pinned and displaced")
-        if self.queue:
+        if self.queue and not by.rolls_back:
             self.broken.append(f"{bundle.name} is displaced in a queue")
+        if self.holds.get(name) == bundle.name:
+            self.broken.append(f"{bundle.name} is displaced in {name}, where a hold lets it alone through")
         if by.contender().order_at(name) < bundle.contender().order_at(name) or name not in by.upstreams:
             self.broken.append(f"{bundle.name} is displaced in {name} by {by.name}, which is older or goes elsewhere")
         theirs = by.steps.get(name)

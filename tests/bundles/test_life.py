@@ -17,12 +17,15 @@ ACTIONS = 120
 ENDED = ("Verified", "Failed", "Superseded")
 
 
-def histories(*, queue: bool = False, asks: bool = False) -> Iterator[Life]:
+def histories(*, queue: bool = False, asks: bool = False, rollbacks: bool = False) -> Iterator[Life]:
     """Live through histories of random events and let each come to its end."""
     for seed in range(HISTORIES):
-        life = Life(Random(seed), queue=queue, asks=asks)
+        life = Life(Random(seed), queue=queue, asks=asks, rollbacks=rollbacks)
         life.go_on(ACTIONS)
         life.settle()
+        if rollbacks:
+            life.resume()
+            life.settle()
         yield life
 
 
@@ -54,6 +57,19 @@ def test_histories_in_which_people_promote_and_retry_keep_the_rules() -> None:
 
 def test_histories_in_a_queue_keep_the_rules() -> None:
     assert list(broken_rules(histories(queue=True))) == []
+
+
+@pytest.mark.parametrize("queue", [False, True], ids=["newest", "queue"])
+def test_histories_with_rollbacks_and_their_holds_keep_the_rules(queue: bool) -> None:
+    lives = list(histories(queue=queue, rollbacks=True))
+    assert list(broken_rules(lives)) == []
+    back = [bundle.phase for life in lives for bundle in life.bundles if bundle.rolls_back]
+    assert min(map(back.count, ENDED)) > 3
+
+
+def test_histories_with_rollbacks_break_without_what_their_holds_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(takeover, "_exception", _none_goes_first)
+    assert next(broken_rules(histories(rollbacks=True)), None) is not None
 
 
 def _none_holds(self: Contender, environment: str) -> bool:

@@ -9,14 +9,15 @@ import pytest
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.bundle import BundleIdentity
 from kardinal.objects import GRAPH, JsonObject
+from kardinal.policy.holds import hold_gate
 from kardinal.translation.rollback import past_of, soak_of_restored
 from kardinal_controller.program import Controller
-from tests.bundles.reading import REPOSITORY, phase, states
+from tests.bundles.reading import REPOSITORY, patch, phase, states
 from tests.bundles.rollbacks import rollback
 from tests.bundles.scripted_agent import ScriptedAgent
-from tests.support.names import DEV, PROD, STAGING
+from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
-from tests.support.repository import IMAGE
+from tests.support.repository import APPLICATION, IMAGE
 from tests.support.world import World
 
 START = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)
@@ -77,6 +78,29 @@ async def test_a_rollback_does_not_wait_in_a_queue_for_what_its_hold_keeps_back(
     await agent.step(f"app-3-{PROD}", state="Failed", message="superseded by Bundle back")
     await agent.verify(f"back-{PROD}")
     await world.wait_for(BUNDLE, "back", phase("Verified"))
+
+
+async def test_a_hold_keeps_the_place_of_the_rollback_that_it_lets_through(
+    world: World, running: Controller, agent: ScriptedAgent
+) -> None:
+    await world.apply(gate("closed", "bundle.name != 'back' || bundle.labels.go == 'yes'", applies_to=PROD))
+    before = await promoted(world, agent, "app-1", "1.0.0", DEV, STAGING, PROD)
+    after = await promoted(world, agent, "app-2", "2.0.0", DEV, STAGING, PROD)
+    hold = hold_gate(APPLICATION, PROD, namespace=TEAM, bundle="back", message="rolled back")
+    await world.apply(hold, rollback("back", PROD, of=after, restores=before))
+    await world.wait_for(POLICY_GATE, f"back-{PROD}-closed", lambda each: each.get("status", {}).get("ready") is False)
+    await world.apply(bundle("app-3", tag="3.0.0"))
+    await agent.verify(f"app-3-{DEV}", f"app-3-{STAGING}")
+    await world.wait_for(PROMOTION_STEP, f"app-3-{PROD}", lambda _: True)
+    await world.settle()
+    entries = [(await world.get(BUNDLE, name))["status"]["environments"][PROD] for name in ("back", "app-3")]
+    assert ["displacedBy" in entries[0], "admittedAt" in entries[1]] == [False, False]
+    await patch(world, "back", {"metadata": {"labels": {"go": "yes"}}})
+    await agent.verify(f"back-{PROD}")
+    await world.wait_for(BUNDLE, "back", phase("Verified"))
+    await world.delete(POLICY_GATE, hold["metadata"]["name"])
+    await world.settle()
+    assert "admittedAt" in (await world.get(BUNDLE, "app-3"))["status"]["environments"][PROD]
 
 
 async def test_emergency_is_what_gates_are_told_and_opens_no_other(

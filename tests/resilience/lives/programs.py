@@ -1,0 +1,130 @@
+"""The programs of kardinal as processes that are started again whenever they were killed.
+
+Processes are forked from one that has imported everything, so that a start takes as long as reading the caches does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import forkserver
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from kardinal_local.plane import LocalPlane
+from tests.resilience.lives.clock import FastClock
+from tests.resilience.lives.mortal import Kill, Part, Settings, run
+from tests.support.server import PlaneServer
+
+__all__ = ["Programs", "processes"]
+
+_FORKS = multiprocessing.get_context("forkserver")
+_SECONDS = 30.0
+
+
+@pytest.fixture(scope="session")
+def processes(private_temporary_directory: Path) -> None:
+    """Start the process that the others are forked from; it ends with this one."""
+    _FORKS.set_forkserver_preload(["pytest", "tests.resilience.lives.preload"])
+    with pytest.MonkeyPatch.context() as patch:
+        # Its socket stays until the end of this process, when the temporary directory of the run is gone.
+        patch.delenv("TMPDIR")
+        patch.setattr(tempfile, "tempdir", None)
+        forkserver.ensure_running()
+
+
+class Programs:
+    """Controller and agent on a plane; after `kills` deaths they live on."""
+
+    def __init__(self, plane: LocalPlane, directory: Path, *, clock: FastClock, random: Random, kills: int) -> None:
+        self._server = PlaneServer(plane, clock)  # type: ignore[arg-type]
+        self._directory = directory
+        self._clock = clock
+        self._random = random
+        self._kills = kills
+        self._parts: tuple[Part, ...] = ("controller", "agent") if random.random() < 0.5 else ("everything",)
+        self._deaths = directory / "deaths"
+        self._log = directory / "log"
+        self._running: dict[Part, multiprocessing.process.BaseProcess] = {}
+        self._keeping: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    @property
+    def deaths(self) -> list[str]:
+        """Return where processes have died, in order."""
+        return self._deaths.read_text().splitlines() if self._deaths.exists() else []
+
+    @property
+    def log(self) -> str:
+        """Return the last that the programs have logged."""
+        return self._log.read_text(errors="replace")[-8000:] if self._log.exists() else ""
+
+    async def __aenter__(self) -> Self:
+        self._keeping = [asyncio.create_task(self._keep(part)) for part in self._parts]
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stopping = True
+        for process in self._running.values():
+            process.terminate()
+        try:
+            async with asyncio.timeout(_SECONDS):
+                await asyncio.gather(*self._keeping)
+        finally:
+            for process in self._running.values():
+                with suppress(ValueError):  # closed, because it has ended
+                    process.kill()
+
+    async def _keep(self, part: Part) -> None:
+        while True:
+            process = self._running[part] = self._started(part)
+            await _ended(process)
+            process.join()
+            code = process.exitcode
+            process.close()
+            if self._stopping:
+                del self._running[part]
+                return
+            assert code == -signal.SIGKILL, f"{part} ended with {code}:\n{self.log}"
+
+    def _started(self, part: Part) -> multiprocessing.process.BaseProcess:
+        settings = Settings(
+            part=part,
+            kubeconfig=self._server.kubeconfig_for("agent" if part == "agent" else "controller"),
+            directory=self._directory / f"git-{part}",
+            clock=self._clock,
+            kill=next(self._chosen(), None),
+            log=self._log,
+            deaths=self._deaths,
+        )
+        process = _FORKS.Process(target=run, args=(settings,), daemon=True)
+        process.start()
+        return process
+
+    def _chosen(self) -> Iterator[Kill]:
+        if self._kills:
+            self._kills -= 1
+            yield Kill(self._random.randint(1, GAP), after=self._random.random() < 0.5)
+
+
+GAP = 60
+"""Effects between two deaths at most."""
+
+
+async def _ended(process: multiprocessing.process.BaseProcess) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(process.sentinel, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(process.sentinel)
