@@ -1,4 +1,4 @@
-"""A clock for real processes whose timers nobody waits for.
+"""A clock for real processes, whose timers no test can move.
 
 Programs that are killed by the system cannot live on a clock that the test moves. Theirs runs `SPEED` times as fast as
 the machine's, and processes with one origin have one time.

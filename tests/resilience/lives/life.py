@@ -3,8 +3,8 @@
 A review that ends in a refusal, and another attempt; a failure of health that is rolled back; a person's promotion and
 rollback; a newer Bundle, and the deletion of one whose proposal is open.
 
-The test is everybody but the programs: CI, the reviewers, the cluster and the people with kubectl. It goes on as soon
-as the API server says that a program has come to the point, whoever wrote that, however often it died on the way.
+The test is everything but the programs: CI, the reviewers, the cluster and the people with kubectl. It goes on as soon
+as the API server says that a program has come to the point, however often it died on the way.
 """
 
 from __future__ import annotations
