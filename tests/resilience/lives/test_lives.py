@@ -23,7 +23,7 @@ from tests.support.repository import create_repository, sample_files
 
 __all__ = ["processes"]
 
-LIVES = int(os.environ.get("LIVES", "40"))
+LIVES = int(os.environ.get("LIVES", "60"))
 TOGETHER = 5
 """Lives on one plane, which share its programs and their deaths."""
 
