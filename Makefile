@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
-# Tests in which the API server has a part: its answers, rights, admission, deletion, and what controllers make of watches.
-# What agents do to Git and hosts, and what the CLI prints, is the same beside either.
-OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph http local/contract pipelines runtime)
+# Tests in which the API server has a part: rights, admission, deletion, and what controllers make of watches. What agents do
+# to Git and hosts, and what the CLI prints, is the same beside either; what it answers to the contract is recorded.
+OF_THE_API_SERVER := $(addprefix tests/,api attacks bundles deploy e2e graph http pipelines runtime)
 CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 
 # Tests start hundreds of processes: each would compile every module again.
@@ -31,7 +31,7 @@ test-fast: $(INSTALLED) ## run the tests of the promoter, without the local plan
 test-kube: assets ## run the contract, controller and end-to-end tests on a real API server
 	$(BIN)/pytest --target=assets
 
-test-kube-fast: assets ## run those of them in which the API server has a part
+test-kube-fast: assets ## run those of controllers and end to end in which the API server has a part
 	$(BIN)/pytest --target=assets $(OF_THE_API_SERVER)
 
 test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where Go can build it, some 5 minutes once
