@@ -255,8 +255,9 @@ async def test_in_a_queue_each_bundle_enters_when_the_one_before_it_has_left(
     await agent.verify(f"app-2-{DEV}")
     assert "admittedAt" in await entry(world, "app-3", DEV)
     await agent.verify(f"app-2-{PROD}")
+    await world.wait_for(BUNDLE, "app-2", phase("Verified"))
     found = {obj["metadata"]["name"]: obj["status"]["phase"] for obj in await world.objects(BUNDLE)}
-    assert found == {"app-1": "Failed", "app-2": "Promoting", "app-3": "Promoting"}
+    assert found == {"app-1": "Failed", "app-2": "Verified", "app-3": "Promoting"}
 
 
 async def test_a_soak_ends_where_a_newer_bundle_lands(
