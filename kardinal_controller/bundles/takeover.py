@@ -47,7 +47,7 @@ def settled(
     takers = [other for other in others if other.rolls_back] if queue else others
     for name, entry in entries.items():
         own = own.with_standings(found)
-        let_through = _exception(held, name) == own.name
+        let_through = held.get(name) == own.name
         if (newer := taker(own, name, takers, started=name in started, let_through=let_through)) is not None:
             found[name] = entry.model_copy(update={"displaced_by": newer.name})
     for name, entry in found.items():
@@ -57,7 +57,7 @@ def settled(
             found[name] = entry.model_copy(update={"state": "Failed", "message": entry.message or entry.stopped})
     own = own.with_standings(found)
     for name, entry in found.items():
-        may_write = _exception(held, name) in (None, own.name)
+        may_write = held.get(name, own.name) == own.name
         if may_write and entry.admitted_at is None and own.is_live(name) and (name in started or name in coming):
             first = first_before(own, name, others, queue=queue)
             update = {"admitted_at": now} if first is None else {"message": f"waits for Bundle {first.name}"}
@@ -66,11 +66,6 @@ def settled(
             replaced = any(_landed_after(other, name, entry) for other in others)
             found[name] = entry.model_copy(update={"replaced_at": now if replaced else None})
     return found
-
-
-def _exception(held: Mapping[str, str], environment: str) -> str | None:
-    """Return the Bundle that the hold of an environment lets through; None where there is no hold."""
-    return held.get(environment)
 
 
 def taker(

@@ -180,7 +180,8 @@ class TagLookups:
             async with asyncio.timeout(self._lookup_time):
                 return await self._twice(image, logins)
         except TimeoutError:
-            self._resting[registry] = time() + REST
+            resting = {name: until for name, until in self._resting.items() if until > time()}
+            self._resting = {**resting, registry: time() + REST}
             raise RegistryError(f"registry {registry} has not answered within {self._lookup_time:g} s") from None
 
     async def _twice(self, image: ImageReference, logins: Logins | None) -> str:

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from kardinal.api import BUNDLE, PROMOTION_STEP
 from kardinal.api.names import FINALIZER, branch_name, earlier_branch_name
 from kardinal.kube import NotFound, PatchType
-from kardinal.objects import GRAPH, NAMESPACE, SECRET
+from kardinal.objects import GRAPH, NAMESPACE, SECRET, JsonObject
 from kardinal.scm import NewPullRequest, PullRequests
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import (
@@ -224,21 +224,31 @@ async def has_no_secrets(world: World) -> bool:
     return await world.objects(SECRET, TEAM) == []
 
 
-async def test_a_step_that_no_graph_made_has_no_effect_on_the_host(
-    world: World, repository: GitRepository, reviewer: PullRequests
+async def _is_deleted_without_an_effect(
+    world: World, repository: GitRepository, reviewer: PullRequests, *, note: JsonObject | None = None
 ) -> None:
-    await start_agent(world)
-    await create(world, promotion_step(repository, approval="pr-review"))
-    await reached(world, "WaitingForMerge")
+    """Delete a step with our finalizer that no Graph made, beside a review of another promotion."""
     forged = promotion_step(repository, approval="pr-review", name="forged")
     forged["metadata"]["finalizers"] = [FINALIZER]
     await world.apply(forged)
+    if note is not None:
+        body = {"status": note}
+        await world.client.patch(PROMOTION_STEP, "forged", TEAM, body, kind=PatchType.MERGE, subresource="status")
     await world.delete(PROMOTION_STEP, "forged")
     await world.settle()
     assert await world.find(PROMOTION_STEP, "forged") is None
     (found,) = await reviewer.list()
     assert found.state == "open"
     assert BRANCH in repository.branches()
+
+
+async def test_a_step_that_no_graph_made_has_no_effect_on_the_host(
+    world: World, repository: GitRepository, reviewer: PullRequests
+) -> None:
+    await start_agent(world)
+    await create(world, promotion_step(repository, approval="pr-review"))
+    await reached(world, "WaitingForMerge")
+    await _is_deleted_without_an_effect(world, repository, reviewer)
 
 
 async def test_a_forged_note_reaches_no_proposal_of_another_promotion(
@@ -247,17 +257,8 @@ async def test_a_forged_note_reaches_no_proposal_of_another_promotion(
     await start_agent(world)
     await create(world, promotion_step(repository, approval="pr-review"))
     noted = await reached(world, "WaitingForMerge")
-    forged = promotion_step(repository, approval="pr-review", name="forged")
-    forged["metadata"]["finalizers"] = [FINALIZER]
-    await world.apply(forged)
-    status = {"status": {field: noted[field] for field in ("proposal", "pullRequest", "commit")}}
-    await world.client.patch(PROMOTION_STEP, "forged", TEAM, status, kind=PatchType.MERGE, subresource="status")
-    await world.delete(PROMOTION_STEP, "forged")
-    await world.settle()
-    assert await world.find(PROMOTION_STEP, "forged") is None
-    (found,) = await reviewer.list()
-    assert found.state == "open"
-    assert BRANCH in repository.branches()
+    note = {field: noted[field] for field in ("proposal", "pullRequest", "commit")}
+    await _is_deleted_without_an_effect(world, repository, reviewer, note=note)
 
 
 async def test_another_attempt_withdraws_what_the_one_before_has_left(

@@ -17,7 +17,6 @@ from kardinal.translation.errors import GraphNameTaken, InvalidSpec, Problem, Pr
 from kardinal.translation.topology import read_topology
 from kardinal_controller.bundles.contenders import Standing
 from kardinal_controller.bundles.decide import (
-    HEAD_START,
     PATIENCE,
     Create,
     Decision,
@@ -30,7 +29,6 @@ from kardinal_controller.bundles.decide import (
 )
 from kardinal_controller.bundles.observation import Observation
 from kardinal_controller.bundles.progress import environments
-from kardinal_controller.bundles.supersession import Start
 from tests.bundles.observations import (
     MONOTONIC,
     NOW,
@@ -69,13 +67,6 @@ NEWER_IN_PROD = rival(dev=Standing("Verified", landed_at=NOW), prod=Standing("Pr
 NEWER_IN_US = rival(us=Standing("Promoting", prepared=True), upstreams={"us": ()})
 NEWER_IN_DEV = rival(dev=Standing("HealthChecking", admitted=True, landed_at=NOW), prod=Standing())
 NEWER_THAT_FAILED = rival()
-JUST_STARTED = Start(OLDER.name, MONOTONIC - HEAD_START / 4)
-ONE_HOLDS = Hold(JUST_STARTED.at + HEAD_START)
-LONG_STARTED = Start(OLDER.name, MONOTONIC - HEAD_START)
-OLDER_WITH_GOOD_EDIT = rival("app-1", number=1, dev=Standing(prepared=True), prod=Standing())
-OLDER_THAT_FAILED = rival("app-1", number=1, dev=Standing("Failed"), prod=Standing())
-OLDER_ELSEWHERE = rival("app-1", number=1, us=Standing(), upstreams={"us": ()})
-OLDER_UNSEEN = rival("app-1", number=1, pending=True)
 NEWER_THAT_FAILED_IN_DEV = rival(dev=Standing("Failed", admitted=True), prod=Standing())
 
 BOTH_VERIFIED = steps(dev="Verified", prod="Verified")
@@ -150,14 +141,6 @@ NO_GRAPH_YET = [
     ("after a refusal translation is tried again", REFUSED, Create(PIPELINE)),
     ("after a denied skip translation is tried again", SKIP_DENIED, Create(PIPELINE)),
     ("a superseded Bundle never starts", SUPERSEDED_BEFORE_ITS_START, Wait()),
-    ("one that has just started comes first", seen(siblings=[OLDER], latest_start=JUST_STARTED), ONE_HOLDS),
-    ("so while its status is not seen", seen(siblings=[OLDER_UNSEEN], latest_start=JUST_STARTED), ONE_HOLDS),
-    ("so before one that is about to start", seen(siblings=[OLDER, NEW_ONE], latest_start=JUST_STARTED), ONE_HOLDS),
-    ("but not for long", seen(siblings=[OLDER], latest_start=LONG_STARTED), Create(PIPELINE)),
-    ("nor after its edit", seen(siblings=[OLDER_WITH_GOOD_EDIT], latest_start=JUST_STARTED), Create(PIPELINE)),
-    ("nor after its failure", seen(siblings=[OLDER_THAT_FAILED], latest_start=JUST_STARTED), Create(PIPELINE)),
-    ("nor where it goes elsewhere", seen(siblings=[OLDER_ELSEWHERE], latest_start=JUST_STARTED), Create(PIPELINE)),
-    ("nor before one that is pinned", seen(PINNED, siblings=[OLDER], latest_start=JUST_STARTED), Create(PIPELINE)),
 ]
 
 WITH_A_GRAPH = [

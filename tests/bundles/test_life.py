@@ -68,7 +68,12 @@ def test_histories_with_rollbacks_and_their_holds_keep_the_rules(queue: bool) ->
 
 
 def test_histories_with_rollbacks_break_without_what_their_holds_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(takeover, "_exception", _none_goes_first)
+    taker = takeover.taker
+
+    def taker_despite_holds(*contenders: Any, started: bool, let_through: bool) -> Contender | None:
+        return taker(*contenders, started=started)
+
+    monkeypatch.setattr(takeover, "taker", taker_despite_holds)
     assert next(broken_rules(histories(rollbacks=True)), None) is not None
 
 
