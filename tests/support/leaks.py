@@ -88,11 +88,12 @@ def _kind(name: str) -> str:
 
 def _remaining(look: Callable[[], list[str]]) -> list[str]:
     """Return what `look` still finds after garbage was collected and the grace has passed."""
-    if not look():
-        return []
-    gc.collect()
     deadline = time.monotonic() + GRACE
-    while (found := look()) and time.monotonic() < deadline:
+    while found := look():
+        # Each time: a thread at its end may still have held what only becomes garbage with it.
+        gc.collect()
+        if not (found := look()) or time.monotonic() >= deadline:
+            break
         time.sleep(0.01)
     return found
 
