@@ -2,7 +2,7 @@
 
 A task, thread, descriptor or temporary directory that outlives its test slows or breaks another one far away. Each test
 is watched from before its first fixture until after its last one; what is left over fails the test that made it, by
-name. Whatever needs a moment to go (a socket the kernel is closing, a worker thread at its end) is given one second.
+name. Whatever needs a moment to go (a socket the kernel is closing, a worker thread at its end) is given `GRACE`.
 
 The order of the two fixtures is the trap: descriptors and threads are compared after the event loop is closed, because
 the loop itself owns some; tasks are compared while it still runs, because closing it cancels them.
@@ -28,8 +28,12 @@ import pytest
 
 __all__ = ["Possessions", "leaked_tasks", "task_leaks"]
 
-GRACE = 1.0
-"""Seconds of real time in which what is being closed may finish closing."""
+GRACE = 10.0
+"""Seconds of real time in which what is being closed may finish closing.
+
+The longest takes a watcher of files: the kernel closes its inotify descriptor once all others of the machine have let
+go of what they were told, and the thread of the library closes two more after it.
+"""
 
 _FINAL_TURNS = 10
 """Turns of the loop for tasks that are done but for their last step."""
