@@ -43,10 +43,10 @@ def events_of(transition: Transition) -> Iterable[PromotionEvent]:
     if after.retry is not None and after.retry != before.retry and after.retry.attempts == 1:
         # The attempts after the first one would only repeat it; the status has their number.
         yield PromotionEvent("Warning", "Retrying", after.retry.last_error)
-    if _has_ended(transition):
+    if _has_ended(transition) and after.state != "Verified":
+        # A verification is told of the Bundle, with who approved it.
         reason = _reason(after)
-        normal = reason in ("Verified", SUPERSEDED)
-        yield PromotionEvent("Normal" if normal else "Warning", reason, message)
+        yield PromotionEvent("Normal" if reason == SUPERSEDED else "Warning", reason, message)
     if before.has_ended:
         yield from _health_events(before, after)
 

@@ -131,9 +131,9 @@ def test_a_superseded_promotion_is_no_failure() -> None:
     assert figures(transition) == []
 
 
-def test_a_verified_promotion_is_an_event_and_the_time_it_took() -> None:
+def test_a_verified_promotion_is_told_of_its_bundle_alone_and_counts_the_time_it_took() -> None:
     transition = change(CHECKING, ended(transitions.verified(CHECKING, "it runs", Evidence(), now=NOW)))
-    assert events(transition) == [PromotionEvent("Normal", "Verified", "it runs")]
+    assert events(transition) == []
     assert figures(transition) == [Figure("health", ("dev", "healthy"), 30.0), Figure("lead_time", ("dev",), 3630.0)]
 
 
