@@ -13,7 +13,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-gitops test-lives test-corpus test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-gitops test-gitops-fast test-lives test-corpus test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -42,9 +42,15 @@ test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where
 test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
 	$(BIN)/pytest --every-host tests/agent tests/resilience/faults
 
-test-gitops: assets ## judge a real Flux on a real API server, a minute after a build of minutes
+test-gitops: assets ## promote to real GitOps tools on a real API server, some minutes after builds of minutes
 	$(BIN)/python -m hack.gitops.assets
+	$(BIN)/python -m hack.rollouts.assets
+	$(BIN)/python -m hack.flagger.assets
 	GITOPS=1 $(BIN)/pytest -n0 --timeout=600 tests/gitops
+
+test-gitops-fast: assets ## promote to a real Flux on a real API server, a minute after a build of minutes
+	$(BIN)/python -m hack.gitops.assets
+	GITOPS=1 $(BIN)/pytest -n0 --timeout=200 tests/gitops/test_promotions.py
 
 test-lives: $(INSTALLED) ## kill controller and agent in 2,000 whole lives of Bundles, some 40 minutes; LIVES=20: in so many
 	LIVES=$(or $(LIVES),2000) $(BIN)/pytest tests/resilience/lives

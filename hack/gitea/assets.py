@@ -9,13 +9,12 @@ the files that it serves and renders: templates, options and public.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
 import sys
 
-from hack.kube.assets import HACK, AssetsMissing, Module, built, obtain, obtainable, reported
+from hack.kube.assets import HACK, AssetsMissing, Module, built, command, obtainable
 
 __all__ = ["GITEA", "GITEA_VERSION", "gitea_available"]
 
@@ -47,13 +46,7 @@ def gitea_available() -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m hack.gitea.assets", description="Build what is not there yet.")
-    parser.add_argument("--can", action="store_true", help="build nothing: end with 0 when there is or can be a Gitea")
-    parser.add_argument("--built", action="store_true", help="build nothing: end with 0 when there is a Gitea")
-    chosen = parser.parse_args()
-    if chosen.built or chosen.can:
-        return 0 if built(GITEA) or (chosen.can and gitea_available()) else 1
-    return reported(lambda: obtain(GITEA))
+    return command(GITEA, program="hack.gitea.assets", available=gitea_available)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Flux's kustomize-controller, built from source: a real controller to judge.
 
-    python -m hack.gitops.assets
+    python -m hack.gitops.assets [--can | --built]
 
 `go.mod` beside this file pins the version, with the replace lines of the controller's own go.mod, which Go reads in the
 main module alone. The build takes minutes and is kept as those of `hack.kube.assets` are; beside the program is its
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from hack.kube.assets import Module, obtain, reported
+from hack.kube.assets import Module, command
 
 __all__ = ["DEFINITION", "FLUX"]
 
@@ -27,7 +27,7 @@ FLUX = Module(
 
 
 def main() -> int:
-    return reported(lambda: obtain(FLUX))
+    return command(FLUX, program="hack.gitops.assets")
 
 
 if __name__ == "__main__":

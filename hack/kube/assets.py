@@ -38,6 +38,7 @@ __all__ = [
     "available",
     "build",
     "built",
+    "command",
     "locate",
     "obtain",
     "obtainable",
@@ -309,6 +310,22 @@ def main() -> int:
     if parser.parse_args().can:
         return 0 if available() else 1
     return reported(lambda: build().beside("kube-apiserver"))
+
+
+def command(module: Module, *, program: str, available: Callable[[], bool] | None = None) -> int:
+    """Run the command line of a module beside those of Kubernetes: build it, or say whether it is or can be built.
+
+    `available` says whether it can be where more is needed than Go.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description="Build what is not there yet.")
+    parser.add_argument("--can", action="store_true", help="build nothing: end with 0 when it is or can be built")
+    parser.add_argument("--built", action="store_true", help="build nothing: end with 0 when it is built")
+    chosen = parser.parse_args()
+    if chosen.built:
+        return 0 if built(module) else 1
+    if chosen.can:
+        return 0 if (available() if available is not None else obtainable(module)) else 1
+    return reported(lambda: obtain(module))
 
 
 def reported(get: Callable[[], Path]) -> int:

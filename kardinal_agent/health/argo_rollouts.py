@@ -13,6 +13,7 @@ from typing import Any
 from kardinal.api import PromotionStep
 from kardinal.objects import DEPLOYMENT, JsonObject, Key, ResourceType, key_of
 from kardinal_agent.health.fields import condition, entries, latest, moment, number, section, text
+from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.templates import wrong_image
 from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
@@ -39,10 +40,19 @@ class ArgoRollouts(Adapter):
         return (Watched(kind=ROLLOUT, namespace=key.namespace, name=key.name),) if key is not None else ()
 
     def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
+        """Return the workload that the template is taken from, and the pods of what is not promoted yet.
+
+        They alone tell that an image cannot be pulled before the progress deadline does.
+        """
         key = _named(step)
         found = objects.get(ROLLOUT, *key) if key is not None else None
-        workload = _reference(found) if found is not None else None
-        return (Watched(kind=DEPLOYMENT, namespace=workload.namespace, name=workload.name),) if workload else ()
+        if found is None:
+            return ()
+        reference = _reference(found)
+        watched = [Watched(kind=DEPLOYMENT, namespace=reference.namespace, name=reference.name)] if reference else []
+        pods = pods_of(_selecting(found, objects))
+        late = pods is not None and self._judged(step, found, promotion, objects).state != "healthy"
+        return [*watched, *([pods] if pods is not None and late else [])]
 
     def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
         key = _named(step)
@@ -51,6 +61,10 @@ class ArgoRollouts(Adapter):
         found = objects.get(ROLLOUT, *key)
         if found is None:
             return progressing(f"waits for Rollout {key} to exist")
+        verdict = self._judged(step, found, promotion, objects)
+        return judge_pods(_selecting(found, objects), promotion.images, objects, named=True, otherwise=verdict)
+
+    def _judged(self, step: PromotionStep, found: JsonObject, promotion: Promotion, objects: Objects) -> Verdict:
         subject = _subject(found)
         if not promotion.images and step.spec.health.type == self.name:
             return subject.waits("it does not tell which commit it runs, and no image is promoted: use argocd or flux")
@@ -82,6 +96,12 @@ def _reference(found: JsonObject) -> Key | None:
     if text(reference, "kind") != DEPLOYMENT.kind:
         return None
     return Key(key_of(found).namespace, text(reference, "name"))
+
+
+def _selecting(found: JsonObject, objects: Objects) -> JsonObject:
+    """Return the object whose selector chooses the pods: the Deployment of a `workloadRef`, if the Rollout has none."""
+    reference = _reference(found) if not section(found, "spec", "selector") else None
+    return (objects.get(DEPLOYMENT, *reference) if reference is not None else None) or found
 
 
 def _not_ours(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from kardinal.api import PromotionStep
 from kardinal.objects import DAEMON_SET, DEPLOYMENT, JsonObject, Key, ResourceType, key_of
 from kardinal_agent.health.fields import condition, moment, section, text
+from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.templates import wrong_image
 from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
@@ -47,13 +48,21 @@ class Flagger(Adapter):
         return (Watched(kind=CANARY, namespace=key.namespace, name=key.name),) if key is not None else ()
 
     def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
+        """Return target and primary, and the pods of a version that is not promoted yet.
+
+        They alone tell that an image cannot be pulled before the progress deadline does.
+        """
         key = _named(step)
         found = objects.get(CANARY, *key) if key is not None else None
         target = _target(found) if found is not None else None
-        if target is None:
+        if found is None or target is None:
             return ()
         kind, own = target
-        return [Watched(kind=kind, namespace=each.namespace, name=each.name) for each in (own, _primary(own))]
+        watched = [Watched(kind=kind, namespace=each.namespace, name=each.name) for each in (own, _primary(own))]
+        workload = objects.get(kind, *own)
+        pods = pods_of(workload) if workload is not None else None
+        late = pods is not None and self._judged(step, found, promotion, objects).state != "healthy"
+        return [*watched, *([pods] if pods is not None and late else [])]
 
     def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
         key = _named(step)
@@ -62,7 +71,14 @@ class Flagger(Adapter):
         found = objects.get(CANARY, *key)
         if found is None:
             return progressing(f"waits for Canary {key} to exist")
-        subject = Subject(f"Canary {key}", moment(found, "status", "lastTransitionTime"))
+        verdict, named = self._judged(step, found, promotion, objects), _target(found)
+        target = objects.get(named[0], *named[1]) if named is not None else None
+        if target is None:
+            return verdict
+        return judge_pods(target, promotion.images, objects, named=True, otherwise=verdict)
+
+    def _judged(self, step: PromotionStep, found: JsonObject, promotion: Promotion, objects: Objects) -> Verdict:
+        subject = Subject(f"Canary {key_of(found)}", moment(found, "status", "lastTransitionTime"))
         if not promotion.images and step.spec.health.type == self.name:
             return subject.waits("it does not tell which commit it runs, and no image is promoted: use argocd or flux")
         return _judge(found, subject, step, promotion, objects)

@@ -14,6 +14,7 @@ from typing import Any
 from kardinal.api import PromotionStep
 from kardinal.api.bundle import Chart
 from kardinal.objects import JsonObject, Key, key_of
+from kardinal_agent.health.delegation import delegate_of
 from kardinal_agent.health.fields import entries, number, section, text
 from kardinal_agent.health.flux_common import (
     KUSTOMIZATION,
@@ -73,7 +74,7 @@ def judge_helm_release(found: JsonObject, step: PromotionStep, promotion: Promot
     if idle is not None:
         return idle
     subject = subject_of(found)
-    running = _workloads(found, subject, promotion, objects)
+    running = _workloads(found, subject, step, promotion, objects)
     if running is not None and running.state == "failed" and promotion.images:
         return running  # Its template runs the promoted image, so this is about nothing else.
     foreign = _not_of_commit(found, subject, promotion, objects)
@@ -129,7 +130,9 @@ def _is_chart(release: Mapping[str, Any], chart: Chart) -> bool:
     return chart.version in (version, version.partition("+")[0])
 
 
-def _workloads(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
+def _workloads(
+    found: JsonObject, subject: Subject, step: PromotionStep, promotion: Promotion, objects: Objects
+) -> Verdict | None:
     """Return what the workloads lack; Helm waits for those in another cluster, and nothing tells of their images."""
     if is_remote(found):
         if promotion.images:
@@ -141,7 +144,8 @@ def _workloads(found: JsonObject, subject: Subject, promotion: Promotion, object
             workloads += seen([watched], objects)
         else:
             workloads += [each for each in objects.list(watched.kind, watched.namespace) if _has_labels(each, watched)]
-    return too_many_workloads(found) or judge_workloads(subject, workloads, promotion.images)
+    delegated = delegate_of(step) is not None
+    return too_many_workloads(found) or judge_workloads(subject, workloads, promotion.images, delegated=delegated)
 
 
 def _has_labels(found: JsonObject, watched: Watched) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject
+from kardinal_agent.health.delegation import delegate_of
 from kardinal_agent.health.fields import entries, number, section, text
 from kardinal_agent.health.flux_common import (
     commit_of,
@@ -56,7 +57,7 @@ def _judge(found: JsonObject, step: PromotionStep, promotion: Promotion, objects
         return idle
     subject = subject_of(found)
     short = _not_ready(found, subject, promotion)
-    running = _workloads(found, subject, promotion, objects)
+    running = _workloads(found, subject, step, promotion, objects)
     if short is None:
         return running or subject.proves(f"has applied {short_commit(promotion)} and runs what was promoted")
     if (
@@ -130,12 +131,13 @@ def _not_ready(found: JsonObject, subject: Subject, promotion: Promotion) -> Ver
     return None
 
 
-def _workloads(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
+def _workloads(
+    found: JsonObject, subject: Subject, step: PromotionStep, promotion: Promotion, objects: Objects
+) -> Verdict | None:
     """Return what the workloads lack. Of those in another cluster Flux alone speaks, if it looks at them."""
     if not is_remote(found):
-        return too_many_workloads(found) or judge_workloads(
-            subject, seen(applied_workloads(found), objects), promotion.images
-        )
+        workloads, delegated = seen(applied_workloads(found), objects), delegate_of(step) is not None
+        return too_many_workloads(found) or judge_workloads(subject, workloads, promotion.images, delegated=delegated)
     spec = section(found, "spec")
     if spec.get("wait") is True or entries(spec, "healthChecks"):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from kardinal.api.image import ImageReference
 from kardinal.objects import POD, JsonObject, key_of
+from kardinal_agent.health.fields import section
 from kardinal_agent.health.verdict import Objects, Verdict, Watched, failed
 from kardinal_agent.health.workloads import container_images, quoted, title_of
 
@@ -22,8 +23,8 @@ _NOT_PULLED = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
 
 def pods_of(workload: JsonObject) -> Watched | None:
     """Return the pods of a workload as they are watched; None for one whose pods have no labels of their own."""
-    labels: Mapping[str, str] = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
-    if not labels:
+    labels = section(workload, "spec", "selector", "matchLabels")
+    if not labels or not all(isinstance(value, str) for value in labels.values()):
         return None
     return Watched(kind=POD, namespace=key_of(workload).namespace, selector=labels, optional=True)
 

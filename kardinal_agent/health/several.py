@@ -14,17 +14,18 @@ __all__ = ["judge_workloads"]
 
 
 def judge_workloads(
-    subject: Subject, found: Sequence[JsonObject | None], images: Sequence[ImageReference]
+    subject: Subject, found: Sequence[JsonObject | None], images: Sequence[ImageReference], *, delegated: bool = False
 ) -> Verdict | None:
     """Return what the workloads lack that `subject` has applied; None where nothing is missing.
 
     None in `found` is a workload that does not exist. Without images, every workload that runs on and on must be there.
+    `delegated`: whether a delivery controller runs what is promoted, and is judged for itself.
     """
     workloads = [each for each in found if each is not None]
     if len(workloads) < len(found):
         return subject.waits("a workload that it applied does not exist")
     for image in images:
-        if not any(runs_repository_of(each, image) for each in workloads):
+        if not delegated and not any(runs_repository_of(each, image) for each in workloads):
             return subject.waits(f"no workload that it applied runs {image.repository}")
     judged = [verdict for each in workloads if (verdict := _judged(each, images)) is not None]
     if not judged or (worst := combined(judged)).state == "healthy":

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import DEPLOYMENT, JsonObject
+from kardinal.objects import DEPLOYMENT, POD, JsonObject
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.argo_rollouts import ROLLOUT, ArgoRollouts
 from tests.health.rollout_cases import ROLLOUT_CASES, rollout
@@ -21,6 +21,7 @@ from tests.health.tools import (
     promotion,
     promotion_step,
     remove,
+    stuck_pod,
 )
 
 STEP = promotion_step({"type": "argoRollouts", "argoRollouts": {"name": "app", "namespace": "prod"}})
@@ -42,7 +43,7 @@ def test_a_state_of_a_rollout(case: Case) -> None:
 def test_it_looks_at_the_named_rollout() -> None:
     assert ArgoRollouts().watches(STEP) == (Watched(kind=ROLLOUT, namespace="prod", name="app"),)
     assert verdict().message == "waits for Rollout prod/app to exist"
-    assert ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout())) == ()
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout()))) == []
 
 
 def test_init_containers_count_and_none_may_run_the_version_before() -> None:
@@ -61,7 +62,7 @@ def referring() -> JsonObject:
 
 def test_the_template_is_that_of_the_workload_it_refers_to() -> None:
     below = ArgoRollouts().related(STEP, promotion(NEW), objects_of(referring()))
-    assert below == (Watched(kind=DEPLOYMENT, namespace="prod", name="app"),)
+    assert list(below) == [Watched(kind=DEPLOYMENT, namespace="prod", name="app")]
     assert verdict(referring(), deployment(replicas=0)).state == "healthy"
     assert verdict(referring(), deployment(OLD)).message.endswith("it does not run the promoted image yet")
     assert verdict(referring()).message.endswith("the Deployment of its workloadRef does not exist")
@@ -99,3 +100,49 @@ def test_since_is_the_last_change_of_a_condition_or_a_pause() -> None:
     since = verdict(found).since
     assert since is not None
     assert since.isoformat() == "2026-11-21T11:03:00+00:00"
+
+
+PODS = Watched(kind=POD, namespace="prod", selector={"app": "app"}, optional=True)
+
+
+def selecting(made: JsonObject, **labels: object) -> JsonObject:
+    """Return a workload whose pods have labels, by default that of the application."""
+    change("spec", "selector", "matchLabels", to=labels or {"app": "app"})(made)
+    return made
+
+
+def under_way() -> JsonObject:
+    found = selecting(rollout())
+    change("status", "phase", to="Progressing")(found)
+    return found
+
+
+def test_an_image_that_cannot_be_pulled_fails_before_the_progress_deadline() -> None:
+    answer = verdict(under_way(), stuck_pod())
+    assert (answer.state, answer.reason) == ("failed", "ImagePullBackOff")
+    assert "Rollout prod/app: pod app-x cannot pull" in answer.details
+    assert "no such tag" not in answer.message
+    for other in (stuck_pod(OLD), stuck_pod(app="other")):
+        assert verdict(under_way(), other).state == "progressing"
+    assert verdict(selecting(rollout()), stuck_pod()).state == "healthy"
+
+
+def test_the_pods_of_a_rollout_that_refers_to_a_deployment_are_those_of_the_deployment() -> None:
+    found, referred = referring(), selecting(deployment(replicas=0))
+    change("status", "phase", to="Progressing")(found)
+    assert verdict(found, referred, stuck_pod()).reason == "ImagePullBackOff"
+
+
+def test_pods_are_looked_at_only_until_it_is_promoted() -> None:
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(under_way()))) == [PODS]
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(selecting(rollout())))) == []
+
+
+@pytest.mark.parametrize("labels", [{"app": {"a": "b"}}, {"app": None}, {"app": ["app"]}])
+def test_a_selector_of_another_shape_chooses_no_pods(labels: dict[str, object]) -> None:
+    """Any definition of a Rollout may be installed."""
+    found = under_way()
+    change("spec", "selector", "matchLabels", to=labels)(found)
+    assert verdict(found, stuck_pod()).state == "progressing"
+    change("spec", "selector", to=["app"])(found)
+    assert verdict(found, stuck_pod()).state == "progressing"

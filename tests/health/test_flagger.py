@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import DEPLOYMENT, JsonObject
+from kardinal.objects import DEPLOYMENT, POD, JsonObject
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.flagger import CANARY, Flagger
 from tests.health.rollout_cases import CANARY_CASES, FAILED, canary
@@ -20,6 +20,7 @@ from tests.health.tools import (
     objects_of,
     promotion,
     promotion_step,
+    stuck_pod,
 )
 
 STEP = promotion_step({"type": "flagger", "flagger": {"name": "app", "namespace": "prod"}})
@@ -113,3 +114,15 @@ def test_a_commit_without_images_is_not_proved_by_it_alone() -> None:
     assert verdict(canary(), TARGET, PRIMARY, images=()).message.endswith("use argocd or flux")
     delegated = promotion_step({"type": "argocd", "flagger": {"name": "app", "namespace": "prod"}})
     assert judged(Flagger(), delegated, promotion(), canary(), TARGET, PRIMARY).state == "healthy"
+
+
+def test_an_image_that_cannot_be_pulled_fails_before_the_progress_deadline() -> None:
+    found, target = canary(), deployment(availableReplicas=0)
+    change("status", "phase", to="Progressing")(found)
+    change("spec", "selector", "matchLabels", to={"app": "app"})(target)
+    pods = Watched(kind=POD, namespace="prod", selector={"app": "app"}, optional=True)
+    assert pods in Flagger().related(STEP, promotion(NEW), objects_of(found, target))
+    answer = verdict(found, target, deployment(OLD, name="app-primary"), stuck_pod())
+    assert (answer.state, answer.reason) == ("failed", "ImagePullBackOff")
+    assert verdict(found, target, stuck_pod(OLD)).state == "progressing"
+    assert pods not in Flagger().related(STEP, promotion(NEW), objects_of(canary(), target, PRIMARY))

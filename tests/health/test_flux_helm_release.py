@@ -70,6 +70,15 @@ def test_without_an_inventory_the_workloads_are_known_by_their_labels() -> None:
     assert Flux().judge(STEP, promotion(NEW), everything).state == "healthy"
 
 
+def test_images_that_only_a_delegate_runs_are_proved_by_the_delegate() -> None:
+    released = helm_release()
+    change("status", "inventory", "entries", to=[{"id": "prod_app_argoproj.io_Rollout", "v": "v1alpha1"}])(released)
+    assert "no workload" in verdict(released, kustomization()).message
+    health = {"type": "flux", "flux": {"kind": "HelmRelease", "name": "app", "namespace": "prod"}}
+    delegating = promotion_step(health, delegate="argoRollouts")
+    assert judged(Flux(), delegating, promotion(NEW), released, kustomization()).state == "healthy"
+
+
 def test_the_kustomization_above_must_have_applied_the_commit() -> None:
     above = kustomization()
     change("status", "lastAppliedRevision", to=f"main@sha1:{BEFORE}")(above)

@@ -84,6 +84,16 @@ def test_a_later_commit_on_top_is_a_proof_while_the_workloads_run_the_image() ->
     assert f"must run {NEW} and has {OLD}" in answer.details
 
 
+def test_images_that_only_a_delegate_runs_are_proved_by_the_delegate() -> None:
+    """Flux applies a Rollout, which is none of the workloads that it is judged by."""
+    delegating = promotion_step({"type": "flux", "flux": {"name": "app"}}, delegate="argoRollouts")
+    found = kustomization()
+    change("status", "inventory", "entries", to=[{"id": "prod_app_argoproj.io_Rollout", "v": "v1alpha1"}])(found)
+    assert verdict(found).message.endswith("no workload that it applied runs ghcr.io/o/app")
+    assert judged(Flux(), delegating, promotion(NEW), found).state == "healthy"
+    assert judged(Flux(), delegating, promotion(NEW), kustomization(), deployment(OLD)).state == "progressing"
+
+
 def test_the_commit_that_an_artifact_was_made_from_counts() -> None:
     found = kustomization()
     change("status", "lastAppliedRevision", to=f"latest@sha256:{'d' * 64}")(found)

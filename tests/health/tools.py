@@ -10,7 +10,7 @@ from typing import Any
 from kardinal.api import PromotionStep
 from kardinal.api.bundle import Chart
 from kardinal.api.image import ImageReference
-from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, STATEFUL_SET, JsonObject
+from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, POD, STATEFUL_SET, JsonObject
 from kardinal_agent.health import Adapter, Objects, Promotion, Verdict, Watched
 from kardinal_agent.health.argo_rollouts import ROLLOUT
 from kardinal_agent.health.argocd_application import APPLICATION
@@ -35,6 +35,7 @@ __all__ = [
     "promotion",
     "promotion_step",
     "remove",
+    "stuck_pod",
     "without_change",
 ]
 
@@ -48,7 +49,7 @@ _KINDS = {
     each.kind: each
     for each in (
         *(APPLICATION, KUSTOMIZATION, HELM_RELEASE, ROLLOUT, CANARY),
-        *(DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB),
+        *(DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB, POD),
     )
 }
 
@@ -105,7 +106,7 @@ class Case:
         return found
 
 
-def promotion_step(health: JsonObject, **status: Any) -> PromotionStep:
+def promotion_step(health: JsonObject, *, delegate: str = "none", **status: Any) -> PromotionStep:
     """Return a step of environment `prod` that landed at `LANDED`; `health` is in camelCase."""
     return PromotionStep.model_validate(
         {
@@ -119,6 +120,7 @@ def promotion_step(health: JsonObject, **status: Any) -> PromotionStep:
                 "path": "apps/prod",
                 "git": {"url": REPOSITORY},
                 "health": health,
+                "delivery": {"delegate": delegate},
             },
             "status": {"promotedAt": LANDED, **status},
         }
@@ -158,6 +160,18 @@ def deployment(image: str = NEW, *, name: str = "app", generation: int = 4, **st
         "metadata": {"name": name, "namespace": "prod", "generation": generation},
         "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
         "status": {**counts, "conditions": conditions, **status},
+    }
+
+
+def stuck_pod(image: str = NEW, *, app: str = "app") -> JsonObject:
+    """Return a pod of the namespace `prod` whose image cannot be pulled."""
+    waiting = {"reason": "ErrImagePull", "message": "no such tag"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"{app}-x", "namespace": "prod", "labels": {"app": app}},
+        "spec": {"containers": [{"image": image}]},
+        "status": {"containerStatuses": [{"image": image, "state": {"waiting": waiting}}]},
     }
 
 

@@ -46,6 +46,9 @@ class Administrator:
         path = resource.path(namespace=metadata.get("namespace"), name=metadata["name"])
         self._ask("PATCH", f"{path}?fieldManager=test&force=true", document, content_type=_APPLY)
 
+    def merge(self, path: str, change: JsonObject) -> None:
+        self._ask("PATCH", path, change, content_type="application/merge-patch+json")
+
     def post(self, path: str, body: JsonObject) -> JsonObject:
         return self._ask("POST", path, body)
 

@@ -1,0 +1,1 @@
+"""Flagger, built from source."""

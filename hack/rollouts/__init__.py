@@ -1,0 +1,1 @@
+"""Argo Rollouts, built from source."""
