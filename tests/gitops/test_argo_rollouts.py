@@ -51,9 +51,10 @@ def analysis(name: str, metrics: Metrics) -> JsonObject:
 
 
 def service(name: str) -> JsonObject:
-    """Return a Service of an application, whose selector Argo Rollouts completes."""
+    """Return a Service of an application, whose selector Argo Rollouts completes and Flux must not put back."""
+    metadata = {"name": name, "annotations": {"kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent"}}
     spec = {"selector": {"app": name.partition("-")[0]}, "ports": [{"port": 80}]}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def promoted_by(application: Application) -> None:
@@ -83,13 +84,18 @@ def deployed(
     *manifests: JsonObject,
     health: JsonObject | None = None,
     delegate: str = "none",
+    grace: str = "2s",
 ) -> Application:
-    """Return an application that Flux deploys soon after a landing, and whose first version is the stable one."""
+    """Return an application that Flux deploys soon after a landing, and whose first version is the stable one.
+
+    A `grace` that is longer than its progress deadline lets Argo Rollouts say what a broken image comes to.
+    """
+    proof = {"argoRollouts": {"name": name}} if health is None else health
     application = Application(
         installation,
         name,
         *manifests,
-        health={"argoRollouts": {"name": name}} if health is None else health,
+        health={"failureGrace": grace, **proof},
         pipelines_from=TEAM,
         interval="1s",
         delivery={"delegate": delegate},
@@ -101,7 +107,7 @@ def deployed(
 
 @pytest.mark.timeout(400)
 def test_a_canary_is_promoted_by_a_person_and_repaired_after_a_broken_image(installation: Installation) -> None:
-    application = deployed(installation, "canary", rollout("canary"))
+    application = deployed(installation, "canary", rollout("canary"), grace="8s")
     promoted = application.promote("2.0.0")
     application.says(promoted, PAUSED)
     promoted_by(application)
@@ -120,7 +126,7 @@ def test_a_canary_is_promoted_by_a_person_and_repaired_after_a_broken_image(inst
 
 @pytest.mark.timeout(400)
 def test_what_a_person_or_the_deadline_aborts_fails_and_is_repaired(installation: Installation) -> None:
-    application = deployed(installation, "aborted", rollout("aborted", progressDeadlineAbort=True))
+    application = deployed(installation, "aborted", rollout("aborted", progressDeadlineAbort=True), grace="8s")
     promoted = application.promote("2.0.0")
     application.says(promoted, PAUSED)
     aborted_by(application)
@@ -173,6 +179,9 @@ def test_a_rollout_is_waited_for_beside_flux(installation: Installation) -> None
     status = application.failed(promoted)
     assert (status["delegatedStatus"], status["health"]["reason"]) == ("Degraded", "Aborted")
 
+    status = application.failed(application.promote("2.2.0-broken"))
+    assert status["health"]["reason"] == "ImagePullBackOff"
+
 
 @pytest.mark.timeout(400)
 def test_the_template_of_a_deployment_that_a_rollout_refers_to_is_proved(installation: Installation) -> None:
@@ -200,6 +209,8 @@ def test_an_analysis_decides(installation: Installation) -> None:
         metrics.success_rate = 90.0
         promoted = application.promote("3.0.1")
         application.says(promoted, "its analysis is inconclusive, and a person must promote or abort it")
+        # Going on repeats the analysis.
+        metrics.success_rate = 100.0
         promoted_by(application)
         application.verified(promoted)
         stable(application, "3.0.1")
