@@ -13,7 +13,7 @@ CODE := kardinal kardinal_agent kardinal_controller kardinal_local tests hack
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-gitops test-gitops-fast test-lives test-corpus test-kubectl contract-record builtins bench-localplane soak
+.PHONY: help demo test test-fast lint fmt crds docs bench lock assets kube-up renderers test-kube test-kube-fast test-hosts test-every-host test-registry test-gitops test-gitops-fast test-lives test-corpus test-kubectl contract-record builtins bench-localplane soak
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -41,6 +41,10 @@ test-hosts: $(INSTALLED) ## run the contract of providers, on a real Gitea where
 
 test-every-host: $(INSTALLED) ## run at every host what "make test" shows at one
 	$(BIN)/pytest --every-host tests/agent tests/resilience/faults
+
+test-registry: $(INSTALLED) ## ask a real registry for digests, seconds after a build of minutes
+	$(BIN)/python -m hack.registry.assets
+	$(BIN)/pytest -n0 tests/registries tests/bundles/test_tags.py
 
 test-gitops: assets ## promote to real GitOps tools on a real API server, some minutes after builds of minutes
 	$(BIN)/python -m hack.gitops.assets

@@ -14,6 +14,7 @@ pytest_plugins = [
     "tests.support.target",
     "tests.support.secret_values",
     "tests.support.gitea",  # after the plugin it imports
+    "tests.support.distribution",  # after the plugin it imports
     "tests.support.clock",  # after the plugin it imports
     "tests.support.blocking",
     "tests.support.kubectl",

@@ -165,6 +165,8 @@ class Update(Model):
     """Consequence of an edit without effect: `fail` ends the promotion, `warn` says so, `off` does not look."""
     images: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=64)] = ()
     """Repositories of the images that this environment takes; by default all of the Bundle."""
+    pin_digest: bool | None = None
+    """Whether images that a Bundle names by tag are written with the digests that the tags had when it started."""
     helm: HelmUpdate | None = None
     """For strategy `helm`."""
     replace: ReplaceUpdate | None = None

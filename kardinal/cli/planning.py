@@ -20,6 +20,7 @@ from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
 from kardinal.steps.declaration import PlannedStep, Role, Surroundings
 from kardinal.steps.edit import Tree
 from kardinal.steps.images import ImageChange
+from kardinal.steps.pins import images_by_tag, pinned
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal.steps.rendering import Renderer
 from kardinal.steps.sequence import planned
@@ -39,6 +40,8 @@ class Planned:
     diff: str = ""
     message: str = ""
     pull_request: tuple[str, str] | None = None
+    note: str = ""
+    """What will be otherwise, in words."""
     error: str = ""
 
     def document(self) -> dict[str, Any]:
@@ -53,7 +56,8 @@ class Planned:
         }
         if self.pull_request:
             document["pullRequest"] = dict(zip(("title", "body"), self.pull_request, strict=True))
-        return document | ({"error": self.error} if self.error else {})
+        told = {"note": self.note, "error": self.error}
+        return document | {name: text for name, text in told.items() if text}
 
 
 def own_address(git: Git, bundle: Bundle, steps: Iterable[PromotionStep]) -> Address:
@@ -98,20 +102,26 @@ class Planner:
     async def plan(self, step: PromotionStep) -> Planned:
         """Return what the promotion into one environment would be."""
         spec = step.spec
-        place = Planned(environment=spec.environment, approval=spec.approval, branch=spec.target_branch)
+        bundle = pinned(self._bundle, spec.update, spec.steps)
+        place = Planned(
+            environment=spec.environment,
+            approval=spec.approval,
+            branch=spec.target_branch,
+            note=_unknown_digests(bundle, step),
+        )
         repository = await self._repositories.open(self._own)
 
         async def own() -> Repository:
             return repository
 
         try:
-            opened = await self._open(step, repository)
-            sources = EditSources(step, self._bundle, self._repositories.open)
+            opened = await self._open(step, bundle, repository)
+            sources = EditSources(step, bundle, self._repositories.open)
             await sources.open(opened.sequence, own, source=opened.source, inputs=opened.inputs)
             around = sources.surroundings(renderer=self._renderer)
-            edit = edit_of(step, self._bundle, opened.sequence, around)
+            edit = edit_of(step, bundle, opened.sequence, around)
             found = await with_inputs(lambda: repository.plan(opened.base, edit))
-            proposal = await self._proposal(step, repository, opened, around)
+            proposal = await self._proposal(step, bundle, repository, opened, around)
         except KardinalError as error:
             message = f"{error.field}: {error}" if error.field.startswith("input ") else str(error)
             return replace(place, error=message)
@@ -119,11 +129,11 @@ class Planner:
             place,
             files=[change.path for change in found.changes],
             diff=found.diff,
-            message=str(commit_message(step, self._bundle)),
+            message=str(commit_message(step, bundle)),
             pull_request=proposal if found.changes else None,
         )
 
-    async def _open(self, step: PromotionStep, repository: Repository) -> _Opened:
+    async def _open(self, step: PromotionStep, bundle: Bundle, repository: Repository) -> _Opened:
         """Do what the steps do that open something."""
         spec, sequence = step.spec, list(planned(step.spec.steps, self._extensions.steps))
         source = (await repository.head(spec.git.branch)).commit
@@ -136,14 +146,14 @@ class Planner:
             if each.declaration.role is Role.OPEN:
                 outputs[name] = commits
             elif each.declaration.role is Role.INPUT:
-                sequence[index] = foreseen_input(step, self._bundle, each, outputs)
+                sequence[index] = foreseen_input(step, bundle, each, outputs)
                 _, inputs[name] = await find_commit(step, sequence[index], self._repositories.open)
                 outputs[name] = {"commit": inputs[name]}
-        found = foreseen(step, self._bundle, sequence, outputs)
+        found = foreseen(step, bundle, sequence, outputs)
         return _Opened(base, source if spec.branch is not None else None, inputs, found)
 
     async def _proposal(
-        self, step: PromotionStep, repository: Repository, opened: _Opened, around: Surroundings
+        self, step: PromotionStep, bundle: Bundle, repository: Repository, opened: _Opened, around: Surroundings
     ) -> tuple[str, str] | None:
         """Return title and body of the pull request; None where there would be none."""
         if not any(entry.declaration.role is Role.PROPOSE for entry in opened.sequence):
@@ -152,14 +162,14 @@ class Planner:
 
         def compare(tree: Tree) -> dict[str, bytes | None]:
             # As an edit without changes: it may be of a branch that is not there yet.
-            changes.update(image_changes_of(tree, step, self._bundle, opened.sequence, around))
+            changes.update(image_changes_of(tree, step, bundle, opened.sequence, around))
             return {}
 
         await with_inputs(lambda: repository.plan(opened.base, compare))
         proposal = Proposal(
             pipeline=step.spec.pipeline,
             environment=step.spec.environment,
-            bundle=self._bundle,
+            bundle=bundle,
             gates=None,
             changes=changes,
             diff=None,
@@ -168,6 +178,14 @@ class Planner:
             now=datetime.now(UTC),
         )
         return title(proposal), body(proposal)
+
+
+def _unknown_digests(bundle: Bundle, step: PromotionStep) -> str:
+    """Say which images are shown by their tags and will be written by digest."""
+    unknown = images_by_tag(bundle, step.spec.update, step.spec.steps)
+    if not unknown:
+        return ""
+    return f"{', '.join(map(str, unknown))} will be written by digest, which is looked up when the Bundle starts"
 
 
 async def _head(repository: Repository, branch: str) -> str:

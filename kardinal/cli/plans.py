@@ -106,6 +106,8 @@ def _print(pipeline: str, bundle: Bundle, results: Sequence[Planned]) -> None:
     click.echo(f"PLAN: {pipeline} {bundle_title(bundle.spec.artifacts)} (Bundle {bundle.metadata.name})")
     for result in results:
         click.echo(f"\n{result.environment}: {_sentence(result)}")
+        if result.note:
+            click.echo(f"    {result.note}")
         if result.error or not result.files:
             continue
         click.echo(_indented(result.message))

@@ -123,7 +123,8 @@ class Context:
         if not self.first and (entry is None or entry.tags_checked_at is None):
             told = next((each.message for each in status.artifacts if each.message is not None), None)
             return told or f"tags are looked up again when {self.environment} is about to start"
-        told = next((each.message or "not known" for each in status.artifacts if each.digest is None), None)
+        unknown = (each for each in status.artifacts if each.digest is None or each.message is not None)
+        told = next((each.message or "not known" for each in unknown), None)
         return told if told is not None else False
 
 

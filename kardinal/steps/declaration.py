@@ -166,6 +166,10 @@ class StepDeclaration:
     """For the role EDIT: whether what it writes is the whole output of an environment with a branch of its own."""
     takes: frozenset[ArtifactKind] | None = None
     """For the role EDIT: the artifacts of a Bundle that it brings; None for one that may bring any."""
+    writes_digests: bool = False
+    """For the role EDIT: whether it writes the digest of each image that has one, or refuses to where there is no place
+    for it, so that `update.pinDigest` can rely on it.
+    """
     outputs: Mapping[str, Fact] = field(default_factory=dict)
     """Which keys of the step's outputs later steps read, and the facts that they are."""
     with_config: StepDeclaration | None = None

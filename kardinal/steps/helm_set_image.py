@@ -10,10 +10,10 @@ from pydantic import Field
 from kardinal.api.pipeline import HelmUpdate
 from kardinal.steps.declaration import EditContext, FileEdit, Role, StepConfig, StepDeclaration
 from kardinal.steps.document_path import parse_path
-from kardinal.steps.edit import Changes
+from kardinal.steps.edit import Changes, EditError
 from kardinal.steps.effect import Effect, Finding
 from kardinal.steps.environment_files import EnvironmentFiles, EnvironmentPath, named
-from kardinal.steps.helm_values import Part, ValuePath, set_image_values, value_doubts
+from kardinal.steps.helm_values import Part, ValuePath, digest_doubt, set_image_values, value_doubts
 from kardinal.steps.images import PromotedImage, selected_images
 from kardinal.steps.yaml_update import ValueText, is_json, value_image_changes
 
@@ -67,13 +67,20 @@ def _plan(context: EditContext, config: HelmSetImageConfig) -> Changes:
 
 
 def _verify(context: EditContext, config: HelmSetImageConfig) -> Effect:
-    if context.step.spec.update.verify_effect == "off":
+    update = context.step.spec.update
+    if update.verify_effect == "off" and not update.pin_digest:
         return Effect()
     file, places = _asked(context, config)
     files = EnvironmentFiles.before(context)
     path = files.full(file)
     with named(path):
-        doubts = value_doubts(files.read(file), _images(context), places, json=is_json(path))
+        content, images, json = files.read(file), _images(context), is_json(path)
+        doubts = value_doubts(content, images, places, json=json)
+        if update.pin_digest and update.verify_effect != "fail":
+            # A tag alone is never written where a digest is asked for, whatever is said of edits without an effect.
+            lost = digest_doubt(content, images, places, json=json)
+            if lost is not None:
+                raise EditError(path, lost)
     return Effect(findings=[Finding(path=path, certain=True, message=doubt) for doubt in doubts])
 
 
@@ -97,4 +104,5 @@ HELM_SET_IMAGE = StepDeclaration(
     config=HelmSetImageConfig,
     edit=FileEdit(plan=_plan, image_changes=value_image_changes, verify=_verify),
     takes=frozenset(["images"]),
+    writes_digests=True,
 )

@@ -22,13 +22,14 @@ from kardinal.steps.images import PromotedImage
 from kardinal.steps.values_images import images_in, reference_in, registries_beside, repositories_beside
 from kardinal.steps.yaml_text import value_of
 
-__all__ = ["Part", "ValuePath", "set_image_values", "value_doubts"]
+__all__ = ["PINS_DIGEST", "Part", "ValuePath", "digest_doubt", "set_image_values", "value_doubts"]
 
 Part = Literal["tag", "digest", "reference", "repository"]
 """The part of an image that is written at a path."""
 
 _DEFAULT = parse_path("image")
-_PINS_DIGEST = frozenset({"digest", "reference"})
+PINS_DIGEST = frozenset[Part]({"digest", "reference"})
+"""The parts with which the digest of an image is written."""
 _SHOWN = 3
 
 
@@ -81,6 +82,17 @@ def value_doubts(
         if not any(_may_be(image, place) for place in missing):
             doubts += _incomplete(file, image, chosen, paths)
     return [*doubts, *(doubt for assigned in chosen for doubt in _of_another(assigned, chosen))]
+
+
+def digest_doubt(
+    content: bytes, images: Sequence[PromotedImage], paths: Sequence[ValuePath], *, json: bool = False
+) -> str | None:
+    """Return why a digest of `images` would not be in `content`; None where each would. Raises `DocumentError`."""
+    file = _values(content, json=json)
+    chosen, _, _ = _assignments(file, images, paths)
+    written = {assigned.reference for assigned in chosen if assigned.place.part in PINS_DIGEST}
+    lost = (image.reference for image in images if image.reference.digest and image.reference not in written)
+    return next(map(_no_digest, lost), None)
 
 
 def _values(content: bytes, *, json: bool) -> DocumentFile:
@@ -172,7 +184,7 @@ def _incomplete(
         others = ", ".join(dict.fromkeys(repr(place.image) for place in paths if place.image)) if not parts else ""
         named = f"; its paths are for {others}" if others else ""
         yield f"has no path for {image.reference}{named}; list one in values{_nearest(file.roots[0])}"
-    elif image.reference.digest and not parts & _PINS_DIGEST:
+    elif image.reference.digest and not parts & PINS_DIGEST:
         yield _no_digest(image.reference)
 
 

@@ -88,4 +88,5 @@ KUSTOMIZE_SET_IMAGE = StepDeclaration(
     edit=FileEdit(plan=_plan, image_changes=image_changes, verify=_verify, check=_check),
     outputs={"mirrors": "mirrors"},
     takes=frozenset(["images"]),
+    writes_digests=True,
 )

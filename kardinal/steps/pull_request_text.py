@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kardinal.api import Bundle
@@ -104,7 +104,7 @@ def _artifact(bundle: Bundle) -> str:
     for image in promoted_images(bundle.spec.artifacts):
         tag = f":{image.tag}" if image.tag else ""
         rows.append(("Image", cell(image.repository + tag)))
-        rows.append(("Digest", cell(image.digest or _tag_decides(image, bundle))))
+        rows.append(("Digest", cell(_digest(image, bundle))))
     charts = bundle.spec.artifacts.charts
     rows += [("Chart", cell(f"{chart.name} {chart.version} of {chart.repository}")) for chart in charts]
     commit = bundle.spec.artifacts.git_commit
@@ -116,14 +116,17 @@ def _artifact(bundle: Bundle) -> str:
     return table(("Field", "Value"), rows)
 
 
-def _tag_decides(image: ImageReference, bundle: Bundle) -> str:
-    """Say that nothing is pinned, with the digest that the tag had when the Bundle started."""
-    found = resolved_image(image, bundle.status.artifacts)
-    if found is None:
-        return "not pinned: the tag decides"
+def _digest(image: ImageReference, bundle: Bundle) -> str:
+    """Say by which digest an image is written, or that it is not, with those that its tag had."""
+    found = resolved_image(replace(image, digest=None), bundle.status.artifacts)
+    if found is None or (image.digest and image.digest != found.digest):
+        return image.digest or "not pinned: the tag decides"
     told = found.digest or f"not known ({found.message})"
+    created = bundle.metadata.creation_timestamp
+    restored = bundle.spec.intent.rollback is not None and created is not None and found.resolved_at < created
+    when = "of what it brings back" if restored else "when the Bundle started"
     moved = f"; {found.moved_to} later" if found.moved_to else ""
-    return f"{told} when the Bundle started{moved}; not pinned: the tag decides"
+    return f"{told} {when}{moved}; {'pinned' if image.digest else 'not pinned: the tag decides'}"
 
 
 def _provenance(provenance: Provenance) -> Iterable[tuple[str, str]]:

@@ -113,4 +113,5 @@ REPLACE = StepDeclaration(
     config=ReplaceConfig,
     edit=FileEdit(plan=_plan, image_changes=_image_changes, verify=_verify),
     takes=frozenset(["images"]),
+    writes_digests=True,
 )

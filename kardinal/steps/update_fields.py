@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from kardinal.api.pipeline import StepSpec, Update
 from kardinal.steps.document_path import PathSyntaxError, parse_path
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
+from kardinal.steps.helm_values import PINS_DIGEST
 from kardinal.steps.replace import REPLACE
+from kardinal.steps.sequence import StepTable
 
 __all__ = ["update_problems"]
 
 
-def update_problems(update: Update, steps: Sequence[StepSpec]) -> Iterator[tuple[str, str]]:
+def update_problems(update: Update, steps: Sequence[StepSpec], table: StepTable) -> Iterator[tuple[str, str]]:
     """Yield (field, message) for everything wrong; the field is relative to the environment."""
     names = [step.uses for step in steps]
     if update.helm is not None and HELM_SET_IMAGE.name not in names:
@@ -30,3 +32,19 @@ def update_problems(update: Update, steps: Sequence[StepSpec]) -> Iterator[tuple
     for index, step in enumerate(steps):
         if step.uses == REPLACE.name and update.replace is None and not (step.config or {}).get("files"):
             yield "update.replace", f"{REPLACE.name} (step {index + 1}) needs files: list them in update.replace.files"
+    if update.pin_digest:
+        yield from _pin_problems(update, steps, table)
+
+
+def _pin_problems(update: Update, steps: Sequence[StepSpec], table: StepTable) -> Iterator[tuple[str, str]]:
+    """Yield where a digest would have no place: a tag alone is never written in its stead."""
+    able = [name for name, declaration in table.items() if declaration.writes_digests]
+    if not any(step.uses in able for step in steps):
+        yield "update.pinDigest", f"no step writes digests of images: use one of {', '.join(able)}, or leave it out"
+    own = any(step.uses == HELM_SET_IMAGE.name and (step.config or {}).get("values") for step in steps)
+    values = update.helm.values if update.helm and not own else ()
+    if values and not any(value.value in PINS_DIGEST for value in values):
+        yield (
+            "update.helm.values",
+            "no path takes the digest that update.pinDigest asks for: list one with value: digest or value: reference",
+        )

@@ -25,6 +25,7 @@ from kardinal.policy.matching import GateTemplate, instance_names
 from kardinal.translation.bundle_fit import fit_problems
 from kardinal.translation.errors import InvalidSpec, Problem
 from kardinal.translation.nodes import Promotion, bundle_node, freeze_node, gate_node, step_node, with_attempt
+from kardinal.translation.pins import check_pins
 from kardinal.translation.repository import Features
 from kardinal.translation.route import Route, find_route, order_problems, remaining
 from kardinal.translation.skip import check_skips
@@ -55,6 +56,7 @@ def translate(
     promotion = _promotion(pipeline, bundle)
     builder = _NodeBuilder(pipeline, bundle, route, Topology({}, []), gates)
     environments = remaining(route.upstreams, bundle.status.environments)
+    check_pins(bundle, _environments(pipeline, environments))
     nodes = [bundle_node(promotion), freeze_node(promotion), *builder.nodes(environments)]
     owner = {
         "apiVersion": BUNDLE.api_version,
@@ -102,6 +104,7 @@ def extend_graph(
     if not missing:
         return nodes
     _checked(pipeline, bundle, gates, features)
+    check_pins(bundle, _environments(pipeline, missing))
     passed = set().union(*map(route.up_to, topology.steps))
     newly_skipped = [name for name in route.skipped if name not in passed]
     skipped = _environments(pipeline, newly_skipped)

@@ -131,5 +131,5 @@ def _environment(
         steps, approval=environment.approval, pr=environment.pr, capabilities=capabilities, table=registry.steps
     ):
         yield Problem(subject, f"{field}.{problem.field}", "InvalidSequence", problem.message)
-    for place, message in update_problems(environment.update, steps):
+    for place, message in update_problems(environment.update, steps, registry.steps):
         yield Problem(subject, f"{field}.{place}", "InvalidUpdate", message)

@@ -6,6 +6,7 @@ checked is not the one that is contacted.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -44,7 +45,10 @@ class Reply:
 
 
 class EndpointClient:
-    """Makes requests to the hosts that are allowed. Raises `HostRefused`, `EndpointUnavailable`, `EndpointFailed`."""
+    """Makes requests to the hosts that are allowed. Raises `HostRefused`, `EndpointUnavailable`, `EndpointFailed`.
+
+    `tls` says which authorities are trusted, by default those of the machine.
+    """
 
     def __init__(
         self,
@@ -52,9 +56,11 @@ class EndpointClient:
         *,
         resolver: Callable[[], AbstractResolver] = ThreadedResolver,
         request_time: float = REQUEST_TIME,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._hosts = hosts
         self._resolver = resolver
+        self._tls = tls or True
         self._request_time = request_time
 
     async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
@@ -80,7 +86,7 @@ class EndpointClient:
         self, method: str, url: str, host: str, *, headers: Mapping[str, str], body: bytes | None
     ) -> Reply:
         resolver = CheckedResolver(self._hosts, host, self._resolver())
-        connector = TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True)
+        connector = TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True, ssl=self._tls)
         session = ClientSession(
             connector=connector,
             cookie_jar=DummyCookieJar(),

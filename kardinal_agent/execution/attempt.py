@@ -23,6 +23,7 @@ from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Result
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.expressions import check_outputs
+from kardinal.steps.pins import undetermined
 from kardinal.steps.sequence import planned
 from kardinal.steps.sequence_values import SequenceValues
 from kardinal_agent.errors import Failure, classified
@@ -33,6 +34,7 @@ from kardinal_agent.execution.machine import (
     Abandon,
     Ask,
     Await,
+    Block,
     Delay,
     Detect,
     Fail,
@@ -122,7 +124,7 @@ class Attempt:
             match decide(seen):
                 case Rest():
                     result = self._rest()
-                case Await() | Ask() | Hold() as wait:
+                case Await() | Ask() | Block() | Hold() as wait:
                     now = self._tools.clock.now()
                     result = await self._pause(transitions.paused(self._draft.status, wait, now=now))
                 case Delay(until):
@@ -161,6 +163,7 @@ class Attempt:
             queued=(self._entry.message if self._entry else None) or "",
             refusal=self._refusal,
             holds=self._holds(),
+            undetermined=undetermined(self._bundle, spec.update, spec.steps),
             undetected=undetected(self._step.model_copy(update={"status": status})),
             proven=self._proof is not None,
             skip=skip,

@@ -29,6 +29,7 @@ __all__ = [
     "Action",
     "Ask",
     "Await",
+    "Block",
     "Delay",
     "Detect",
     "Fail",
@@ -80,6 +81,8 @@ class Observation:
     """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()
     """The reasons against every effect outside the process, each in words."""
+    undetermined: str | None = None
+    """What is not known yet of what it would write, in words."""
     undetected: bool = False
     """Whether neither the spec nor the status says what proves the environment."""
     proven: bool = False
@@ -135,6 +138,13 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Something is missing without which nothing is done, not even inside the process."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """The change is ready: say so, and wait to be admitted to the environment."""
 
@@ -162,7 +172,7 @@ class Verify:
     """Everything is proven and nothing holds it."""
 
 
-Action = Rest | Ask | Await | Delay | Detect | Abandon | Fail | Hold | Run | Skip | Verify
+Action = Rest | Ask | Await | Block | Delay | Detect | Abandon | Fail | Hold | Run | Skip | Verify
 
 
 def decide(seen: Observation) -> Action:
@@ -182,6 +192,8 @@ def decide(seen: Observation) -> Action:
         return Delay(status.retry.next_at)
     if superseded:
         return Abandon()
+    if seen.undetermined is not None:
+        return Block(seen.undetermined)
     index = current_index(status, seen.sequence)
     step = seen.sequence[index]
     if seen.undecided is not None:

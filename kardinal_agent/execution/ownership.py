@@ -19,6 +19,7 @@ from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.objects.conditions import find_condition, set_condition
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter, TerminalError
+from kardinal.steps.pins import pinned
 from kardinal.translation.recorded import Untraceable, expected_spec, trace
 from kardinal.translation.topology import Topology, read_topology
 
@@ -48,6 +49,7 @@ class OwnedStep:
 
     step: PromotionStep
     bundle: Bundle
+    """With `update.pinDigest` by the digests that are known of its tags."""
     graph_uid: str
     gates: Sequence[RequiredGate]
     upstreams: Sequence[str]
@@ -77,7 +79,7 @@ class Ownership:
             environment, upstreams = step.spec.environment, topology.upstreams
             owned = OwnedStep(
                 step,
-                Bundle.model_validate(bundle),
+                pinned(Bundle.model_validate(bundle), step.spec.update, step.spec.steps),
                 graph["metadata"]["uid"],
                 gates=_gates(graph, topology, environment),
                 upstreams=upstreams.get(environment, ()),

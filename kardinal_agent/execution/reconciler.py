@@ -126,7 +126,11 @@ def sources(
         Watch(steps, when=changed(_woken) & either(_is_under_way)),
         Watch(steps, when=changed(_is_to_be_settled) & either(_is_to_be_settled)),
         Watch(graphs, map=_steps_by(steps, _BY_GRAPH), when=metadata_changed("uid", "generation")),
-        Watch(bundles, map=_steps_by(steps, _BY_BUNDLE), when=status_changed("phase", "graph") | _standing_changed),
+        Watch(
+            bundles,
+            map=_steps_by(steps, _BY_BUNDLE),
+            when=status_changed("phase", "graph") | _standing_changed | _digests_changed,
+        ),
         # What is Verified is looked at until nothing that follows depends on it.
         Watch(
             bundles, map=_steps_by(steps, _VERIFIED_BY_BUNDLE), when=status_changed("phase", "graph") | _reach_changed
@@ -150,6 +154,11 @@ def _entries(bundle: JsonObject, *fields: str) -> dict[str, list[Any]]:
 
 _standing_changed = changed(
     lambda bundle: _entries(bundle, "attempt", "admittedAt", "displacedBy", "stopped", "healthy")
+)
+_digests_changed = changed(
+    lambda bundle: [
+        each.get("digest") or each.get("message") for each in (bundle.get("status") or {}).get("artifacts") or ()
+    ]
 )
 _reach_changed = changed(lambda bundle: _entries(bundle, "attempt", "state", "promotedAt", "displacedBy", "replacedAt"))
 

@@ -17,7 +17,7 @@ from kardinal.api.promotion_step import PromotionStepStatus, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.steps.declaration import PlannedStep
-from kardinal_agent.execution.machine import Ask, Await, Hold
+from kardinal_agent.execution.machine import Ask, Await, Block, Hold
 from kardinal_agent.execution.ownership import NOT_OWNED
 from kardinal_agent.steps import Announcement, Done
 from kardinal_agent.steps.base import StatusFields
@@ -53,7 +53,7 @@ HELD = "Held"
 """The reason of the condition Held where a freeze or a gate holds a promotion."""
 
 BLOCKED = "Blocked"
-"""The reason of the condition Held where a person has to put something right."""
+"""The reason of the condition Held where something is missing, mostly for a person to put right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +88,15 @@ def asking(status: Status, message: str, *, now: datetime) -> Status:
     return awaiting(status, message).model_copy(update={"prepared_at": status.prepared_at or now})
 
 
-def paused(status: Status, wait: Await | Ask | Hold, *, now: datetime) -> Status:
+def paused(status: Status, wait: Await | Ask | Block | Hold, *, now: datetime) -> Status:
     """Return the status of a promotion that does nothing until something else has happened."""
     match wait:
         case Await(message):
             return awaiting(status, message)
         case Ask(message):
             return asking(status, message, now=now)
+        case Block(message):
+            return held(status, message, now=now, reason=BLOCKED)
         case Hold(message):
             return held(status, message, now=now)
 

@@ -61,7 +61,7 @@ class GraphKeeper:
 
     async def translated(self, pipeline: Pipeline, bundle: Bundle) -> JsonObject:
         """Return the Graph of a Bundle as it is to be created; raises what `translate` raises."""
-        await check_rollback(bundle, pipeline.metadata.name, self._client)
+        await check_rollback(bundle, pipeline, self._client)
         gates = await self._gates_now(pipeline)
         await self._prepare(gates)
         return translate(

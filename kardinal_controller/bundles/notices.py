@@ -48,7 +48,8 @@ def notices(observation: Observation, phase: BundlePhase) -> Iterator[Notice]:
     moved = [each for each in observation.bundle.status.artifacts or () if each.moved_to is not None]
     if moved:
         texts = [f"{each.reference} was {each.digest} and is {each.moved_to}" for each in moved]
-        yield Notice(TAG_MOVED, TAG_MOVED, f"{_few(texts)}; to promote what was meant, create a Bundle with its digest")
+        remedy = "environments without update.pinDigest get the image of today: to promote what was meant there, create"
+        yield Notice(TAG_MOVED, TAG_MOVED, f"{_few(texts)}; {remedy} a Bundle with its digest")
     if phase in ("Promoting", "Failed") and (found := _outdated(observation)) is not None:
         yield found
 

@@ -31,12 +31,15 @@ from kardinal_controller.bundles.failures import DueRollback, due_rollback, refu
 from kardinal_controller.bundles.graphs import GraphKeeper
 from kardinal_controller.bundles.progress import environments, graph_trouble
 from kardinal_controller.bundles.requests import Situation, unseen
+from kardinal_controller.bundles.rollback import recorded_before
 from kardinal_controller.bundles.supersession import Admissions, SequenceNumbers, Start, Starts
 from kardinal_controller.bundles.tags import Tags
 from kardinal_controller.bundles.takeover import settled
 from kardinal_controller.caches import Caches, has_started, is_pending, pipeline_label
 
 __all__ = ["Observation", "Observer"]
+
+_NOT_ASKED = "tags are not looked up: that needs --allow-registries"
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ class Observation:
         status, entries = self.bundle.status, self.environments
         if not self.checks_tags or status.artifacts is None or status.phase not in ("Promoting", "Failed"):
             return ()
-        unknown = any(image.digest is None for image in status.artifacts)
+        unknown = any(image.digest is None or image.message is not None for image in status.artifacts)
         verified = {name for name, entry in entries.items() if entry.state == "Verified"}
         found = []
         for name, entry in entries.items():
@@ -257,7 +260,7 @@ class Observer:
     def _with_digests(self, bundle: Bundle) -> tuple[Bundle, bool]:
         """Return the Bundle with what was found of its tags, and whether they are still to be looked up."""
         if self._tags is None or not unpinned_images(bundle.spec.artifacts):
-            return bundle, False
+            return self._with_recorded(bundle), False
         if (found := self._tags.known(bundle)) is None:
             return bundle, True
         update: dict[str, object] = {"artifacts": found}
@@ -271,6 +274,14 @@ class Observer:
             }
             update = {"artifacts": check.artifacts, "environments": {**entries, **stamped}}
         return bundle.model_copy(update={"status": bundle.status.model_copy(update=update)}), False
+
+    def _with_recorded(self, bundle: Bundle) -> Bundle:
+        """Return a rollback that starts with the digests of what it brings back, where no registry is asked."""
+        started = bundle.status.graph_ref is not None or bundle.status.artifacts is not None
+        if started or not (recorded := recorded_before(bundle, self._caches)):
+            return bundle
+        found = tuple(each.model_copy(update={"message": _NOT_ASKED}) for each in recorded)
+        return bundle.model_copy(update={"status": bundle.status.model_copy(update={"artifacts": found})})
 
     def _next_order(self, current: JsonObject, bundle: Bundle) -> Order | None:
         label, count = pipeline_label(current), len(unseen(bundle))

@@ -1,4 +1,4 @@
-"""Rollbacks among the Bundles: refusing one that is not what it says.
+"""Rollbacks among the Bundles: refusing one that is not what it says, and the digests of what it brings back.
 
 A rollback goes to an environment without those before it, so what lets it go there is the proof that its artifacts ran
 there before. That stands in the status of the Bundle that it restores, which only the controller writes, and is read
@@ -7,16 +7,19 @@ from the API server: a cache may have a Bundle of that name that is gone.
 
 from __future__ import annotations
 
-from kardinal.api import BUNDLE, Bundle
+from kardinal.api import BUNDLE, Bundle, Pipeline
+from kardinal.api.bundle import ResolvedImage
 from kardinal.kube import Client, NotFound
 from kardinal.translation.errors import InvalidSpec
+from kardinal.translation.pins import recorded_digests, restored_pin_problems
 from kardinal.translation.rollback import rollback_problems
+from kardinal_controller.caches import Caches
 
-__all__ = ["check_rollback"]
+__all__ = ["check_rollback", "recorded_before"]
 
 
-async def check_rollback(bundle: Bundle, pipeline: str, client: Client) -> None:
-    """Raise `InvalidSpec` where a Bundle of Pipeline `pipeline` is a rollback and not what it says."""
+async def check_rollback(bundle: Bundle, pipeline: Pipeline, client: Client) -> None:
+    """Raise `InvalidSpec` where a Bundle of a Pipeline is a rollback and not what it says."""
     rollback = bundle.spec.intent.rollback
     if rollback is None:
         return
@@ -25,5 +28,17 @@ async def check_rollback(bundle: Bundle, pipeline: str, client: Client) -> None:
     except NotFound:
         found = None
     restored = Bundle.model_validate(found) if found is not None else None
-    if problems := rollback_problems(bundle, restored, pipeline=pipeline):
+    problems = list(rollback_problems(bundle, restored, pipeline=pipeline.metadata.name))
+    if restored is not None and not problems:
+        problems += restored_pin_problems(bundle, restored, pipeline.spec.environments)
+    if problems:
         raise InvalidSpec(problems)
+
+
+def recorded_before(bundle: Bundle, caches: Caches) -> tuple[ResolvedImage, ...]:
+    """Return the digests that are recorded of the Bundle which a rollback restores; none for other Bundles."""
+    rollback = bundle.spec.intent.rollback
+    found = caches.bundles.get(bundle.metadata.namespace, rollback.restores.name) if rollback is not None else None
+    if rollback is None or found is None or found["metadata"]["uid"] != rollback.restores.uid:
+        return ()
+    return recorded_digests(Bundle.model_validate(found), rollback.environments)

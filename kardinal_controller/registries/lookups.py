@@ -4,7 +4,8 @@ A registry may take its time, and Bundles of other registries should not wait fo
 their own, a deadline for each image, and a registry that did not answer in time rests. What was found is kept in memory
 until the status of the Bundle has it; a process that dies before asks again.
 
-A promotion does not depend on the answer: where there is none, the reason is noted, and the Bundle starts.
+A Bundle starts without an answer, and the reason is noted; only an environment that is written by digest waits for one.
+What a rollback brings back has the digests that are recorded of it, whatever the tags are today.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from kardinal.kube import Client
 from kardinal.objects import Key
 from kardinal.objects.text import cut
 from kardinal.runtime import Channel, Clock, Result, Source
+from kardinal_controller.bundles.rollback import recorded_before
 from kardinal_controller.bundles.tags import Check
 from kardinal_controller.caches import Caches, pipeline_label
 from kardinal_controller.registries.errors import RegistryError
 from kardinal_controller.registries.pull_secrets import Logins, PullSecrets
 from kardinal_controller.registries.registry import Registry
 
-__all__ = ["TagLookups", "compared"]
+__all__ = ["TagLookups", "compared", "restored"]
 
 LOOKUP_TIME = 10.0
 """Seconds for the digest of one image, with its second attempt."""
@@ -58,6 +60,12 @@ def _compared(before: ResolvedImage, now: ResolvedImage | None) -> ResolvedImage
         return now
     moved = now.digest if now.digest != before.digest else None
     return before.model_copy(update={"moved_to": moved, "message": None})
+
+
+def restored(recorded: Sequence[ResolvedImage], now: Sequence[ResolvedImage]) -> tuple[ResolvedImage, ...]:
+    """Return what a registry says of the tags of a rollback, compared with what is recorded of those it brings back."""
+    known = {each.reference: each for each in recorded}
+    return tuple(_compared(known.get(each.reference, each), each) for each in now)
 
 
 class TagLookups:
@@ -140,7 +148,8 @@ class TagLookups:
         pipeline = Pipeline.model_validate(stored) if stored is not None else None
         known, starting = self.known(bundle), self._starting.pop(key, ())
         if known is None:
-            self._found[key] = (bundle.metadata.uid, await self._look_up(bundle, pipeline))
+            found = await self._look_up(bundle, pipeline)
+            self._found[key] = (bundle.metadata.uid, restored(recorded_before(bundle, self._caches), found))
         elif starting:
             now_there = compared(known, await self._look_up(bundle, pipeline))
             answered = all(each.message is None for each in now_there)

@@ -18,6 +18,7 @@ from kardinal_agent.execution.machine import (
     Action,
     Ask,
     Await,
+    Block,
     Delay,
     Detect,
     Fail,
@@ -104,6 +105,22 @@ def observed(status: PromotionStepStatus | None = None, **fields: Any) -> Observ
             observed(at(*PUSHED, "open-pr"), sequence=REVIEWED), Run(5, outside=True), id="a merge is waited for"
         ),
         pytest.param(observed(at(*PUSHED[:3]), holds=["frozen", "red"]), Hold("frozen; red"), id="a push is held"),
+        pytest.param(observed(undetermined="no digest"), Block("no digest"), id="what is not known is waited for"),
+        pytest.param(
+            observed(at(*PUSHED[:3]), undetermined="no digest", holds=["frozen"]),
+            Block("no digest"),
+            id="what is no longer known is not pushed",
+        ),
+        pytest.param(
+            observed(at(*PUSHED[:3], running="git-push"), undetermined="no digest", superseded=True),
+            Abandon(),
+            id="what is not known keeps nothing from being taken back",
+        ),
+        pytest.param(
+            observed(spec=spec(upstreamVerified="Pending"), undetermined="no digest"),
+            Await("waits until every upstream environment is Verified"),
+            id="what comes before is said first",
+        ),
         pytest.param(observed(holds=["frozen"]), Run(0, outside=False), id="what stays inside is not held"),
         pytest.param(
             observed(at(*PUSHED, running="health-check"), holds=["frozen"]),

@@ -14,32 +14,32 @@ from kardinal_controller.bundles.decide import Create, LookUp, decide
 from tests.bundles.observations import seen
 from tests.bundles.reading import REPOSITORY, phase
 from tests.registries.asking import HERE, pull_secret
-from tests.support.image_registry import ImageRegistry, serving_registry
+from tests.support.distribution import LOGIN, ServedRegistry, Serving
+from tests.support.image_registry import serving_registry
 from tests.support.objects import bundle, pipeline
 from tests.support.programs import start_controller
-from tests.support.secret_values import secret_value
 from tests.support.world import World
 
-LOGIN = f"robot:{secret_value('registry')}"
 
-
-def _image(registry: ImageRegistry) -> str:
+def _image(registry: ServedRegistry) -> str:
     return f"{registry.host}/acme/my-app"
 
 
-async def test_the_digest_that_the_tag_had_is_in_the_status_before_there_is_a_graph(world: World) -> None:
-    async with serving_registry() as registry:
+async def test_the_digest_that_the_tag_had_is_in_the_status_before_there_is_a_graph(
+    world: World, serving: Serving
+) -> None:
+    async with serving() as registry:
         digest = registry.push("acme/my-app", "1.1.0", b"{}")
         await start_controller(world, standalone=False, allow_registries=(HERE,))
         await world.apply(pipeline(REPOSITORY), bundle("app-1", image=_image(registry)))
         started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
         registry.push("acme/my-app", "1.1.0", b'{"other": true}')
         await world.idle(timedelta(hours=1))
+        # Nothing polls.
+        assert len(registry.heard) == 1
     (found,) = started["status"]["artifacts"]
     assert (found["reference"], found["digest"]) == (f"{_image(registry)}:1.1.0", digest)
     assert found["resolvedAt"]
-    # Nothing polls.
-    assert len(registry.heard) == 1
     assert (await world.get(BUNDLE, "app-1"))["status"]["artifacts"] == started["status"]["artifacts"]
 
 
@@ -71,8 +71,8 @@ async def test_the_answer_costs_no_write_of_its_own(world: World) -> None:
     assert _writes(world) == 2 * without
 
 
-async def test_a_login_comes_from_the_secret_that_the_pipeline_names(world: World) -> None:
-    async with serving_registry(login=LOGIN, tokens=True) as registry:
+async def test_a_login_comes_from_the_secret_that_the_pipeline_names(world: World, serving: Serving) -> None:
+    async with serving(login=LOGIN) as registry:
         digest = registry.push("acme/my-app", "1.1.0", b"{}")
         await start_controller(world, standalone=False, allow_registries=(HERE,))
         await world.apply(
@@ -89,8 +89,10 @@ async def test_a_login_comes_from_the_secret_that_the_pipeline_names(world: Worl
     [(HERE, "has no "), ("ghcr.io", "ask the operator for --allow-registries 127.0.0.1:")],
     ids=["an unknown tag", "a registry that is not listed"],
 )
-async def test_a_bundle_starts_without_an_answer_and_says_why(world: World, allowed: str, message: str) -> None:
-    async with serving_registry() as registry:
+async def test_a_bundle_starts_without_an_answer_and_says_why(
+    world: World, serving: Serving, allowed: str, message: str
+) -> None:
+    async with serving() as registry:
         await start_controller(world, standalone=False, allow_registries=(allowed,))
         await world.apply(pipeline(REPOSITORY), bundle("app-1", image=_image(registry)))
         started = await world.wait_for(BUNDLE, "app-1", phase("Promoting"))

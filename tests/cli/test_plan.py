@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.api import names
+from kardinal.api import BUNDLE, names
+from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal_local.plane.audit import WRITES
 from tests.cli.conftest import Cli
@@ -52,6 +53,24 @@ async def test_the_diff_the_message_and_the_pull_request_of_each_environment(
     assert staging["pullRequest"]["title"] == f"Promote my-app 1.3.0 to {STAGING}"
     assert f"{IMAGE}: 1.0.0 to 1.3.0" in prod["pullRequest"]["body"]
     assert (repository.head(), repository.branches(), world.audit.count(verbs=WRITES)) == (head, branches, requests)
+
+
+async def test_digests_that_are_known_are_shown_and_those_that_will_be_looked_up_are_said(
+    world: World, cli: Cli, repository: GitRepository
+) -> None:
+    pinned = environment(DEV, update={"pinDigest": True})
+    await world.apply(pipeline(repository, environments=[pinned, STAGING]), bundle("my-app-1", tag="1.3.0"))
+    note = f"{IMAGE}:1.3.0 will be written by digest, which is looked up when the Bundle starts"
+    dev, staging = json.loads(await cli("plan", "my-app", "-o", "json"))["environments"]
+    assert [dev["note"], "note" in staging] == [note, False]
+    assert changed(dev["diff"]) == ['-    newTag: "1.0.0"', '+    newTag: "1.3.0"']
+    assert note in await cli("plan", "my-app", "--env", DEV)
+    known = {"reference": f"{IMAGE}:1.3.0", "digest": f"sha256:{'1' * 64}", "resolvedAt": "2026-03-03T10:00:00Z"}
+    body = {"status": {"artifacts": [known]}}
+    await world.client.patch(BUNDLE, "my-app-1", TEAM, body, kind=PatchType.MERGE, subresource="status")
+    dev, staging = json.loads(await cli("plan", "my-app", "-o", "json"))["environments"]
+    assert ["note" in dev, f"+    digest: {known['digest']}" in changed(dev["diff"])] == [False, True]
+    assert changed(staging["diff"]) == ['-    newTag: "1.0.0"', '+    newTag: "1.3.0"']
 
 
 async def test_a_person_reads_it_in_one_screen_for_each_environment(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
 import pytest
 
 from kardinal_controller.registries.challenge import Challenge, read_challenge, token_url
 from kardinal_controller.registries.errors import RegistryError
 from kardinal_controller.registries.pull_secrets import read_logins
+from tests.attacks.test_custom_steps import ScriptedNames
 from tests.registries.asking import HERE, asking, image, pull_secret
+from tests.support.distribution import LOGIN, Distribution, Serving
 from tests.support.image_registry import serving_registry
-from tests.support.secret_values import secret_value
-
-LOGIN = f"robot:{secret_value('registry')}"
+from tests.support.smart_server import self_signed
 
 
 @pytest.mark.parametrize("tells_digests", [True, False], ids=["says the digest", "gives the manifest alone"])
@@ -24,21 +29,53 @@ async def test_the_digest_of_a_tag_is_that_of_its_manifest(tells_digests: bool) 
     assert "application/vnd.oci.image.index.v1+json" in asked.headers["accept"]
 
 
-async def test_a_tag_that_is_not_there_is_said() -> None:
-    async with serving_registry() as registry:
+async def test_the_digest_of_a_tag_is_the_one_that_it_has_now(serving: Serving) -> None:
+    async with serving() as registry:
+        first, second = (registry.push("acme/my-app", "1.1.0", text) for text in (b"{}", b'{"other": true}'))
+        assert first != second
+        assert await asking(HERE).digest(image(registry.host)) == second
+
+
+async def test_a_tag_that_is_not_there_is_said(serving: Serving) -> None:
+    async with serving() as registry:
         with pytest.raises(RegistryError, match=r"has no .*my-app:1\.1\.0: push it"):
             await asking(HERE).digest(image(registry.host))
 
 
-@pytest.mark.parametrize("tokens", [True, False], ids=["by token", "by Basic"])
-async def test_a_login_is_sent_once_the_registry_asks_for_it(tokens: bool) -> None:
-    async with serving_registry(login=LOGIN, tokens=tokens) as registry:
+async def test_a_login_by_token_is_sent_once_the_registry_asks_for_it() -> None:
+    async with serving_registry(login=LOGIN, tokens=True) as registry:
         digest = registry.push("acme/my-app", "1.1.0", b"{}")
         logins = read_logins(pull_secret({registry.host: LOGIN}, hosts=registry.host))
         assert await asking(HERE).digest(image(registry.host), logins) == digest
-        with pytest.raises(RegistryError, match=r"spec\.pullSecretRef"):
-            await asking(HERE).digest(image(registry.host))
     assert "authorization" not in registry.heard[0].headers
+
+
+async def test_a_login_by_basic_is_sent_once_the_registry_asks_for_it(serving: Serving) -> None:
+    async with serving(login=LOGIN) as registry:
+        digest = registry.push("acme/my-app", "1.1.0", b"{}")
+        logins = read_logins(pull_secret({registry.host: LOGIN}, hosts=registry.host))
+        assert await asking(HERE).digest(image(registry.host), logins) == digest
+        assert len(registry.heard) == 2
+        wrong = read_logins(pull_secret({registry.host: "robot:another"}, hosts=registry.host))
+        for shown in (None, wrong):
+            with pytest.raises(RegistryError, match=r"spec\.pullSecretRef"):
+                await asking(HERE).digest(image(registry.host), shown)
+
+
+async def test_a_real_registry_is_asked_over_tls_with_a_login(
+    distribution: Callable[..., AbstractAsyncContextManager[Distribution]], tmp_path: Path
+) -> None:
+    certificate = self_signed(tmp_path, "registry.example.com")
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    names = ScriptedNames(["127.0.0.1"])
+    async with distribution(login=LOGIN, certificate=certificate) as registry:
+        digest = registry.push("acme/my-app", "1.1.0", b"{}")
+        host = f"registry.example.com:{registry.port}"
+        logins = read_logins(pull_secret({host: LOGIN}, hosts=host))
+        asked = asking(host, resolver=lambda: names, tls=trusted)
+        assert await asked.digest(image(host), logins) == digest
+        with pytest.raises(RegistryError, match="certificate that is not trusted"):
+            await asking(host, resolver=lambda: names).digest(image(host), logins)
 
 
 async def test_a_public_image_gets_a_token_without_a_login_that_reads_it_alone() -> None:

@@ -126,6 +126,18 @@ def test_the_digest_that_a_tag_had_is_told_with_the_tag_deciding(told: dict[str,
     assert f"| Digest | {row} |" in body(proposal(bundle=Bundle.model_validate(promoted)))
 
 
+def test_a_tag_that_is_written_by_digest_says_so_with_what_it_is_today() -> None:
+    other = f"sha256:{'0' * 64}"
+    promoted = bundle(artifacts={"images": [{"reference": "ghcr.io/o/app:1.29.0", "digest": DIGEST}]}).to_json()
+    known = {"reference": "ghcr.io/o/app:1.29.0", "resolvedAt": NOW.isoformat(), "digest": DIGEST, "movedTo": other}
+    promoted["status"]["artifacts"] = [known]
+    row = f"{DIGEST} when the Bundle started; {other} later; pinned"
+    assert f"| Digest | {row} |" in body(proposal(bundle=Bundle.model_validate(promoted)))
+    # A digest that the Bundle names itself is no answer of a registry.
+    known["digest"] = other
+    assert f"| Digest | {DIGEST} |" in body(proposal(bundle=Bundle.model_validate(promoted)))
+
+
 def test_what_is_not_known_is_said() -> None:
     text = body(
         proposal(

@@ -183,11 +183,12 @@ def settings_of_a_caller(directory: Path) -> dict[str, str]:
     return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": str(helper)}
 
 
-def self_signed(directory: Path) -> Path:
-    """Make a certificate for 127.0.0.1 with its key, in one file; it is its own authority."""
+def self_signed(directory: Path, *hosts: str) -> Path:
+    """Make a certificate for 127.0.0.1 and `hosts` with its key, in one file; it is its own authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kardinal test")])
     now = datetime.now(UTC)
+    addresses = [x509.IPAddress(IPv4Address("127.0.0.1")), *map(x509.DNSName, hosts)]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -196,7 +197,7 @@ def self_signed(directory: Path) -> Path:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(addresses), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

@@ -10,6 +10,14 @@ from tests.support.objects import environment
 from tests.translation.test_supported import refused
 from tests.translation.values import bundle, node, pipeline, translated
 
+LISTED_BY_HAND = [
+    {"uses": "git-clone"},
+    {"uses": "yaml-update", "config": {"file": "a.yaml", "updates": [{"path": "tag", "value": "${bundle.version}"}]}},
+    {"uses": "git-commit"},
+    {"uses": "git-push"},
+    {"uses": "health-check"},
+]
+
 
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
@@ -33,6 +41,16 @@ from tests.translation.values import bundle, node, pipeline, translated
             {"update": {"strategy": "helm", "helm": {"values": [{"path": "image.tag"}, {"path": "image..tag"}]}}},
             "update.helm.values[1].path",
             "'image..tag' is not a path at character 6",
+        ),
+        (
+            {"update": {"pinDigest": True}, "steps": LISTED_BY_HAND},
+            "update.pinDigest",
+            "no step writes digests of images: use one of kustomize-set-image, helm-set-image, replace, or leave",
+        ),
+        (
+            {"update": {"strategy": "helm", "helm": {"values": [{"path": "image.tag"}]}, "pinDigest": True}},
+            "update.helm.values",
+            "no path takes the digest that update.pinDigest asks for: list one with value: digest or value: reference",
         ),
     ],
 )

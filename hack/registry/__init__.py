@@ -1,0 +1,1 @@
+"""A registry of images, built from source."""
