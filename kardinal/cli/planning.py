@@ -41,7 +41,7 @@ class Planned:
     message: str = ""
     pull_request: tuple[str, str] | None = None
     note: str = ""
-    """What will be otherwise, in words."""
+    """The difference between the plan and the promotion to come, in words."""
     error: str = ""
 
     def document(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Digests for environments with `update.pinDigest`: whether a Bundle can be given them, and those of a rollback (pure).
 
 A Bundle that names a tag is given the digest that the tag had when it started, and a rollback the one that was recorded
-of the Bundle which it restores: by then the tag may be another image. What nobody has recorded is refused.
+of the Bundle which it restores: by then the tag may be another image. What is not recorded is refused.
 """
 
 from __future__ import annotations

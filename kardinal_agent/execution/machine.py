@@ -82,7 +82,7 @@ class Observation:
     holds: Sequence[str] = ()
     """The reasons against every effect outside the process, each in words."""
     undetermined: str | None = None
-    """What is not known yet of what it would write, in words."""
+    """The part of what it would write that is not known yet, in words."""
     undetected: bool = False
     """Whether neither the spec nor the status says what proves the environment."""
     proven: bool = False

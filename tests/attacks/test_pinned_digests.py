@@ -80,7 +80,7 @@ async def test_a_step_that_is_changed_to_write_the_tag_is_not_executed(
     for change in (None, False):
         body = {"spec": {"update": {"pinDigest": change}}}
         await world.client.patch(PROMOTION_STEP, f"app-1-{DEV}", TEAM, body, kind=PatchType.MERGE)
-        # The engine puts it back, and until then it is nobody's.
+        # The engine puts it back, and until then it is not executed.
         await world.wait_for(PROMOTION_STEP, f"app-1-{DEV}", lambda obj: obj["spec"]["update"].get("pinDigest") is True)
     await world.settle()
     assert repository.head() == before

@@ -35,7 +35,7 @@ _READ = re.compile(r'"((?:HEAD|GET) \S+) HTTP/')
 
 
 class ServedRegistry(Protocol):
-    """What tests do with a registry of either kind."""
+    """A registry of either kind, as tests use it."""
 
     @property
     def host(self) -> str: ...
