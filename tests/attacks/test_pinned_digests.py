@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kardinal.api import BUNDLE, PROMOTION_STEP
-from kardinal.kube import PatchType
+from kardinal.kube import Forbidden, PatchType
 from kardinal.objects import GRAPH, JsonObject
 from tests.agent.promotion_steps import deploy
 from tests.bundles.reading import condition, phase
@@ -68,6 +68,17 @@ async def test_a_bundle_brings_no_digest_in_its_status(
     done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
     assert [each["digest"] for each in done["status"]["artifacts"]] == [digest]
     assert written(repository) == digest
+
+
+async def test_an_agent_says_nothing_of_what_a_tag_is(world: World, registry: ImageRegistry) -> None:
+    registry.answer = answering(503)
+    await world.apply(bundle("app-1", image=image(registry)))
+    before = await world.wait_for(BUNDLE, "app-1", lambda obj: condition(obj, "Held") is not None)
+    agent = await world.connect("agent")
+    for subresource in (None, "status"):
+        with pytest.raises(Forbidden):
+            await agent.patch(BUNDLE, "app-1", TEAM, {"status": forged(registry)}, subresource=subresource)
+    assert (await world.get(BUNDLE, "app-1"))["status"]["artifacts"] == before["status"]["artifacts"]
 
 
 async def test_a_step_that_is_changed_to_write_the_tag_is_not_executed(
