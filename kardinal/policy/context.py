@@ -120,11 +120,11 @@ class Context:
         if any(each.moved_to is not None for each in status.artifacts):
             return True
         entry = status.environments.get(self.environment)
-        if not self.first and (entry is None or entry.tags_checked_at is None):
+        if entry is None or entry.tags_checked_at is None:
             told = next((each.message for each in status.artifacts if each.message is not None), None)
-            return told or f"tags are looked up again when {self.environment} is about to start"
-        unknown = (each for each in status.artifacts if each.digest is None or each.message is not None)
-        told = next((each.message or "not known" for each in unknown), None)
+            if told is not None or not self.first:
+                return told or f"tags are looked up again when {self.environment} is about to start"
+        told = next((each.message or "not known" for each in status.artifacts if each.digest is None), None)
         return told if told is not None else False
 
 

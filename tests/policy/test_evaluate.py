@@ -183,6 +183,11 @@ def _tags(*, checked: bool = False, **known: Any) -> Context:
         (_tags(message="it is silent", checked=True), Answer(False, "it is silent", "error")),
         (replace(_tags(digest=ONE), first=True), Answer(True, "bundle.tagMoved = false", "pass")),
         (replace(_tags(message="it is silent"), first=True), Answer(False, "it is silent", "error")),
+        (replace(_tags(digest=ONE, message="it is silent"), first=True), Answer(False, "it is silent", "error")),
+        (
+            replace(_tags(digest=ONE, message="it is silent", checked=True), first=True),
+            Answer(True, "bundle.tagMoved = false", "pass"),
+        ),
         (
             _tags(),
             Answer(False, "tags were not looked up when the Bundle started: that needs --allow-registries", "error"),
@@ -201,6 +206,8 @@ def _tags(*, checked: bool = False, **known: Any) -> Context:
         "no answer ever",
         "the first environment",
         "the first without an answer",
+        "a recorded digest without an answer of today",
+        "an answer before another environment got none",
         "without the flag",
         "a digest",
     ],

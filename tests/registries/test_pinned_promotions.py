@@ -21,15 +21,13 @@ from tests.registries.asking import HERE
 from tests.support.distribution import ServedRegistry, Serving
 from tests.support.endpoint import answering
 from tests.support.image_registry import ImageRegistry, digest_of, serving_registry
-from tests.support.names import DEV
+from tests.support.names import DEV, STAGING
 from tests.support.objects import bundle, environment, pipeline
 from tests.support.programs import start_controller
 from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
 __all__ = ["reviewer"]
-
-KUSTOMIZATION = f"environments/{DEV}/kustomization.yaml"
 
 
 @pytest.fixture
@@ -40,11 +38,15 @@ async def registry(repository: GitRepository) -> AsyncIterator[ImageRegistry]:
         yield registry
 
 
-def deploy_from(registry: ServedRegistry, repository: GitRepository) -> None:
-    """Let the repository deploy the image of a registry in dev."""
-    name = f"name: {IMAGE}\n"
-    overlay = repository.read(KUSTOMIZATION).replace(name, f"{name}    newName: {image(registry)}\n")
-    repository.commit({KUSTOMIZATION: overlay})
+def kustomization(environment: str) -> str:
+    return f"environments/{environment}/kustomization.yaml"
+
+
+def deploy_from(registry: ServedRegistry, repository: GitRepository, environment: str = DEV) -> None:
+    """Let the repository deploy the image of a registry in an environment."""
+    name, path = f"name: {IMAGE}\n", kustomization(environment)
+    overlay = repository.read(path).replace(name, f"{name}    newName: {image(registry)}\n")
+    repository.commit({path: overlay})
 
 
 def image(registry: ServedRegistry) -> str:
@@ -56,9 +58,9 @@ def pinned(repository: GitRepository, **fields: Any) -> JsonObject:
     return pipeline(repository, environments=[environment(DEV, update={"pinDigest": True}, **fields)])
 
 
-def entry(repository: GitRepository) -> JsonObject:
-    """Return the entry of the image in the kustomization of dev."""
-    (found,) = yaml.safe_load(repository.read(KUSTOMIZATION))["images"]
+def entry(repository: GitRepository, environment: str = DEV) -> JsonObject:
+    """Return the entry of the image in the kustomization of an environment."""
+    (found,) = yaml.safe_load(repository.read(kustomization(environment)))["images"]
     return {key: found.get(key) for key in ("newTag", "digest")}
 
 
@@ -91,6 +93,23 @@ async def test_the_digest_of_the_start_is_written_proven_and_told(
     (commit,) = repository.promotions(DEV)
     assert reference in repository.git("log", "-1", "--format=%b", commit.sha)
     assert done["spec"]["artifacts"]["images"][0] == {"name": "app", "reference": f"{image(registry)}:1.1.0"}
+
+
+async def test_every_environment_gets_the_image_of_the_start_whether_the_tag_has_moved_or_not(
+    world: World, repository: GitRepository, registry: ImageRegistry
+) -> None:
+    deploy_from(registry, repository, STAGING)
+    digest = registry.push("acme/my-app", "1.1.0", b"{}")
+    await start_controller(world, allow_registries=(HERE,))
+    environments = [environment(name, update={"pinDigest": True}) for name in (DEV, STAGING)]
+    await world.apply(pipeline(repository, environments=environments), bundle("app-1", image=image(registry)))
+    await world.wait_for(BUNDLE, "app-1", phase("Promoting"))
+    registry.push("acme/my-app", "1.1.0", b'{"moved": true}')
+    for name in (DEV, STAGING):
+        await deploy(world, name, image=f"{image(registry)}:1.1.0@{digest}")
+    done = await world.wait_for(BUNDLE, "app-1", phase("Verified"))
+    assert condition(done, "TagMoved") is not None
+    assert [entry(repository, name)["digest"] for name in (DEV, STAGING)] == [digest, digest]
 
 
 async def test_a_pull_request_names_the_digest_that_it_writes(
