@@ -123,6 +123,8 @@ def _not_synced(application: Application, commit: str) -> Verdict | None:
         words = "it is OutOfSync and has no automated sync: a person must sync it"
     elif application.prunes_only:
         words = "it is OutOfSync by objects that Git no longer has: a person must sync it with prune, or set prune"
+    elif application.may_be_left:
+        words = "it is OutOfSync, and Argo CD may leave several sources so: a person must sync it, or set selfHeal"
     else:
         words = "it is OutOfSync"
     return subject.waits(words, negative=degraded)

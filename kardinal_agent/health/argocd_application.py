@@ -69,6 +69,16 @@ class Application:
         return isinstance(automated, Mapping) and automated.get("enabled") is not False
 
     @property
+    def may_be_left(self) -> bool:
+        """Return whether Argo CD syncs it by itself only at the first sight of a revision.
+
+        Of several sources without selfHeal it does not sync revisions that it has compared before, such as those of a
+        commit that came during another sync.
+        """
+        automated = section(self.found, "spec", "syncPolicy", "automated")
+        return bool(entries(self.found, "spec", "sources")) and automated.get("selfHeal") is not True
+
+    @property
     def sources(self) -> Sequence[Mapping[str, Any]]:
         spec = section(self.found, "spec")
         return entries(spec, "sources") or [section(spec, "source")]

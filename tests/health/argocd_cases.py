@@ -13,9 +13,13 @@ _SYNC, _HEALTH = ("status", "sync", "status"), ("status", "health", "status")
 _OPERATION = ("status", "operationState")
 
 
+_SOURCE = {"repoURL": REPOSITORY, "path": "apps/prod", "targetRevision": "main"}
+_OTHER = {"repoURL": "https://git.example.com/acme/other", "path": "config", "targetRevision": "main"}
+
+
 def application() -> JsonObject:
     """Return an Application as it is when all is done."""
-    source = {"repoURL": REPOSITORY, "path": "apps/prod", "targetRevision": "main"}
+    source = dict(_SOURCE)
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
@@ -86,6 +90,7 @@ CASES: Sequence[Case] = (
         state="failed",
         reason="SyncFailed",
         says="is invalid (retried 2 times)",
+        seen=True,
     ),
     Case(
         "a hook after the sync failed",
@@ -139,6 +144,17 @@ CASES: Sequence[Case] = (
         "automated sync is switched off",
         "it is OutOfSync and has no automated sync: a person must sync it",
         [change("spec", "syncPolicy", "automated", "enabled", to=False), change(*_SYNC, to="OutOfSync")],
+    ),
+    Case(
+        "several sources without selfHeal are out of sync",
+        "it is OutOfSync, and Argo CD may leave several sources so: a person must sync it, or set selfHeal",
+        [
+            change("spec", "sources", to=[_SOURCE, _OTHER]),
+            change("status", "sync", "revisions", to=[COMMIT, BEFORE]),
+            change("status", "sync", "comparedTo", to={"sources": [_SOURCE, _OTHER]}),
+            change(*_SYNC, to="OutOfSync"),
+        ],
+        seen=True,
     ),
     Case(
         "only what is to be pruned differs",

@@ -124,6 +124,15 @@ def test_of_several_sources_of_the_repository_those_of_the_path_count() -> None:
     assert verdict(multiple(pinned, ours, revisions=[COMMIT, BEFORE])).state == "progressing"
 
 
+def test_several_sources_that_heal_themselves_ask_for_nobody() -> None:
+    other, ours = source("https://git.example.com/acme/other", "config"), source(OURS, "apps/prod")
+    found = multiple(other, ours, revisions=[BEFORE, COMMIT])
+    change("status", "sync", "status", to="OutOfSync")(found)
+    assert "a person must sync it, or set selfHeal" in verdict(found).message
+    change("spec", "syncPolicy", "automated", "selfHeal", to=True)(found)
+    assert verdict(found).message.endswith(": it is OutOfSync")
+
+
 def test_a_failed_sync_of_several_sources_is_known_by_all_their_revisions() -> None:
     chart, ours = {"repoURL": CHARTS, "chart": "app", "targetRevision": "1.2.3"}, source(OURS, "apps/prod")
     found = multiple(chart, ours, revisions=["1.2.3", COMMIT])
