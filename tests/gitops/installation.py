@@ -19,7 +19,7 @@ from tests.gitops.sources import Sources, started_sources
 from tests.support.real import RealServer
 from tests.support.target import DEFINITIONS
 
-__all__ = ["Installation", "running_installation"]
+__all__ = ["Installation", "running_installation", "running_kardinal"]
 
 
 class Installation:
@@ -40,7 +40,7 @@ def running_installation(
     served = definitions_of(directory / "definitions", paths, *source_definitions(), *made)
     with (
         running_cluster(served, namespaces=(NAMESPACE,)) as cluster,
-        _running_kardinal(cluster, directory),
+        running_kardinal(cluster, directory),
         started_sources(cluster) as sources,
         started_flux(cluster, directory),
     ):
@@ -48,7 +48,8 @@ def running_installation(
 
 
 @contextmanager
-def _running_kardinal(cluster: Cluster, directory: Path) -> Iterator[None]:
+def running_kardinal(cluster: Cluster, directory: Path) -> Iterator[None]:
+    """Run the controller for the length of a block; its output is in `directory`."""
     identities = directory / "identities"
     identities.mkdir()
     server = RealServer(cluster.kubeconfig, identities)

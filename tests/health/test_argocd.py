@@ -124,7 +124,7 @@ def test_of_several_sources_of_the_repository_those_of_the_path_count() -> None:
     assert verdict(multiple(pinned, ours, revisions=[COMMIT, BEFORE])).state == "progressing"
 
 
-def test_several_sources_that_heal_themselves_ask_for_nobody() -> None:
+def test_several_sources_with_self_heal_wait_for_argo_cd_alone() -> None:
     other, ours = source("https://git.example.com/acme/other", "config"), source(OURS, "apps/prod")
     found = multiple(other, ours, revisions=[BEFORE, COMMIT])
     change("status", "sync", "status", to="OutOfSync")(found)

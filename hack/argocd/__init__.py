@@ -1,0 +1,1 @@
+"""Argo CD, built from source."""
