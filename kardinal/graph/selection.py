@@ -27,6 +27,12 @@ class Selection:
     namespace: str | None
     requirements: tuple[Requirement, ...]
 
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """The key and the value of a label that every selected object has; None where there is no such."""
+        wanted = ((key, values) for key, operator, values in self.requirements if operator == "In")
+        return next(((key, values[0]) for key, values in wanted if len(values) == 1), None)
+
     def matches(self, obj: JsonObject) -> bool:
         metadata = obj["metadata"]
         if self.namespace is not None and metadata.get("namespace") != self.namespace:

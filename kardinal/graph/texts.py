@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from kardinal.cel.scanner import Expression, Unscannable, scan
 from kardinal.graph.errors import GraphError, Problem
 
-__all__ = ["GRAPH_EXPRESSIONS", "NAMESPACE_EXPRESSIONS", "TooManyExpressions", "check_namespace", "check_size", "texts"]
+__all__ = ["GRAPH_EXPRESSIONS", "NAMESPACE_EXPRESSIONS", "NamespaceTexts", "TooManyExpressions", "check_size", "texts"]
 
 GRAPH_EXPRESSIONS = 256 << 10
 """Characters of all expressions of one Graph, each text counted once: a thousand nodes of the usual kind."""
@@ -41,15 +42,43 @@ def check_size(found: Collection[str]) -> None:
         raise GraphError([Problem("ExpressionError", "spec.nodes", message)])
 
 
-def check_namespace(found: frozenset[str], others: Iterable[frozenset[str]]) -> None:
-    """Raise TooManyExpressions when they are too many beside those of the other Graphs of the namespace."""
-    size = sum(map(len, found.union(*others)))
-    if size > NAMESPACE_EXPRESSIONS:
-        message = (
-            f"all expressions of the namespace have {size} characters with those of this Graph, more than"
-            f" {NAMESPACE_EXPRESSIONS} (equal ones count once): delete Graphs, or shorten their expressions"
-        )
-        raise TooManyExpressions([Problem("ExpressionError", "spec.nodes", message)])
+class NamespaceTexts:
+    """The expressions of the Graphs of one namespace, counted so that a look at one Graph is none at the others."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, frozenset[str]] = {}
+        self._users: Counter[str] = Counter()
+        self._size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def check(self, graph: str, found: frozenset[str]) -> None:
+        """Raise TooManyExpressions when those of a Graph are too many beside those of the other Graphs."""
+        own = self._of.get(graph, frozenset())
+        size = self._size - sum(len(text) for text in own if self._users[text] == 1)
+        size += sum(len(text) for text in found if self._users[text] == (text in own))
+        if size > NAMESPACE_EXPRESSIONS:
+            message = (
+                f"all expressions of the namespace have {size} characters with those of this Graph, more than"
+                f" {NAMESPACE_EXPRESSIONS} (equal ones count once): delete Graphs, or shorten their expressions"
+            )
+            raise TooManyExpressions([Problem("ExpressionError", "spec.nodes", message)])
+
+    def put(self, graph: str, found: frozenset[str]) -> None:
+        """Take over the expressions of a Graph, in place of those that it had."""
+        self.remove(graph)
+        self._of[graph] = found
+        self._size += sum(len(text) for text in found if not self._users[text])
+        self._users.update(found)
+
+    def remove(self, graph: str) -> None:
+        """Forget the expressions of a Graph."""
+        for text in self._of.pop(graph, ()):
+            self._users[text] -= 1
+            if not self._users[text]:
+                del self._users[text]
+                self._size -= len(text)
 
 
 def _of_nodes(nodes: Iterable[object]) -> Iterator[str]:

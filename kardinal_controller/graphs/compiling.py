@@ -13,7 +13,7 @@ import orjson
 
 from kardinal.graph.compile import CompiledGraph, compile_graph
 from kardinal.graph.errors import GraphError
-from kardinal.graph.texts import check_namespace, check_size, texts
+from kardinal.graph.texts import NamespaceTexts, check_size, texts
 from kardinal.objects import JsonObject, Key
 from kardinal_controller.expressions import ExpressionCompiler
 
@@ -28,7 +28,7 @@ class GraphCompiler:
 
     def __init__(self, expressions: ExpressionCompiler) -> None:
         self._expressions = expressions
-        self._texts: dict[Key, frozenset[str]] = {}
+        self._texts: dict[str, NamespaceTexts] = {}
 
     async def compile(self, key: Key, spec: JsonObject, *, known: bool) -> CompiledGraph | GraphError:
         """Return the graph of `spec`, or what is wrong with it.
@@ -39,16 +39,19 @@ class GraphCompiler:
         try:
             found = texts(spec) if small else await asyncio.to_thread(texts, spec)
             check_size(found)
+            beside = self._texts.setdefault(key.namespace, NamespaceTexts())
             if not known:
-                check_namespace(found, (own for other, own in self._texts.items() if self._is_beside(key, other)))
-            self._texts[key] = found
+                beside.check(key.name, found)
+            beside.put(key.name, found)
             programs = await self._expressions.prepare(sorted(found))
             return compile_graph(spec, programs) if small else await asyncio.to_thread(compile_graph, spec, programs)
         except GraphError as error:
             return error
 
     def forget(self, key: Key) -> None:
-        self._texts.pop(key, None)
-
-    def _is_beside(self, key: Key, other: Key) -> bool:
-        return other.namespace == key.namespace and other != key
+        """Forget the expressions of a Graph that is gone."""
+        if (beside := self._texts.get(key.namespace)) is None:
+            return
+        beside.remove(key.name)
+        if not beside:
+            del self._texts[key.namespace]

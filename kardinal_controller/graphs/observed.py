@@ -7,20 +7,25 @@ that the next pass sees its own writes without waiting for a watch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from kardinal.graph.identity import ObjectKey, claims, is_owned_by, object_key
 from kardinal.graph.selection import Selection
 from kardinal.graph.walk_types import Seen, Walk
-from kardinal.objects import GRAPH, JsonObject, Key, ResourceType
+from kardinal.objects import GRAPH, JsonObject, Key, ResourceType, labels_of
 from kardinal.runtime import Informer, Mapper, to_owner
 
-__all__ = ["Interests", "ObservedObjects", "index_by_graph"]
+__all__ = ["Interests", "LabelIndexes", "ObservedObjects", "index_by_graph"]
 
 _INDEX = "owned-by-graph"
+_LABEL = "label {}"
 _OWNERS = to_owner(GRAPH, controller_only=False)
 
 Entry = TypeVar("Entry")
+
+_Shelf = tuple[ResourceType, tuple[str, str] | None]
+"""A kind, and a label that all objects of the selections there have."""
 
 
 def index_by_graph(informer: Informer) -> None:
@@ -33,6 +38,30 @@ def _owner_uids(obj: JsonObject) -> Iterable[str]:
     return {str(reference.get("uid")) for reference in references if reference.get("kind") == GRAPH.kind}
 
 
+class LabelIndexes:
+    """Finds objects by a label that they have; the labels of a key are filed from when one is first asked for."""
+
+    def __init__(self, informers: Mapping[ResourceType, Informer]) -> None:
+        self._informers = informers
+        self._filed: set[tuple[ResourceType, str]] = set()
+
+    def candidates(self, selection: Selection) -> list[JsonObject]:
+        """Return the objects among which those of a selection are."""
+        informer, namespace = self._informers[selection.resource], selection.namespace
+        if selection.label is None:
+            return informer.list(namespace)
+        key, value = selection.label
+        if (selection.resource, key) not in self._filed:
+            self._filed.add((selection.resource, key))
+            informer.index(_LABEL.format(key), partial(_values_of_label, key))
+        return informer.by_index(_LABEL.format(key), f"{namespace or ''}/{value}")
+
+
+def _values_of_label(key: str, obj: JsonObject) -> Iterable[str]:
+    value = labels_of(obj).get(key)
+    return () if value is None else (f"/{value}", f"{obj['metadata'].get('namespace', '')}/{value}")
+
+
 class ObservedObjects:
     """`Observed` for one reconcile of one Graph.
 
@@ -40,9 +69,16 @@ class ObservedObjects:
     """
 
     def __init__(
-        self, informers: Mapping[ResourceType, Informer], *, namespace: str, uid: str, specs: Sequence[JsonObject]
+        self,
+        informers: Mapping[ResourceType, Informer],
+        labels: LabelIndexes,
+        *,
+        namespace: str,
+        uid: str,
+        specs: Sequence[JsonObject],
     ) -> None:
         self._informers = informers
+        self._labels = labels
         self._namespace = namespace
         self._uid = uid
         self._specs = specs
@@ -56,7 +92,7 @@ class ObservedObjects:
         return self._newer(key, self._informers[key.resource].get(key.namespace, key.name))
 
     def select(self, selection: Selection) -> list[JsonObject]:
-        found = {object_key(selection.resource, obj): obj for obj in self._candidates(selection)}
+        found = {object_key(selection.resource, obj): obj for obj in self._labels.candidates(selection)}
         found |= {key: obj for key, obj in self._applied.items() if key.resource == selection.resource}
         current = ((key, self._newer(key, obj)) for key, obj in sorted(found.items(), key=_place))
         return [obj for _, obj in current if obj is not None and selection.matches(obj)]
@@ -70,9 +106,6 @@ class ObservedObjects:
 
     def _belongs(self, key: ObjectKey, obj: JsonObject) -> bool:
         return key.namespace == self._namespace and is_owned_by(obj, self._uid) and claims(self._specs, key)
-
-    def _candidates(self, selection: Selection) -> list[JsonObject]:
-        return self._informers[selection.resource].list(selection.namespace)
 
     def _newer(self, key: ObjectKey, cached: JsonObject | None) -> JsonObject | None:
         applied = self._applied.get(key)
@@ -95,7 +128,7 @@ class Interests:
 
     def __init__(self) -> None:
         self._reads: dict[ObjectKey, set[Key]] = {}
-        self._selections: dict[Selection, set[Key]] = {}
+        self._selections: dict[_Shelf, dict[Selection, set[Key]]] = {}
         self._walks: dict[Key, Walk | Seen] = {}
 
     def note(self, graph: Key, walk: Walk | Seen) -> None:
@@ -105,14 +138,19 @@ class Interests:
         for key in walk.reads:
             self._reads.setdefault(key, set()).add(graph)
         for selection in walk.selections:
-            self._selections.setdefault(selection, set()).add(graph)
+            shelf = self._selections.setdefault((selection.resource, selection.label), {})
+            shelf.setdefault(selection, set()).add(graph)
 
     def forget(self, graph: Key) -> None:
         walk = self._walks.pop(graph, None)
         if walk is None:
             return
         _discard(self._reads, walk.reads, graph)
-        _discard(self._selections, walk.selections, graph)
+        for selection in walk.selections:
+            shelf = selection.resource, selection.label
+            _discard(self._selections[shelf], [selection], graph)
+            if not self._selections[shelf]:
+                del self._selections[shelf]
 
     def mapper(self, resource: ResourceType) -> Mapper:
         """Return the Graphs that a change of an object of this kind concerns: they own it, or they read it."""
@@ -120,9 +158,10 @@ class Interests:
         def concerned(obj: JsonObject) -> Iterable[Key]:
             keys = list(_OWNERS(obj))
             keys += self._reads.get(object_key(resource, obj), ())
-            for selection, graphs in self._selections.items():
-                if selection.resource == resource and selection.matches(obj):
-                    keys += graphs
+            for label in (None, *labels_of(obj).items()):
+                for selection, graphs in self._selections.get((resource, label), {}).items():
+                    if selection.matches(obj):
+                        keys += graphs
             return dict.fromkeys(keys)
 
         return concerned

@@ -28,7 +28,7 @@ from kardinal.runtime.finalizers import add_finalizer, has_finalizer, is_being_d
 from kardinal_controller.graphs.admission import ADMITTED, Admission, Verdict
 from kardinal_controller.graphs.applier import Applier, Memory
 from kardinal_controller.graphs.compiling import GraphCompiler
-from kardinal_controller.graphs.observed import Interests, ObservedObjects
+from kardinal_controller.graphs.observed import Interests, LabelIndexes, ObservedObjects
 from kardinal_controller.graphs.slices import walk_in_slices
 
 __all__ = ["GraphReconciler"]
@@ -92,6 +92,7 @@ class GraphReconciler:
         self._graphs = graphs
         self._revisions = revisions
         self._objects = objects
+        self._labels = LabelIndexes(objects)
         self._kinds: Kinds = {(resource.api_version, resource.kind): resource for resource in objects}
         self._interests = interests
         self._status = status
@@ -129,7 +130,7 @@ class GraphReconciler:
         if known is None or known.uid != uid:
             known = self._known[key] = _Known(uid)
         specs = [obj.get("spec") or {}, *(revision["spec"] for revision in self._revisions_of(uid))]
-        view = ObservedObjects(self._objects, namespace=key.namespace, uid=uid, specs=specs)
+        view = ObservedObjects(self._objects, self._labels, namespace=key.namespace, uid=uid, specs=specs)
         applier = Applier(self._client, clock=self._clock, field_manager=field_manager(*key), memory=known.memory)
         # The nodes are for the compiler alone, which says what is wrong with them.
         graph = Graph.model_validate({**obj, "spec": {}})

@@ -1,0 +1,149 @@
+"""What one Graph costs beside others: as much beside a thousand of them as beside ten."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kardinal.graph.selection import Selection, parse_selector
+from kardinal.graph.texts import NAMESPACE_EXPRESSIONS, NamespaceTexts, TooManyExpressions
+from kardinal.graph.walk_types import Seen
+from kardinal.kube import Access, Client, Connection
+from kardinal.objects import CONFIG_MAP, POLICY_GATE, JsonObject, Key, key_of
+from kardinal.runtime.informer import Informer
+from kardinal.runtime.metrics import Metrics
+from kardinal.runtime.reflector import Scope
+from kardinal_controller.graphs.observed import Interests, LabelIndexes
+from tests.support.clock import VirtualClock
+from tests.support.work import calls
+
+FEW, MANY = 10, 1000
+
+
+def freezes(pipeline: str) -> Selection:
+    """Return what the Graphs of a Pipeline select."""
+    selector = {"kardinal.io/type": "freeze", "kardinal.io/pipeline": pipeline}
+    return Selection(POLICY_GATE, "team", parse_selector(selector))
+
+
+def gate(name: str, **labels: str) -> JsonObject:
+    marks = {f"kardinal.io/{key}": value for key, value in labels.items()}
+    return {"metadata": {"name": name, "namespace": "team", "resourceVersion": "1", "uid": name, "labels": marks}}
+
+
+def texts(number: int) -> frozenset[str]:
+    """Return the expressions of one Graph: some that all have, and one that another one has, too."""
+    return frozenset(["dev.status.state", "schedule.isWeekend", f"mine == {number // 2}"])
+
+
+def interests(graphs: int) -> Interests:
+    found = Interests()
+    for number in range(graphs):
+        found.note(Key("team", f"g-{number}"), Seen(frozenset(), frozenset([freezes(f"app-{number}")])))
+    return found
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [gate("hours", type="gate", pipeline="app-1", bundle="b"), gate("no-labels")],
+    ids=["a gate", "without labels"],
+)
+def test_finding_whom_a_change_concerns_costs_the_same_beside_many_graphs(changed: JsonObject) -> None:
+    few, many = (interests(number).mapper(POLICY_GATE) for number in (FEW, MANY))
+    assert calls(lambda: list(few(changed))) == calls(lambda: list(many(changed)))
+
+
+def test_a_change_concerns_the_graphs_that_select_the_object() -> None:
+    found = interests(FEW)
+    anything = Selection(POLICY_GATE, None, parse_selector({"matchExpressions": [{"key": "x", "operator": "Exists"}]}))
+    found.note(Key("team", "all"), Seen(frozenset(), frozenset([anything, freezes("app-3")])))
+    mapper = found.mapper(POLICY_GATE)
+
+    assert set(mapper(gate("f", type="freeze", pipeline="app-3"))) == {Key("team", "g-3"), Key("team", "all")}
+    assert set(mapper({"metadata": {"name": "f", "namespace": "other", "labels": {"x": ""}}})) == {Key("team", "all")}
+    assert list(found.mapper(CONFIG_MAP)(gate("f", type="freeze", pipeline="app-3"))) == []
+
+    found.forget(Key("team", "all"))
+    assert set(mapper(gate("f", type="freeze", pipeline="app-3", x=""))) == {Key("team", "g-3")}
+
+
+def gates(number: int) -> tuple[LabelIndexes, Informer]:
+    """Return an informer with a freeze and the gates of so many Pipelines."""
+    clock = VirtualClock()
+    client = Client(Connection(Access("http://127.0.0.1:9")), user_agent="test")
+    metrics = Metrics(clock=clock).informer("PolicyGate")
+    informer = Informer(client, Scope(POLICY_GATE), clock=clock, metrics=metrics)
+    objects = [gate(f"gate-{each}", type="gate", pipeline=f"app-{each}") for each in range(number)]
+    objects.append(gate("app-1-freeze", type="freeze", pipeline="app-1"))
+    informer.replace({key_of(each): each for each in objects}, "1")
+    return LabelIndexes({POLICY_GATE: informer}), informer
+
+
+def test_selecting_objects_costs_the_same_beside_many_others() -> None:
+    few, many = (gates(number)[0] for number in (FEW, MANY))
+    for index in (few, many):
+        assert [each["metadata"]["name"] for each in index.candidates(freezes("app-1"))] == ["app-1-freeze"]
+    assert calls(lambda: few.candidates(freezes("app-2"))) == calls(lambda: many.candidates(freezes("app-2")))
+
+
+def test_objects_are_found_by_labels_that_come_and_go() -> None:
+    index, informer = gates(FEW)
+    everywhere = Selection(POLICY_GATE, None, parse_selector({"kardinal.io/type": "freeze"}))
+    other = gate("other", type="freeze") | {}
+    other["metadata"] |= {"namespace": "policies"}
+    assert len(index.candidates(everywhere)) == 1
+
+    informer.apply("ADDED", other)
+    assert [each["metadata"]["name"] for each in index.candidates(everywhere)] == ["app-1-freeze", "other"]
+    assert [each["metadata"]["name"] for each in index.candidates(freezes("app-1"))] == ["app-1-freeze"]
+
+    relabelled = gate("app-1-freeze", type="gate", pipeline="app-1")
+    relabelled["metadata"]["resourceVersion"] = "2"
+    informer.apply("MODIFIED", relabelled)
+    assert index.candidates(freezes("app-1")) == []
+    without = Selection(POLICY_GATE, "team", ())
+    assert len(index.candidates(without)) == FEW + 1
+
+
+def test_checking_the_expressions_of_a_graph_costs_the_same_beside_many_graphs() -> None:
+    costs = []
+    for number in (FEW, MANY):
+        namespace = NamespaceTexts()
+        for each in range(number):
+            namespace.put(f"g-{each}", texts(each))
+
+        def take_one_in(namespace: NamespaceTexts = namespace) -> None:
+            namespace.check("new", texts(-2))
+            namespace.put("new", texts(-2))
+            namespace.remove("new")
+
+        costs.append(calls(take_one_in))
+    assert costs[0] == costs[1]
+
+
+def test_expressions_of_a_namespace_count_once_however_graphs_come_and_go() -> None:
+    namespace, stored, chance = NamespaceTexts(), dict[str, frozenset[str]](), random.Random(4)
+    words = [letter * (NAMESPACE_EXPRESSIONS // 5) for letter in "abcdefghijkl"]
+    refused = 0
+    for _ in range(300):
+        name, found = f"g-{chance.randrange(6)}", frozenset(chance.sample(words, chance.randrange(4)))
+        if chance.random() < 0.3:
+            namespace.remove(name)
+            stored.pop(name, None)
+            continue
+        others = frozenset().union(*(texts for other, texts in stored.items() if other != name))
+        too_many = sum(map(len, others | found)) > NAMESPACE_EXPRESSIONS
+        refused += too_many
+        try:
+            namespace.check(name, found)
+        except TooManyExpressions:
+            assert too_many
+            continue
+        assert not too_many
+        namespace.put(name, found)
+        stored[name] = found
+    assert 20 < refused < 200
+    for name in stored:
+        namespace.remove(name)
+    assert not namespace
