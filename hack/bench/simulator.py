@@ -213,7 +213,7 @@ async def _plane(renderer: str) -> AsyncIterator[tuple[Plane, Path]]:
         try:
             kubeconfig = Path(await _line(process))
             async with Client(await load_connection(kubeconfig), user_agent="kardinal-bench") as client:
-                yield Plane(Subject(process, kubeconfig), client), directory
+                yield Plane(Subject(process, {"kubeconfig": str(kubeconfig)}), client), directory
         finally:
             process.terminate()
             await process.wait()

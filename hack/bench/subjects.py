@@ -6,21 +6,45 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-__all__ = ["Cluster", "Subject", "Writes", "difference", "run_apart", "run_cluster", "run_subject"]
+__all__ = [
+    "PROGRAMS",
+    "Cluster",
+    "Request",
+    "Requests",
+    "Subject",
+    "difference",
+    "run_apart",
+    "run_beside_tool",
+    "run_git_server",
+    "run_subject",
+]
 
 DEADLINE = 120.0
-_WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+PROGRAMS = "kardinal-controller"
+"""The user of the API that controller and agent are in one process."""
 
-Writes = Counter[tuple[str, str]]
-"""How often a user wrote a resource, as `(user, resource)`."""
+
+class Request(NamedTuple):
+    """The requests that are counted together; `user` is a service account, or a program where these have none."""
+
+    user: str
+    verb: str
+    resource: str
+
+    @property
+    def writes(self) -> bool:
+        return self.verb in ("create", "update", "patch", "delete", "deletecollection")
+
+
+Requests = Counter[Request]
 
 
 @dataclass(slots=True)
@@ -28,23 +52,24 @@ class Subject:
     """A process under test."""
 
     process: asyncio.subprocess.Process
-    kubeconfig: Path
+    answer: Mapping[str, Any]
+    """The first line that it wrote."""
 
-    async def counts(self) -> Writes:
-        """Return the API writes so far, by user and by resource; none from a process without an API server."""
+    @property
+    def kubeconfig(self) -> Path:
+        return Path(self.answer["kubeconfig"])
+
+    async def ask(self) -> Any:
+        """Return what a process with an API server has counted, as JSON."""
         if self.process.stdin is None:
             raise RuntimeError("the process under test has no standard input")
         self.process.stdin.write(b"\n")
-        counted: Writes = Counter()
-        for user, verb, resource, subresource, count in await _line(self.process):
-            if verb in _WRITES:
-                counted[user, f"{resource}/{subresource}" if subresource else resource] += count
-        return counted
+        return await _line(self.process)
 
-    def cpu(self) -> float:
-        """Seconds of CPU used so far, children included."""
+    def cpu(self, *, children: bool = True) -> float:
+        """Seconds of CPU used so far, with those of children that have ended."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+        return sum(int(field) for field in fields[11 : 15 if children else 13]) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
         """Resident megabytes."""
@@ -52,29 +77,43 @@ class Subject:
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-@dataclass(frozen=True, slots=True)
 class Cluster:
-    """An API server, the programs and the simulator, each a process of its own."""
+    """An API server, the programs, and what stands in for a GitOps tool, each a process of its own."""
 
-    plane: Subject | None
-    """The local plane; None on a real API server, whose writes are not counted."""
-    programs: Subject
-    """Controller and agent."""
+    def __init__(self, server: Subject, programs: Subject, *, log: Path | None = None) -> None:
+        self.server = server
+        """The API server; a real one is a child of this process."""
+        self.programs = programs
+        """Controller and agent."""
+        self._log = log
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.programs.kubeconfig
+
+    async def requests(self) -> Requests:
+        """Return the requests to the API server so far."""
+        counted: Requests = Counter()
+        if self._log is not None:
+            for line in (await asyncio.to_thread(self._log.read_bytes)).splitlines():
+                counted[_logged(orjson.loads(line))] += 1
+            return counted
+        for user, verb, resource, subresource, count in await self.server.ask():
+            counted[Request(user.rpartition(":")[2], verb, _joined(resource, subresource))] += count
+        return counted
+
+
+def difference(after: Requests, before: Requests) -> Requests:
+    """Return what was asked between two counts."""
+    return Counter({key: count - before[key] for key, count in after.items() if count > before[key]})
 
 
 @asynccontextmanager
 async def run_subject(role: str, directory: Path, kubeconfigs: Path | None = None) -> AsyncIterator[Subject]:
     """Run a role of `hack/bench/serve.py`."""
-    command = (
-        sys.executable,
-        "-m",
-        "hack.bench.serve",
-        role,
-        str(directory),
-        *([str(kubeconfigs)] * bool(kubeconfigs)),
-    )
-    async with _process(command) as process:
-        yield Subject(process, Path((await _line(process))["kubeconfig"]))
+    arguments = (str(directory), *([str(kubeconfigs)] * bool(kubeconfigs)))
+    async with _module("hack.bench.serve", role, *arguments) as subject:
+        yield subject
 
 
 @asynccontextmanager
@@ -82,27 +121,49 @@ async def run_apart(directory: Path) -> AsyncIterator[Cluster]:
     """Run a local plane, the programs and the simulator, each in a process of its own."""
     async with AsyncExitStack() as stack:
         plane = await stack.enter_async_context(run_subject("plane", directory / "plane"))
-        yield await _beside(stack, directory, plane, plane.kubeconfig.parent)
+        kubeconfigs = plane.kubeconfig.parent
+        programs = await stack.enter_async_context(run_subject("programs", directory / "programs", kubeconfigs))
+        await stack.enter_async_context(run_subject("simulator", directory / "simulator", kubeconfigs))
+        yield Cluster(plane, programs)
 
 
 @asynccontextmanager
-async def run_cluster(directory: Path) -> AsyncIterator[Cluster]:
-    """Run a real API server, the programs and the simulator."""
-    command = (sys.executable, "-m", "hack.kube.cluster", "--until-stdin-closes")
+async def run_beside_tool(directory: Path, repositories: Sequence[Path], *, api: str) -> AsyncIterator[Cluster]:
+    """Run an API server (`plane` or `real`), the programs, and `hack/bench/gitops.py` on repositories."""
     async with AsyncExitStack() as stack:
-        process = await stack.enter_async_context(_process(command))
-        yield await _beside(stack, directory, None, Path((await _read(process)).decode().strip()))
+        log: Path | None = None
+        if api == "plane":
+            server = await stack.enter_async_context(run_subject("plane", directory / "plane"))
+            kubeconfigs = server.kubeconfig.parent
+            tool = kubeconfigs / "kubeconfig.simulator"
+        else:
+            server = await stack.enter_async_context(_real_server())
+            kubeconfigs = tool = server.kubeconfig
+            log = kubeconfigs.with_name("audit.log")
+        programs = await stack.enter_async_context(run_subject("programs", directory / "programs", kubeconfigs))
+        await stack.enter_async_context(_module("hack.bench.gitops", str(tool), *map(str, repositories)))
+        yield Cluster(server, programs, log=log)
 
 
-async def _beside(stack: AsyncExitStack, directory: Path, plane: Subject | None, kubeconfigs: Path) -> Cluster:
-    programs = await stack.enter_async_context(run_subject("programs", directory / "programs", kubeconfigs))
-    await stack.enter_async_context(run_subject("simulator", directory / "simulator", kubeconfigs))
-    return Cluster(plane, programs)
+@asynccontextmanager
+async def run_git_server(directory: Path) -> AsyncIterator[tuple[Subject, str]]:
+    """Serve the repositories of a directory; yields the process and its URL."""
+    async with _module("hack.bench.git_server", str(directory)) as subject:
+        yield subject, subject.answer["url"]
 
 
-def difference(after: Writes, before: Writes) -> Writes:
-    """Return what was written between two counts."""
-    return Counter({key: count - before[key] for key, count in after.items() if count > before[key]})
+@asynccontextmanager
+async def _real_server() -> AsyncIterator[Subject]:
+    """Run a real API server, on which nothing but what stands in for a tool moves Deployments."""
+    command = (sys.executable, "-m", "hack.kube.cluster", "--until-stdin-closes", "--no-rollouts")
+    async with _process(command) as process:
+        yield Subject(process, {"kubeconfig": (await _read(process)).decode().strip()})
+
+
+@asynccontextmanager
+async def _module(name: str, *arguments: str) -> AsyncIterator[Subject]:
+    async with _process((sys.executable, "-m", name, *arguments)) as process:
+        yield Subject(process, await _line(process))
 
 
 @asynccontextmanager
@@ -113,7 +174,8 @@ async def _process(command: Sequence[str]) -> AsyncIterator[asyncio.subprocess.P
     try:
         yield process
     finally:
-        process.terminate()
+        if process.returncode is None:
+            process.terminate()
         await process.wait()
 
 
@@ -126,3 +188,14 @@ async def _read(process: asyncio.subprocess.Process) -> bytes:
         raise RuntimeError("the process under test has no standard output")
     async with asyncio.timeout(DEADLINE):
         return await process.stdout.readline()
+
+
+def _logged(event: Mapping[str, Any]) -> Request:
+    """Read a line of the log of a real API server; the programs are told apart by what they call themselves."""
+    about = event.get("objectRef") or {}
+    resource = ".".join(filter(None, (about.get("resource", ""), about.get("apiGroup", ""))))
+    return Request(event.get("userAgent", ""), event["verb"], _joined(resource, about.get("subresource", "")))
+
+
+def _joined(resource: str, subresource: str) -> str:
+    return f"{resource}/{subresource}" if subresource else resource

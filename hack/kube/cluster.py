@@ -1,6 +1,6 @@
 """A real control plane in the foreground: etcd, API server, controller manager, and a node if asked for.
 
-    python -m hack.kube.cluster [--nodes] [--definitions DIR] [--until-stdin-closes]
+    python -m hack.kube.cluster [--nodes | --no-rollouts] [--definitions DIR] [--until-stdin-closes]
 
 Prints the path of a kubeconfig with an administrator's client certificate once everything answers, and ends what it
 started when it is interrupted, when one of the programs ends, or, with `--until-stdin-closes`, when its parent process
@@ -87,7 +87,7 @@ class Cluster:
 
 @asynccontextmanager
 async def _running(
-    directory: Path, *, assets: Assets, with_nodes: bool, definitions: Sequence[JsonObject]
+    directory: Path, *, assets: Assets, options: argparse.Namespace, definitions: Sequence[JsonObject]
 ) -> AsyncIterator[Cluster]:
     """Run a control plane in `directory`; it answers when this yields."""
     at = Layout(directory, *_free_ports(3))
@@ -105,9 +105,9 @@ async def _running(
             await patience.answers("/readyz")
             await patience.define(definitions)
             # After the definitions: its garbage collector learns of kinds when it starts, and then every 30 s only.
-            await cluster.run(controller_manager(at))
+            await cluster.run(controller_manager(at, rollouts=not options.no_rollouts))
             await patience.answers("/api/v1/namespaces/default/serviceaccounts/default")
-            if with_nodes:
+            if options.nodes:
                 stages = [*sorted(assets.beside("kwok").glob("*.yaml")), HACK / "kwok" / "pod-broken.yaml"]
                 await cluster.run(*nodes(at, stages=stages))
                 await patience.node("node-1")
@@ -191,14 +191,16 @@ async def _serve(options: argparse.Namespace, assets: Assets, directory: Path) -
 async def _until_it_ends(
     options: argparse.Namespace, assets: Assets, directory: Path, definitions: Sequence[JsonObject]
 ) -> None:
-    async with _running(directory, assets=assets, with_nodes=options.nodes, definitions=definitions) as cluster:
+    async with _running(directory, assets=assets, options=options, definitions=definitions) as cluster:
         print(cluster.at.kubeconfig, flush=True)
         await cluster.ended()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m hack.kube.cluster", description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", action="store_true", help="run a scheduler and one fake node")
+    rollouts = parser.add_mutually_exclusive_group()
+    rollouts.add_argument("--nodes", action="store_true", help="run a scheduler and one fake node")
+    rollouts.add_argument("--no-rollouts", action="store_true", help="leave Deployments to whoever else moves them")
     parser.add_argument("--definitions", type=Path, metavar="DIR", help="CustomResourceDefinitions to start with")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input does")
     options = parser.parse_args()

@@ -22,6 +22,8 @@ CONTROLLERS = (
 )
 """The controllers of the controller manager that run: those whose work the local plane does too, and Deployments."""
 
+_ROLLOUTS = ("deployment-controller", "replicaset-controller")
+
 # A node of KWOK gets no taint lifted without the node lifecycle controller, so none is put on it.
 _ADMISSION_OFF = ("ServiceAccount", "TaintNodesByCondition")
 
@@ -80,12 +82,14 @@ def nodes(at: Layout, *, stages: Sequence[Path]) -> tuple[Program, Program]:
     )
 
 
-def controller_manager(at: Layout) -> Program:
+def controller_manager(at: Layout, *, rollouts: bool = True) -> Program:
+    """Without `rollouts`, what stands in for a kubelet has the status of Deployments for itself."""
+    controllers = [name for name in CONTROLLERS if rollouts or name not in _ROLLOUTS]
     return Program(
         "kube-controller-manager",
         (
             f"--kubeconfig={at.kubeconfig}",
-            f"--controllers={','.join(CONTROLLERS)}",
+            f"--controllers={','.join(controllers)}",
             "--leader-elect=false",
             "--secure-port=0",
             # Housekeeping that waits for a rate limit would make every deletion in a test slow.
