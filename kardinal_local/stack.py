@@ -137,7 +137,8 @@ async def until_served(client: Client, names: set[str]) -> None:
         client.watch(CUSTOM_RESOURCE_DEFINITION, initial_events=True) as events,
     ):
         async for event in events:
-            conditions = event.object.get("status", {}).get("conditions", [])
+            # A real API server sends null for a list that it has not filled yet.
+            conditions = event.object.get("status", {}).get("conditions") or []
             if any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions):
                 names.discard(event.object["metadata"]["name"])
             if not names:
