@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kardinal.objects import JsonObject
@@ -74,21 +75,7 @@ class ImageReference:
     @classmethod
     def parse(cls, text: str) -> ImageReference:
         """Read `repository[:tag][@digest]`; raise `ImageReferenceError` for anything else."""
-        rest, at, digest = text.partition("@")
-        if at and not _DIGEST.fullmatch(digest):
-            raise ImageReferenceError(
-                f"image reference {_shown(text)}: {_shown(digest)} is not a digest; write sha256:<hexadecimal digits>"
-            )
-        head, slash, last = rest.rpartition("/")
-        name, colon, tag = last.partition(":")
-        if colon and not _TAG.fullmatch(tag):
-            raise ImageReferenceError(
-                f"image reference {_shown(text)}: {_shown(tag)} is not a tag; "
-                "a tag has up to 128 letters, digits, '_', '.' and '-', and starts with none of the last two"
-            )
-        repository = f"{head}{slash}{name}"
-        _check_repository(repository, text)
-        return cls(repository, tag if colon else None, digest if at else None)
+        return _parsed(text)
 
     @property
     def canonical(self) -> str:
@@ -126,6 +113,26 @@ class ImageReference:
         tag = f":{self.tag}" if self.tag else ""
         digest = f"@{self.digest}" if self.digest else ""
         return f"{self.repository}{tag}{digest}"
+
+
+@lru_cache(1024)
+def _parsed(text: str) -> ImageReference:
+    """Read a reference; the same few are asked about all the time."""
+    rest, at, digest = text.partition("@")
+    if at and not _DIGEST.fullmatch(digest):
+        raise ImageReferenceError(
+            f"image reference {_shown(text)}: {_shown(digest)} is not a digest; write sha256:<hexadecimal digits>"
+        )
+    head, slash, last = rest.rpartition("/")
+    name, colon, tag = last.partition(":")
+    if colon and not _TAG.fullmatch(tag):
+        raise ImageReferenceError(
+            f"image reference {_shown(text)}: {_shown(tag)} is not a tag; "
+            "a tag has up to 128 letters, digits, '_', '.' and '-', and starts with none of the last two"
+        )
+    repository = f"{head}{slash}{name}"
+    _check_repository(repository, text)
+    return ImageReference(repository, tag if colon else None, digest if at else None)
 
 
 def promoted_image(image: Image) -> ImageReference:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from kardinal.api import BUNDLE, PROMOTION_STEP, Bundle, PromotionStep
 from kardinal.api.policy_gate import GateScope
 from kardinal.api.promotion_step import PromotionStepSpec
+from kardinal.api.stored import StoredModels
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of
 from kardinal.objects.conditions import find_condition, set_condition
 from kardinal.runtime import Clock, EventRecorder, Informer, Result, StatusWriter, TerminalError
@@ -64,6 +65,8 @@ class Ownership:
     def __init__(self, graphs: Informer, bundles: Informer) -> None:
         self._graphs = graphs
         self._bundles = bundles
+        self._read_steps = StoredModels(PromotionStep)
+        self._read_bundles = StoredModels(Bundle)
 
     def trace(self, raw: JsonObject) -> OwnedStep:
         """Return the step with what it was traced to; raises Untraceable, and TerminalError for an unreadable one."""
@@ -75,11 +78,11 @@ class Ownership:
         assert graph is not None  # noqa: S101 - `trace` has raised
         assert bundle is not None  # noqa: S101 - `trace` has raised
         try:
-            step, topology = PromotionStep.model_validate(raw), read_topology(graph)
+            step, topology = self._read_steps.of(raw), read_topology(graph)
             environment, upstreams = step.spec.environment, topology.upstreams
             owned = OwnedStep(
                 step,
-                pinned(Bundle.model_validate(bundle), step.spec.update, step.spec.steps),
+                pinned(self._read_bundles.of(bundle), step.spec.update, step.spec.steps),
                 graph["metadata"]["uid"],
                 gates=_gates(graph, topology, environment),
                 upstreams=upstreams.get(environment, ()),

@@ -17,6 +17,7 @@ from kardinal.api import Bundle, Pipeline, PromotionStep
 from kardinal.api.bundle import BundleStatus, EnvironmentStatus, Intent
 from kardinal.api.names import ANNOTATION_PIN, freeze_name, hold_name
 from kardinal.api.resolved import unpinned_images
+from kardinal.api.stored import StoredModels
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
 from kardinal.policy.holds import is_hold
 from kardinal.policy.matching import is_freeze
@@ -213,13 +214,17 @@ class Observer:
         self._admissions = Admissions()
         self._starts = Starts()
         self._drifts = DriftReader(graphs)
+        self._bundles = StoredModels(Bundle)
+        self._pipelines = StoredModels(Pipeline)
+        self._steps = StoredModels(PromotionStep)
+        self._contenders: dict[Key, _Known] = {}
 
     def observe(self, current: JsonObject, *, write_by: float | None) -> Observation:
         """Return what can be seen of the Bundle `current`."""
         key = key_of(current)
         label = pipeline_label(current)
         stored = self._caches.pipeline(key.namespace, label) if label else None
-        bundle = Bundle.model_validate(current)
+        bundle = self._bundles.of(current)
         status = bundle.status
         if label:
             if self._numbers.of(current) is None:
@@ -227,8 +232,8 @@ class Observer:
             bundle = self._numbers.fill_in(bundle)
         bundle, unresolved = self._with_digests(bundle)
         graph = self._graphs.find(bundle)
-        steps = [PromotionStep.model_validate(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
-        pipeline = Pipeline.model_validate(stored) if stored is not None else None
+        steps = [self._steps.of(step) for step in self._caches.steps_of(key) if _made_by(graph, step)]
+        pipeline = self._pipelines.of(stored) if stored is not None else None
         return Observation(
             bundle=bundle,
             stored=status,
@@ -299,6 +304,7 @@ class Observer:
     def forget(self, key: Key) -> None:
         """Drop what is remembered of a Bundle that is gone."""
         self._admissions.forget(key)
+        self._contenders.pop(key, None)
         self._drifts.forget(key)
         if self._tags is not None:
             self._tags.forget(key)
@@ -335,15 +341,25 @@ class Observer:
             yield from islice((each for each in found if _type(each) == _type(current) and not has_started(each)), 1)
 
     def _contender(self, bundle: JsonObject) -> Contender:
+        """Return a Bundle as the others see it; a Pipeline has many that have not changed since the last look."""
+        metadata, order = bundle["metadata"], self._numbers.order(bundle)
+        key, graph = key_of(bundle), self._caches.graphs.get(metadata["namespace"], metadata["name"])
+        known = self._contenders.get(key)
+        if known is None or known.bundle is not bundle or known.graph is not graph or known.contender.created != order:
+            known = self._contenders[key] = _Known(bundle, graph, self._read_contender(bundle, graph, order))
+        contender = known.contender
+        standings = self._admissions.fill_in(bundle, contender.standings)
+        return contender if standings is contender.standings else replace(contender, standings=standings)
+
+    def _read_contender(self, bundle: JsonObject, graph: JsonObject | None, order: Order) -> Contender:
         metadata, status = bundle["metadata"], bundle.get("status") or {}
-        graph = self._caches.graphs.get(metadata["namespace"], metadata["name"])
         if graph is not None and graph["metadata"]["uid"] != (status.get("graph") or {}).get("uid"):
             graph = None
         phase = status.get("phase")
         return Contender(
             name=metadata["name"],
-            created=self._numbers.order(bundle),
-            standings=self._admissions.fill_in(bundle, standings_of(bundle)),
+            created=order,
+            standings=standings_of(bundle),
             requests=orders_of(bundle),
             pinned=(metadata.get("annotations") or {}).get(ANNOTATION_PIN) == "true",
             rolls_back="rollback" in (bundle["spec"].get("intent") or {}),
@@ -351,6 +367,15 @@ class Observer:
             has_graph=graph is not None or phase == "Promoting",
             read_upstreams=lambda: read_topology(graph).upstreams if graph is not None else {},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A contender, and what it was read from."""
+
+    bundle: JsonObject
+    graph: JsonObject | None
+    contender: Contender
 
 
 def _type(bundle: JsonObject) -> object:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kardinal.api import Graph, PromotionStep
+from kardinal.api import PromotionStep
 from kardinal.api.bundle import BundlePhase, EnvironmentStatus
 from kardinal.api.promotion_step import PromotionStepStatus
 from kardinal.objects import JsonObject
+from kardinal.objects.conditions import find_condition
 from kardinal.translation.environment_order import ancestors
 from kardinal.translation.topology import Topology
 
@@ -156,8 +157,8 @@ def all_steps_finished(steps: Iterable[PromotionStep]) -> bool:
 
 def graph_trouble(graph: JsonObject) -> str | None:
     """Return what keeps the engine from creating the nodes of a Graph; None when nothing does."""
-    status = Graph.model_validate(graph).status
-    for condition in (status.condition("Accepted"), status.condition("Ready")):
-        if condition is not None and condition.status == "False":
-            return f"{condition.reason}: {condition.message}"
+    status = graph.get("status") or {}
+    for condition in (find_condition(status, "Accepted"), find_condition(status, "Ready")):
+        if condition is not None and condition["status"] == "False":
+            return f"{condition['reason']}: {condition.get('message', '')}"
     return None
