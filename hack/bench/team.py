@@ -106,14 +106,14 @@ class Team:
         self._pipelines = max(self._pipelines, pipelines)
         return names
 
-    async def walk(self, pipelines: Sequence[str]) -> float:
-        """Send one Bundle through each Pipeline at once; the seconds until the last is Verified."""
+    async def walk(self, pipelines: Sequence[str], *, target: str = ENVIRONMENTS[-1]) -> float:
+        """Send one Bundle through each Pipeline at once, up to `target`; the seconds until the last is Verified."""
         self._walked += 1
         waiting = {f"{pipeline}-{self._walked}" for pipeline in pipelines}
         watch = self._client.watch(BUNDLE, NAMESPACE, initial_events=True, timeout_seconds=DEADLINE)
         async with asyncio.timeout(DEADLINE), watch as events:
             began = time.perf_counter()
-            await asyncio.gather(*(self._client.create(BUNDLE, self._bundle(pipeline)) for pipeline in pipelines))
+            await asyncio.gather(*(self._client.create(BUNDLE, self._bundle(each, target)) for each in pipelines))
             async for event in events:
                 phase, name = event.object.get("status", {}).get("phase"), event.object["metadata"].get("name")
                 if phase in ("Failed", "SkipDenied") and name in waiting:
@@ -142,7 +142,7 @@ class Team:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
 
-    def _bundle(self, pipeline: str) -> JsonObject:
+    def _bundle(self, pipeline: str, target: str) -> JsonObject:
         return {
             "apiVersion": BUNDLE.api_version,
             "kind": BUNDLE.kind,
@@ -151,7 +151,10 @@ class Team:
                 "namespace": NAMESPACE,
                 "labels": {"kardinal.io/pipeline": pipeline},
             },
-            "spec": {"artifacts": {"images": [{"reference": f"{sample.IMAGE}:1.0.{self._walked}"}]}},
+            "spec": {
+                "artifacts": {"images": [{"reference": f"{sample.IMAGE}:1.0.{self._walked}"}]},
+                "intent": {"target": target},
+            },
         }
 
 

@@ -16,7 +16,7 @@ __all__ = ["StoredModels"]
 
 R = TypeVar("R", bound=Resource)
 
-_MOST = 1024
+_MOST = 256
 """Objects whose models are kept; those that were read first are given up."""
 
 
