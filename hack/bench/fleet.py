@@ -31,7 +31,7 @@ IDLE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one promotion takes, on average."""
+    """The cost of one promotion, on average."""
 
     walk: float
     """Seconds from a Bundle to Verified, the median."""

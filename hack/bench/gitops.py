@@ -38,7 +38,7 @@ _TAG = re.compile(rb'newTag: "?([^"\s]+)')
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What one directory of an environment says now."""
+    """The content of one directory of an environment after a commit."""
 
     application: str
     environment: str

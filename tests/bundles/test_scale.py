@@ -1,4 +1,4 @@
-"""What a look at a Bundle costs beside those that were before."""
+"""The cost of a look at a Bundle beside those that were before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one Graph costs beside others: as much beside a thousand of them as beside ten."""
+"""The cost of one Graph beside others: the same beside a thousand of them as beside ten."""
 
 from __future__ import annotations
 
