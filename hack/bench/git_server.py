@@ -2,8 +2,8 @@
 
     python -m hack.bench.git_server DIRECTORY
 
-A process of its own, so that its CPU does not count as that of the programs. Every client may read and write. It says on
-standard output where it listens, and ends with its standard input.
+A process of its own, so that its CPU does not count as that of the programs. Every client may read and write. It says
+on standard output where it listens, and ends with its standard input.
 """
 
 from __future__ import annotations
