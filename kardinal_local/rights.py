@@ -60,6 +60,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
     "kardinal-agent-secrets": _SECRETS,
     "kardinal-tools": (
         _rule("list watch", "argoproj.io", "applications rollouts"),
+        _rule("list watch", "apps", "replicasets"),
         _rule("list watch", "kustomize.toolkit.fluxcd.io", "kustomizations"),
         _rule("list watch", "helm.toolkit.fluxcd.io", "helmreleases"),
         _rule("list watch", "source.toolkit.fluxcd.io", "gitrepositories"),

@@ -28,6 +28,7 @@ __all__ = [
     "POD",
     "POLICY_GATE",
     "PROMOTION_STEP",
+    "REPLICA_SET",
     "SECRET",
     "SERVICE_ACCOUNT",
     "STATEFUL_SET",
@@ -44,6 +45,7 @@ EVENT = ResourceType("events.k8s.io", "v1", "Event", "events")
 LEASE = ResourceType("coordination.k8s.io", "v1", "Lease", "leases")
 POD = ResourceType("", "v1", "Pod", "pods")
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments")
+REPLICA_SET = ResourceType("apps", "v1", "ReplicaSet", "replicasets")
 STATEFUL_SET = ResourceType("apps", "v1", "StatefulSet", "statefulsets")
 DAEMON_SET = ResourceType("apps", "v1", "DaemonSet", "daemonsets")
 JOB = ResourceType("batch", "v1", "Job", "jobs")

@@ -2,16 +2,20 @@
 
 The phase counts only while `observedGeneration`, a text here, is the generation; with a `workloadRef` the template is
 that of a Deployment, whose generation must have been observed as well. Paused is no failure: a person or time ends it.
+
+A new generation can be noted as observed, and Healthy, before the new version is: when a pause ends in the same commit.
+So what the stable version runs is read off its ReplicaSet, whose name is the hash of its template.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from kardinal.api import PromotionStep
-from kardinal.objects import DEPLOYMENT, JsonObject, Key, ResourceType, key_of
+from kardinal.objects import DEPLOYMENT, REPLICA_SET, JsonObject, Key, ResourceType, controller_of, key_of
 from kardinal_agent.health.fields import condition, entries, latest, moment, number, section, text
 from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
@@ -21,6 +25,9 @@ from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, 
 __all__ = ["ROLLOUT", "ArgoRollouts"]
 
 ROLLOUT = ResourceType("argoproj.io", "v1alpha1", "Rollout", "rollouts")
+
+_HASH_LABEL = "rollouts-pod-template-hash"
+_HASH = re.compile(r"[a-z0-9]{1,63}")
 
 _PAUSES = {
     "BlueGreenPause": "the new version is ready, and a person must promote it",
@@ -40,9 +47,9 @@ class ArgoRollouts(Adapter):
         return (Watched(kind=ROLLOUT, namespace=key.namespace, name=key.name),) if key is not None else ()
 
     def related(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Sequence[Watched]:
-        """Return the workload that the template is taken from, and the pods of what is not promoted yet.
+        """Return where the template is taken from, the stable version, and the pods of what is not promoted yet.
 
-        They alone tell that an image cannot be pulled before the progress deadline does.
+        Pods alone tell that an image cannot be pulled before the progress deadline does.
         """
         key = _named(step)
         found = objects.get(ROLLOUT, *key) if key is not None else None
@@ -50,6 +57,8 @@ class ArgoRollouts(Adapter):
             return ()
         reference = _reference(found)
         watched = [Watched(kind=DEPLOYMENT, namespace=reference.namespace, name=reference.name)] if reference else []
+        if promotion.images and (stable := _stable(found)) is not None:
+            watched.append(Watched(kind=REPLICA_SET, namespace=key_of(found).namespace, selector={_HASH_LABEL: stable}))
         pods = pods_of(_selecting(found, objects))
         late = pods is not None and self._judged(step, found, promotion, objects).state != "healthy"
         return [*watched, *([pods] if pods is not None and late else [])]
@@ -71,6 +80,7 @@ class ArgoRollouts(Adapter):
         return (
             _not_ours(found, subject, promotion, objects)
             or _not_promoted(found, subject)
+            or _not_stable(found, subject, promotion, objects)
             or subject.proves(" ".join(["runs", ", ".join(map(str, promotion.images)) or "as it should"]))
         )
 
@@ -154,6 +164,25 @@ def _not_promoted(found: JsonObject, subject: Subject) -> Verdict | None:
     if text(status, "currentPodHash") != text(status, "stableRS"):
         return subject.waits("the new version is not the stable one yet")
     return None
+
+
+def _stable(found: JsonObject) -> str | None:
+    """Return the hash of the stable version."""
+    stable = text(found, "status", "stableRS")
+    return stable if _HASH.fullmatch(stable) else None
+
+
+def _not_stable(found: JsonObject, subject: Subject, promotion: Promotion, objects: Objects) -> Verdict | None:
+    """Return why the stable version is not the promoted one."""
+    if not promotion.images:
+        return None
+    key, stable = key_of(found), _stable(found)
+    for each in objects.list(REPLICA_SET, key.namespace):
+        owner = controller_of(each, ROLLOUT)
+        if owner is not None and owner.name == key.name and text(each, "metadata", "labels", _HASH_LABEL) == stable:
+            says = wrong_image(section(each, "spec", "template", "spec"), promotion.images)
+            return subject.waits("the new version is not the stable one yet", says=says) if says is not None else None
+    return subject.waits("the ReplicaSet of its stable version is not seen yet")
 
 
 def _pause(found: JsonObject, pauses: Sequence[Mapping[str, Any]]) -> str:

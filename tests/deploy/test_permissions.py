@@ -40,6 +40,7 @@ _TOOLS = {
         "helmreleases.helm.toolkit.fluxcd.io",
         "gitrepositories.source.toolkit.fluxcd.io",
         "canaries.flagger.app",
+        "replicasets.apps",
     )
     for verb in ("list", "watch")
 }

@@ -96,6 +96,11 @@ class Application:
         self.cluster.apply(KUSTOMIZATION, {"metadata": metadata, "spec": spec | {"targetNamespace": self.name}})
         self.until(KUSTOMIZATION, self.name, applied(self.repository.head()), namespace=self.tools)
 
+    def suspend(self, suspended: bool) -> None:
+        """Have Flux apply nothing of it for a while, or go on."""
+        path = KUSTOMIZATION.path(namespace=self.tools, name=self.name)
+        self.cluster.administrator.merge(path, {"spec": {"suspend": suspended}})
+
     def promote(self, tag: str) -> str:
         """Make a Bundle of a version; returns its name."""
         name = f"{self.name}-{tag}".replace(".", "-")

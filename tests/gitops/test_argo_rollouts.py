@@ -10,7 +10,7 @@ import pytest
 from hack.gitops.assets import FLUX
 from hack.kube.assets import built, obtain
 from hack.rollouts.assets import DEFINITIONS, ROLLOUTS
-from kardinal.objects import DEPLOYMENT, JsonObject
+from kardinal.objects import DEPLOYMENT, POD, JsonObject
 from kardinal_agent.health.argo_rollouts import ROLLOUT
 from tests.gitops.applications import FIRST, Application, deployment, image_of
 from tests.gitops.cluster import running_controller
@@ -75,7 +75,15 @@ def stable(application: Application, tag: str) -> None:
     assert workload["spec"]["template"]["spec"]["containers"][0]["image"] == f"{image_of(application.name)}:{tag}"
     status = found["status"]
     assert (status["phase"], status["currentPodHash"]) == ("Healthy", status["stableRS"])
+    assert {image_of(application.name) + f":{tag}"} == images_of(application, status["stableRS"])
     assert status["availableReplicas"] == found["spec"]["replicas"]
+
+
+def images_of(application: Application, stable_hash: str) -> set[str]:
+    """Return the images that the pods of a version run."""
+    pods = application.cluster.list(POD, application.name)
+    own = [each for each in pods if each["metadata"]["labels"].get("rollouts-pod-template-hash") == stable_hash]
+    return {container["image"] for pod in own for container in pod["spec"]["containers"]}
 
 
 def deployed(
@@ -214,3 +222,20 @@ def test_an_analysis_decides(installation: Installation) -> None:
         promoted_by(application)
         application.verified(promoted)
         stable(application, "3.0.1")
+
+
+@pytest.mark.timeout(400)
+def test_a_pause_that_ends_in_the_commit_of_a_promotion_proves_nothing(installation: Installation) -> None:
+    """Argo Rollouts notes the generation as observed and the version before as Healthy, and then looks at images."""
+    application = deployed(installation, "resumed", rollout("resumed", {"canary": {"steps": [{"setWeight": 50}]}}))
+    path = "environments/resumed/rollout-resumed.yaml"
+    going_on = application.repository.read(path)
+    application.repository.commit({path: going_on.replace("spec:\n", "spec:\n  paused: true\n", 1)})
+    application.until(ROLLOUT, "resumed", lambda found: found["status"]["phase"] == "Paused")
+    application.suspend(True)
+    promoted = application.promote("2.0.0")
+    application.says(promoted, "its pod template must run")
+    application.repository.commit({path: going_on})
+    application.suspend(False)
+    application.verified(promoted)
+    stable(application, "2.0.0")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kardinal.objects import JsonObject
 from tests.health.tools import NEW, OLD, Case, change, remove
 
-__all__ = ["CANARY_CASES", "FAILED", "ROLLOUT_CASES", "canary", "rollout"]
+__all__ = ["CANARY_CASES", "FAILED", "ROLLOUT_CASES", "canary", "replica_set", "rollout"]
 
 _PHASE, _PAUSES = ("status", "phase"), ("status", "pauseConditions")
 _IMAGE = ("spec", "template", "spec", "containers", 0, "image")
@@ -31,6 +31,22 @@ def rollout() -> JsonObject:
             "stableRS": "789746c88d",
             "conditions": [{"type": "Progressing", "status": "True", "lastUpdateTime": "2026-11-21T11:02:00Z"}],
         },
+    }
+
+
+def replica_set(image: str = NEW, *, hash_: str = "789746c88d", owner: str = "app") -> JsonObject:
+    """Return the ReplicaSet of a version of a Rollout, by default of the stable one."""
+    reference = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": owner, "uid": "1", "controller": True}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{owner}-{hash_}",
+            "namespace": "prod",
+            "labels": {"rollouts-pod-template-hash": hash_},
+            "ownerReferences": [reference],
+        },
+        "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
     }
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.objects import DEPLOYMENT, POD, JsonObject
+from kardinal.objects import DEPLOYMENT, POD, REPLICA_SET, JsonObject
 from kardinal_agent.health import Verdict, Watched
 from kardinal_agent.health.argo_rollouts import ROLLOUT, ArgoRollouts
-from tests.health.rollout_cases import ROLLOUT_CASES, rollout
+from tests.health.rollout_cases import ROLLOUT_CASES, replica_set, rollout
 from tests.health.tools import (
     NEW,
     OLD,
@@ -26,9 +26,13 @@ from tests.health.tools import (
 
 STEP = promotion_step({"type": "argoRollouts", "argoRollouts": {"name": "app", "namespace": "prod"}})
 
+STABLE = Watched(kind=REPLICA_SET, namespace="prod", selector={"rollouts-pod-template-hash": "789746c88d"})
 
-def verdict(*found: JsonObject, images: tuple[str, ...] = (NEW,), **fields: Any) -> Verdict:
-    return judged(ArgoRollouts(), STEP, promotion(*images, **fields), *found)
+
+def verdict(
+    *found: JsonObject, images: tuple[str, ...] = (NEW,), stable: JsonObject | None = None, **fields: Any
+) -> Verdict:
+    return judged(ArgoRollouts(), STEP, promotion(*images, **fields), *found, stable or replica_set())
 
 
 @pytest.mark.parametrize("case", ROLLOUT_CASES, ids=lambda case: case.name)
@@ -43,7 +47,7 @@ def test_a_state_of_a_rollout(case: Case) -> None:
 def test_it_looks_at_the_named_rollout() -> None:
     assert ArgoRollouts().watches(STEP) == (Watched(kind=ROLLOUT, namespace="prod", name="app"),)
     assert verdict().message == "waits for Rollout prod/app to exist"
-    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout()))) == []
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(rollout()))) == [STABLE]
 
 
 def test_init_containers_count_and_none_may_run_the_version_before() -> None:
@@ -62,7 +66,7 @@ def referring() -> JsonObject:
 
 def test_the_template_is_that_of_the_workload_it_refers_to() -> None:
     below = ArgoRollouts().related(STEP, promotion(NEW), objects_of(referring()))
-    assert list(below) == [Watched(kind=DEPLOYMENT, namespace="prod", name="app")]
+    assert list(below) == [Watched(kind=DEPLOYMENT, namespace="prod", name="app"), STABLE]
     assert verdict(referring(), deployment(replicas=0)).state == "healthy"
     assert verdict(referring(), deployment(OLD)).message.endswith("it does not run the promoted image yet")
     assert verdict(referring()).message.endswith("the Deployment of its workloadRef does not exist")
@@ -79,6 +83,32 @@ def test_the_correction_of_a_degraded_rollout_is_not_failed_by_it() -> None:
     assert verdict(found).state == "progressing"
     change("status", "observedGeneration", to="5")(found)
     assert verdict(found).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("stable", "words"),
+    [
+        (replica_set(OLD), "the new version is not the stable one yet"),
+        (replica_set(hash_="6cf78c66c5"), "the ReplicaSet of its stable version is not seen yet"),
+        (replica_set(owner="other"), "the ReplicaSet of its stable version is not seen yet"),
+    ],
+    ids=["the version before", "another version", "of another Rollout"],
+)
+def test_the_stable_version_must_run_the_images(stable: JsonObject, words: str) -> None:
+    """A Rollout whose pause ends in the commit of the promotion is Healthy for a moment of the version before."""
+    answer = verdict(rollout(), stable=stable)
+    assert answer.state == "progressing"
+    assert answer.message.endswith(words)
+
+
+@pytest.mark.parametrize("hash_", ["", "a,b=c", "A", "x" * 64, ["789746c88d"], None])
+def test_a_hash_of_another_shape_is_no_selector(hash_: object) -> None:
+    """Who may write the status of such an object chooses it."""
+    found = rollout()
+    change("status", "stableRS", to=hash_)(found)
+    change("status", "currentPodHash", to=hash_)(found)
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(found))) == []
+    assert verdict(found).state == "progressing"
 
 
 def test_a_return_to_the_stable_version_is_a_proof() -> None:
@@ -134,8 +164,10 @@ def test_the_pods_of_a_rollout_that_refers_to_a_deployment_are_those_of_the_depl
 
 
 def test_pods_are_looked_at_only_until_it_is_promoted() -> None:
-    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(under_way()))) == [PODS]
-    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(selecting(rollout())))) == []
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(under_way()))) == [STABLE, PODS]
+    assert list(ArgoRollouts().related(STEP, promotion(NEW), objects_of(selecting(rollout()), replica_set()))) == [
+        STABLE
+    ]
 
 
 @pytest.mark.parametrize("labels", [{"app": {"a": "b"}}, {"app": None}, {"app": ["app"]}])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kardinal.kube import PatchType
-from kardinal.objects import JsonObject
+from kardinal.objects import REPLICA_SET, JsonObject
 from kardinal_agent.health import State, Verdict
 from kardinal_agent.health.argo_rollouts import ROLLOUT, ArgoRollouts
 from kardinal_agent.health.argocd_application import APPLICATION
@@ -24,6 +24,7 @@ from tests.support.repository import IMAGE, GitRepository
 from tests.support.world import World
 
 EARLY, LATE = datetime(2026, 3, 3, 10, tzinfo=UTC), datetime(2026, 3, 3, 11, tzinfo=UTC)
+HASH = "789746c88d"
 ROLLOUTS = {"delegate": "argoRollouts"}
 ROLLOUT_STEP = judged_step({"type": "argocd", "argoRollouts": {"name": "app", "namespace": "prod"}})
 CANARY_STEP = judged_step({"type": "argocd", "flagger": {"name": "app", "namespace": "prod"}})
@@ -68,12 +69,32 @@ def test_what_a_canary_reports_is_noted_and_that_there_is_none() -> None:
     assert delegated(CANARY_STEP, Flagger(), objects_of()) == Delegated("flagger", "NotFound")
 
 
+async def put_replica_set(world: World, owner: JsonObject, container: JsonObject) -> None:
+    """Have the ReplicaSet of the only version of a Rollout, which runs no pods."""
+    labels = {"rollouts-pod-template-hash": HASH}
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference |= {field: owner["metadata"][field] for field in ("name", "uid")}
+    made = {
+        "apiVersion": REPLICA_SET.api_version,
+        "kind": REPLICA_SET.kind,
+        "metadata": {"name": f"{APP}-{HASH}", "namespace": DEV, "labels": labels, "ownerReferences": [reference]},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+    await world.client.apply(REPLICA_SET, made, field_manager="tool", force=True)
+
+
 async def put_rollout(world: World, phase: str, **status: object) -> None:
     """Have a Rollout of the promoted image, which reports a phase."""
     container = {"name": "app", "image": f"{IMAGE}:1.1.0"}
     strategy: JsonObject = {"canary": {"steps": [{"pause": {}}]}}
-    await put(world, ROLLOUT, DEV, spec={"template": {"spec": {"containers": [container]}}, "strategy": strategy})
-    reported = {"phase": phase, "observedGeneration": "1", "currentPodHash": "789746c88d", "stableRS": "789746c88d"}
+    template = {"spec": {"containers": [container]}}
+    made = await put(world, ROLLOUT, DEV, spec={"template": template, "strategy": strategy})
+    await put_replica_set(world, made, container)
+    reported = {"phase": phase, "observedGeneration": "1", "currentPodHash": HASH, "stableRS": HASH}
     body = {"status": {**reported, **status}}
     await world.client.patch(ROLLOUT, APP, DEV, body, kind=PatchType.MERGE, subresource="status")
     await world.settle()

@@ -16,7 +16,7 @@ from kardinal_agent.health.argo_rollouts import ArgoRollouts
 from kardinal_agent.health.flagger import Flagger
 from kardinal_agent.health.flux import Flux
 from tests.health.flux_cases import helm_release, is_, kustomization
-from tests.health.rollout_cases import canary, rollout
+from tests.health.rollout_cases import canary, replica_set, rollout
 from tests.health.tools import (
     BEFORE,
     COMMIT,
@@ -105,17 +105,22 @@ def test_a_release_its_kustomization_and_its_workload_in_every_order() -> None:
 def test_a_rollout_and_the_workload_it_refers_to_in_every_order() -> None:
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
     start = [remove("spec", "template"), change("spec", "workloadRef", to=reference)]
+    before = [change("status", name, to="old") for name in ("currentPodHash", "stableRS")]
     rollouts = versions(
         rollout(),
-        [*start, change("status", "workloadObservedGeneration", to="4"), change("status", "stableRS", to="old")],
-        [change("status", "phase", to="Progressing"), change("status", "workloadObservedGeneration", to="5")],
+        [*start, *before, change("status", "workloadObservedGeneration", to="4")],
+        # Healthy of the version before, at the generation of this one, for some milliseconds.
+        [change("status", "workloadObservedGeneration", to="5")],
+        [change("status", "phase", to="Progressing"), change("status", "currentPodHash", to="789746c88d")],
         [change("status", "phase", to="Paused")],
         [change("status", "phase", to="Progressing")],
         [change("status", "phase", to="Healthy"), change("status", "stableRS", to="789746c88d")],
     )
     health = {"type": "argoRollouts", "argoRollouts": {"name": "app", "namespace": "prod"}}
-    seen = every_order(ArgoRollouts(), health, rollouts, WORKLOAD)
+    sets = (replica_set(OLD, hash_="old"), replica_set(NEW))
+    seen = every_order(ArgoRollouts(), health, rollouts, WORKLOAD, sets)
     assert {each.state for each in seen} == {"progressing", "healthy"}
     assert seen[-1].state == "healthy"
-    for verdict, (found, workload) in zip(seen, product(rollouts, WORKLOAD), strict=True):
-        assert verdict.state != "healthy" or (found is rollouts[-1] and workload is not WORKLOAD[0])
+    for verdict, (found, workload, made) in zip(seen, product(rollouts, WORKLOAD, sets), strict=True):
+        proved = found is rollouts[-1] and workload is not WORKLOAD[0] and made is sets[-1]
+        assert verdict.state != "healthy" or proved

@@ -10,7 +10,7 @@ from typing import Any
 from kardinal.api import PromotionStep
 from kardinal.api.bundle import Chart
 from kardinal.api.image import ImageReference
-from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, POD, STATEFUL_SET, JsonObject
+from kardinal.objects import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET, JsonObject
 from kardinal_agent.health import Adapter, Objects, Promotion, Verdict, Watched
 from kardinal_agent.health.argo_rollouts import ROLLOUT
 from kardinal_agent.health.argocd_application import APPLICATION
@@ -49,7 +49,7 @@ _KINDS = {
     each.kind: each
     for each in (
         *(APPLICATION, KUSTOMIZATION, HELM_RELEASE, ROLLOUT, CANARY),
-        *(DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB, POD),
+        *(DEPLOYMENT, STATEFUL_SET, DAEMON_SET, JOB, CRON_JOB, POD, REPLICA_SET),
     )
 }
 

@@ -46,7 +46,7 @@ _CUSTOM = (
 """The place of custom resources; they alone are stored as JSON."""
 
 _BUILT_IN = (
-    *("configmaps/", "namespaces/", "secrets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
+    *("configmaps/", "namespaces/", "secrets/", "replicasets/", "statefulsets/", "daemonsets/", "jobs/", "cronjobs/"),
     *WORKLOADS,
 )
 """The places of the built-in kinds that programs watch, and that rollouts are read off."""
