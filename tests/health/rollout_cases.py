@@ -51,8 +51,10 @@ def replica_set(image: str = NEW, *, hash_: str = "789746c88d", owner: str = "ap
 
 
 ROLLOUT_CASES: Sequence[Case] = (
-    Case("fully promoted", f"runs {NEW}", state="healthy"),
-    Case("the version before", "it does not run the promoted image yet", [change(*_IMAGE, to=OLD)], says=OLD),
+    Case("fully promoted", f"runs {NEW}", state="healthy", seen=True),
+    Case(
+        "the version before", "it does not run the promoted image yet", [change(*_IMAGE, to=OLD)], says=OLD, seen=True
+    ),
     Case(
         "a new generation is not observed",
         "its latest generation is not observed yet",
@@ -77,6 +79,7 @@ ROLLOUT_CASES: Sequence[Case] = (
             change(*_PAUSES, to=[{"reason": "CanaryPauseStep"}]),
             change("status", "currentStepIndex", to=1),
         ],
+        seen=True,
     ),
     Case(
         "paused for a time",
@@ -91,11 +94,13 @@ ROLLOUT_CASES: Sequence[Case] = (
         "paused before the switch of blue and green",
         "the new version is ready, and a person must promote it",
         [change(*_PHASE, to="Paused"), change(*_PAUSES, to=[{"reason": "BlueGreenPause"}])],
+        seen=True,
     ),
     Case(
         "an inconclusive analysis",
         "its analysis is inconclusive, and a person must promote or abort it",
         [change(*_PHASE, to="Paused"), change(*_PAUSES, to=[{"reason": "InconclusiveAnalysisRun"}])],
+        seen=True,
     ),
     Case(
         "an inconclusive experiment",
@@ -119,6 +124,7 @@ ROLLOUT_CASES: Sequence[Case] = (
         state="failed",
         reason="Aborted",
         says="RolloutAborted: metric failed",
+        seen=True,
     ),
     Case(
         "the progress deadline is exceeded",
@@ -129,6 +135,7 @@ ROLLOUT_CASES: Sequence[Case] = (
         ],
         state="failed",
         reason="ProgressDeadlineExceeded",
+        seen=True,
     ),
     Case(
         "the spec is invalid",
