@@ -105,11 +105,15 @@ def test_a_version_is_promoted_one_fails_its_analysis_and_the_next_repairs_it(
 
 
 def test_a_broken_image_fails_and_a_return_to_what_the_primary_runs_is_proved(installation: Installation) -> None:
-    application = deployed(installation, "broken-image")
+    application = deployed(installation, "returned")
     status = application.failed(application.promote("2.0.0-broken"))
-    assert status["health"]["reason"] in ("CanaryFailed", "ProgressDeadlineExceeded")
+    assert status["health"]["reason"] == "ImagePullBackOff"
+    application.until(CANARY, application.name, lambda found: bool(found["status"]["phase"] == "Failed"))
     application.verified(application.promote(FIRST))
     primary_runs(application, FIRST)
+    found = application.cluster.get(CANARY, application.name, application.name)
+    assert found is not None
+    assert found["status"]["phase"] == "Failed"
 
 
 def test_a_canary_is_waited_for_beside_flux(installation: Installation) -> None:

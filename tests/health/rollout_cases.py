@@ -190,13 +190,14 @@ FAILED = (
 )
 
 CANARY_CASES: Sequence[Case] = (
-    Case("succeeded", f"runs {NEW}", state="healthy"),
+    Case("succeeded", f"runs {NEW}", state="healthy", seen=True),
     Case("initialized", f"runs {NEW}", [change(*_PHASE, to="Initialized")], state="healthy"),
     Case(
         "failed before, and back to what the primary runs",
         f"runs {NEW}",
         [change(*_PHASE, to="Failed")],
         state="healthy",
+        seen=True,
     ),
     Case(
         "failed",
@@ -205,6 +206,7 @@ CANARY_CASES: Sequence[Case] = (
         state="failed",
         reason="CanaryFailed",
         says="Canary analysis failed",
+        seen=True,
     ),
     Case(
         "failed before, and Flagger has not looked again",
@@ -218,7 +220,7 @@ CANARY_CASES: Sequence[Case] = (
     ),
     Case("no status yet", "Flagger has not looked at it yet", [remove("status")]),
     Case("initializing", "Flagger makes its primary", [change(*_PHASE, to="Initializing")]),
-    Case("progressing", "Flagger analyses the new version", [change(*_PHASE, to="Progressing")]),
+    Case("progressing", "Flagger analyses the new version", [change(*_PHASE, to="Progressing")], seen=True),
     Case("promoting", "Flagger rolls the new version out to the primary", [change(*_PHASE, to="Promoting")]),
     Case("finalising", "Flagger routes the traffic to the primary", [change(*_PHASE, to="Finalising")]),
     Case(
