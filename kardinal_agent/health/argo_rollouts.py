@@ -60,8 +60,9 @@ class ArgoRollouts(Adapter):
         if promotion.images and (stable := _stable(found)) is not None:
             watched.append(Watched(kind=REPLICA_SET, namespace=key_of(found).namespace, selector={_HASH_LABEL: stable}))
         pods = pods_of(_selecting(found, objects))
-        late = pods is not None and self._judged(step, found, promotion, objects).state != "healthy"
-        return [*watched, *([pods] if pods is not None and late else [])]
+        subject = _subject(found)
+        late = _not_ours(found, subject, promotion, objects) or _not_promoted(found, subject)
+        return [*watched, *([pods] if pods is not None and late is not None else [])]
 
     def judge(self, step: PromotionStep, promotion: Promotion, objects: Objects) -> Verdict:
         key = _named(step)

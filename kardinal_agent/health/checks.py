@@ -28,6 +28,9 @@ __all__ = ["Finding", "HealthChecks"]
 _LOOK_AGAIN = timedelta(seconds=30)
 """When to look again where nothing tells that there is something to see, such as a Secret that is put right."""
 
+_STAGES = 2
+"""How often what is seen leads to more that is looked at: from a Canary to its target, and from that to its pods."""
+
 _INSTANT = 0.001
 """Seconds below which a timer has fired: sums of floats do not meet exactly."""
 
@@ -133,9 +136,11 @@ class HealthChecks:
         wanted = list(dict.fromkeys(each for judge in judges for each in judge.watches(step)))
         watches = await self._clusters.watches_of(step)
         objects = await watches.read(key, wanted)
-        related = [each for judge in judges for each in judge.related(step, promotion, objects)]
-        related += self._sources(found, objects, reader=key.namespace)
-        if related := [each for each in dict.fromkeys(related) if each not in wanted]:
+        for _ in range(_STAGES):
+            related = [each for judge in judges for each in judge.related(step, promotion, objects)]
+            related += self._sources(found, objects, reader=key.namespace)
+            if not (related := [each for each in dict.fromkeys(related) if each not in wanted]):
+                break
             wanted += related
             for each in related:
                 if problem := self._refused(step, each):
