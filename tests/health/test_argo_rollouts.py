@@ -103,7 +103,7 @@ def test_the_stable_version_must_run_the_images(stable: JsonObject, words: str) 
 
 @pytest.mark.parametrize("hash_", ["", "a,b=c", "A", "x" * 64, ["789746c88d"], None])
 def test_a_hash_of_another_shape_is_no_selector(hash_: object) -> None:
-    """Who may write the status of such an object chooses it."""
+    """It is chosen by those who may write the status of such an object."""
     found = rollout()
     change("status", "stableRS", to=hash_)(found)
     change("status", "currentPodHash", to=hash_)(found)
