@@ -3,6 +3,7 @@
 The branch's name is deterministic, so a restart meets its own work. What it finds there decides:
 
 - nothing: the branch is made from the base's head;
+- the base's head, with what the edit says: the proposal was merged by moving the base forward, and nothing is changed;
 - our commit at the tip, made where the base's files are still the same, and saying what the edit says: adopted;
 - our commit at the tip, but those files have changed on the base since: replaced by a new commit on today's base,
   because the old one would conflict with it for ever;
@@ -47,7 +48,7 @@ def propose(
     before = history.commit(staging, base_tip).tree
     files = planned.edit(TreeView.for_edit(staging, before))
     after = apply(staging, before, files)
-    if tip is not None:
+    if tip is not None and not (tip == base_tip and after == before):
         found = history.find(staging, tip, planned.message.trailers, since=base_tip)
         if found is None:
             raise PushRejected(

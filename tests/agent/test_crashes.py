@@ -45,15 +45,18 @@ class Crash:
                 self.happened = True
                 if self._written:
                     await patch(*arguments, **options)
-                assert self._end is not None
-                # At once: a dead process tries nothing again.
-                self.over = asyncio.create_task(self._end())
+                self.die()
                 raise ConnectionFailed("the process died here")
             self._left -= 1
             return await patch(*arguments, **options)
 
         setattr(client, "patch", failing)  # noqa: B010 - a method of this one client
         return client
+
+    def die(self) -> None:
+        """End the process at once: a dead one tries nothing again."""
+        assert self._end is not None
+        self.over = asyncio.create_task(self._end())
 
     def ends(self, end: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Set how the process is ended."""
