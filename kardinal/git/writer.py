@@ -5,7 +5,7 @@ way the next edits gather, and together they become the next push. A crowd of fi
 instead of fifty with more than a thousand retries.
 
 A caller that gives up before its edit was taken leaves no trace. Afterwards the push goes on, and asking again
-finds the commit by its trailers.
+finds the commit by its trailers. Nobody may ask again, so such a commit is told in the log.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import structlog
+
+from kardinal.api.names import TRAILER_STEP
 from kardinal.git.backend import Backend, converge
 from kardinal.git.errors import PushRejected
 from kardinal.git.history import History
@@ -22,8 +25,13 @@ from kardinal.runtime.clock import Clock
 
 __all__ = ["BranchWriter"]
 
+_Pair = tuple[PlannedCommit, asyncio.Future[Landed]]
+"""An edit, and the one who waits for it."""
+
 _BATCH = 64
 """Commits of one push."""
+
+log = structlog.get_logger(__name__)
 
 
 class BranchWriter:
@@ -34,7 +42,7 @@ class BranchWriter:
         self._history = history
         self._branch = branch
         self._clock = clock
-        self._queue: list[tuple[PlannedCommit, asyncio.Future[Landed]]] = []
+        self._queue: list[_Pair] = []
         self._task: asyncio.Task[None] | None = None
 
     async def land(self, planned: PlannedCommit) -> Landed:
@@ -62,7 +70,7 @@ class BranchWriter:
         finally:
             self._task = None
 
-    async def _land(self, batch: Sequence[tuple[PlannedCommit, asyncio.Future[Landed]]]) -> None:
+    async def _land(self, batch: Sequence[_Pair]) -> None:
         commits = [planned for planned, _ in batch]
         try:
             outcomes = await converge(
@@ -70,23 +78,30 @@ class BranchWriter:
             )
         except PushRejected as error:
             if len(batch) == 1:
-                _settle(batch[0][1], error)
+                self._settle(batch[0], error)
                 return
             # The repository may object to one commit only: the others must not fail with it.
             for pair in batch:
                 await self._land([pair])
         except Exception as error:
-            for _, result in batch:
-                _settle(result, error)
+            for pair in batch:
+                self._settle(pair, error)
         else:
-            for (_, result), outcome in zip(batch, outcomes, strict=True):
-                _settle(result, outcome)
+            for pair, outcome in zip(batch, outcomes, strict=True):
+                self._settle(pair, outcome)
 
-
-def _settle(result: asyncio.Future[Landed], outcome: Landed | Exception) -> None:
-    if result.done():
-        return
-    if isinstance(outcome, Exception):
-        result.set_exception(outcome)
-    else:
-        result.set_result(outcome)
+    def _settle(self, pair: _Pair, outcome: Landed | Exception) -> None:
+        planned, result = pair
+        if not result.done():
+            if isinstance(outcome, Exception):
+                result.set_exception(outcome)
+            else:
+                result.set_result(outcome)
+        elif isinstance(outcome, Landed) and outcome.changed and not outcome.adopted:
+            log.warning(
+                "a change has landed for which nobody waits any more",
+                promotion=planned.message.trailers.get(TRAILER_STEP),
+                repository=self._backend.url.text,
+                branch=self._branch,
+                commit=outcome.commit,
+            )

@@ -23,12 +23,13 @@ from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Result
 from kardinal.steps.declaration import PlannedStep
 from kardinal.steps.expressions import check_outputs
+from kardinal.steps.facts import facts_of
 from kardinal.steps.pins import undetermined
 from kardinal.steps.sequence import planned
 from kardinal.steps.sequence_values import SequenceValues
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
-from kardinal_agent.execution.draft import StatusDraft
+from kardinal_agent.execution.draft import StatusDraft, StepDeleted
 from kardinal_agent.execution.evidence import evidence_of
 from kardinal_agent.execution.machine import (
     Abandon,
@@ -49,7 +50,6 @@ from kardinal_agent.execution.machine import (
     given_up,
 )
 from kardinal_agent.execution.ownership import OwnedStep
-from kardinal_agent.execution.proposals import StepDeleted
 from kardinal_agent.execution.refusals import refusal
 from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.tools import Tools
@@ -108,6 +108,7 @@ class Attempt:
         try:
             return await self._run()
         except StepDeleted:
+            self._account_for_landing()
             return self._rest()
         finally:
             self._sources.release()
@@ -376,6 +377,13 @@ class Attempt:
             gate_duration=self._gates.duration(),
             now=self._tools.clock.now(),
         )
+
+    def _account_for_landing(self) -> None:
+        """Tell of a change that no status says any more. There is no Event: the namespace may be on its way out."""
+        commit, changed = self._draft.untold_landing(), facts_of(self._draft.status, self._sequence).changed
+        if commit is not None and changed is not False:
+            branch, event = self._step.spec.target_branch, "a change has landed whose promotion was deleted meanwhile"
+            log.warning(event, promotion=str(self._key), branch=branch, commit=commit)
 
     def _rest(self) -> Result:
         self._tools.merges.release(self._key)

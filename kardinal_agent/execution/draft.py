@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kardinal.api import PROMOTION_STEP, Bundle, PromotionStep
 from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.kube import NotFound
 from kardinal.objects import JsonObject
 from kardinal.runtime import Clock, StatusWriter
 from kardinal_agent.execution import transitions
@@ -15,7 +16,11 @@ from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.transitions import Transition
 from kardinal_agent.steps import Announcement
 
-__all__ = ["StatusDraft"]
+__all__ = ["StatusDraft", "StepDeleted"]
+
+
+class StepDeleted(Exception):
+    """The PromotionStep is gone or being deleted: nothing more is done for it."""
 
 
 class StatusDraft:
@@ -54,13 +59,22 @@ class StatusDraft:
         self._report(before)
 
     async def write(self, *, reason: str | None = None) -> None:
-        """Make the server's status that of the draft; nothing is sent where it already is."""
+        """Make the server's status that of the draft; nothing is sent where it already is. Raises `StepDeleted`."""
         if self.status == self.written:
             return
         now, generation = self._clock.now(), self._step.metadata.generation
         self.status = transitions.ready(self.status, reason=reason, generation=generation, now=now)
-        self.object = await self._writer.write(PROMOTION_STEP, self.object, self.status.to_json()) or self.object
+        try:
+            written = await self._writer.write(PROMOTION_STEP, self.object, self.status.to_json())
+        except NotFound:
+            raise StepDeleted from None
+        self.object = written or self.object
         self.written = self.status
+
+    def untold_landing(self) -> str | None:
+        """Return the commit that has landed and that no status says, because the PromotionStep is gone."""
+        told = self.written.promoted_at is not None or self.status.promoted_at is None
+        return None if told else self.status.commit
 
     def _report(self, before: PromotionStepStatus, announcement: Announcement | None = None) -> None:
         transition = Transition(

@@ -12,16 +12,12 @@ from kardinal.api.promotion_step import Proposal
 from kardinal.kube import Client
 from kardinal.runtime.finalizers import add_finalizer, is_being_deleted
 from kardinal.steps.declaration import Role
-from kardinal_agent.execution.draft import StatusDraft
+from kardinal_agent.execution.draft import StatusDraft, StepDeleted
 from kardinal_agent.steps import StepContext
 
-__all__ = ["Proposals", "StepDeleted"]
+__all__ = ["Proposals"]
 
 _CONCERNED = frozenset([Role.PUSH, Role.PROPOSE, Role.AWAIT, Role.MERGE])
-
-
-class StepDeleted(Exception):
-    """The PromotionStep is gone or being deleted: nothing more is done for it."""
 
 
 class Proposals:

@@ -19,7 +19,7 @@ from kardinal.runtime import Informer, Result
 from kardinal.steps.sequence import planned
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.execution.attempt import STEP_DEADLINE
-from kardinal_agent.execution.draft import StatusDraft
+from kardinal_agent.execution.draft import StatusDraft, StepDeleted
 from kardinal_agent.execution.ownership import OwnedStep, Ownership
 from kardinal_agent.execution.tools import Tools
 from kardinal_agent.health.checks import Finding
@@ -80,7 +80,11 @@ class VerifiedSteps:
             self._troubles[key] = outcome.trouble
         else:
             self.forget(key)
-        await draft.save(outcome.status)
+        try:
+            await draft.save(outcome.status)
+        except StepDeleted:
+            self.release(key)
+            return Result()
         return Result(requeue_after=outcome.again)
 
     def _watched(self, raw: JsonObject) -> OwnedStep | None:
