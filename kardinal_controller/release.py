@@ -7,7 +7,7 @@ that, the control plane takes the finalizer off, so that no namespace waits for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
@@ -16,7 +16,7 @@ from kardinal.api.names import FINALIZER
 from kardinal.kube import Client
 from kardinal.objects import Key
 from kardinal.runtime import Clock, Informer, Result, Source, Watch
-from kardinal.runtime.finalizers import has_finalizer, is_being_deleted, remove_finalizer
+from kardinal.runtime.finalizers import Patience, has_finalizer, is_being_deleted, remove_finalizer
 from kardinal.runtime.predicates import deleted, metadata_changed
 from kardinal_controller.metrics import ControlPlaneMetrics
 
@@ -34,8 +34,8 @@ class ReleaseReconciler:
     def __init__(self, steps: Informer, client: Client, *, clock: Clock, metrics: ControlPlaneMetrics) -> None:
         self._steps = steps
         self._client = client
-        self._clock = clock
         self._metrics = metrics
+        self._patience = Patience(PATIENCE, clock=clock)
 
     def sources(self) -> Sequence[Source]:
         return [Watch(self._steps, when=metadata_changed("deletionTimestamp", "finalizers") & ~deleted)]
@@ -43,10 +43,10 @@ class ReleaseReconciler:
     async def reconcile(self, key: Key) -> Result:
         step = self._steps.get(*key)
         if step is None or not is_being_deleted(step) or not has_finalizer(step, FINALIZER):
+            self._patience.forget(key)
             return Result()
-        due, now = datetime.fromisoformat(step["metadata"]["deletionTimestamp"]) + PATIENCE, self._clock.now()
-        if now < due:
-            return Result(requeue_after=due - now)
+        if left := self._patience.left(step):
+            return Result(requeue_after=left)
         await remove_finalizer(self._client, PROMOTION_STEP, step, FINALIZER)
         shard = step["spec"].get("shard") or ""
         log.warning("no agent has let a deleted promotion go", promotion=str(key), shard=shard)

@@ -6,10 +6,40 @@ a write is refused with `Conflict`, and the next run sees what there is.
 
 from __future__ import annotations
 
-from kardinal.kube import Client, NotFound
-from kardinal.objects import JsonObject, ResourceType
+from datetime import timedelta
 
-__all__ = ["add_finalizer", "has_finalizer", "is_being_deleted", "remove_finalizer"]
+from kardinal.kube import Client, NotFound
+from kardinal.objects import JsonObject, Key, ResourceType, key_of
+from kardinal.runtime.clock import Clock
+
+__all__ = ["Patience", "add_finalizer", "has_finalizer", "is_being_deleted", "remove_finalizer"]
+
+_INSTANT = 0.001
+"""Seconds below which a timer has fired: sums of floats do not meet exactly."""
+
+
+class Patience:
+    """How long deletions may still be held, each since this process has noticed it, by a clock that cannot be set.
+
+    The `deletionTimestamp` is a time of the API server: by the clock of another machine it may be an hour ago.
+    """
+
+    def __init__(self, patience: timedelta, *, clock: Clock) -> None:
+        self._patience = patience
+        self._clock = clock
+        self._noticed: dict[Key, tuple[str, float]] = {}
+
+    def left(self, obj: JsonObject) -> timedelta:
+        """Return how long the deletion of an object may still be held; nothing once the time is over."""
+        key, uid, now = key_of(obj), obj["metadata"]["uid"], self._clock.monotonic()
+        if self._noticed.get(key, ("", now))[0] != uid:
+            self._noticed[key] = (uid, now)
+        left = self._patience.total_seconds() - (now - self._noticed[key][1])
+        return timedelta(seconds=left) if left > _INSTANT else timedelta()
+
+    def forget(self, key: Key) -> None:
+        """Forget an object that is gone."""
+        self._noticed.pop(key, None)
 
 
 def has_finalizer(obj: JsonObject, finalizer: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 from pydantic import ValidationError
@@ -24,7 +24,7 @@ from kardinal.git.discarding import OwnCommit
 from kardinal.kube import Client
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result
-from kardinal.runtime.finalizers import has_finalizer, is_being_deleted, remove_finalizer
+from kardinal.runtime.finalizers import Patience, has_finalizer, is_being_deleted, remove_finalizer
 from kardinal.scm import PullRequest, PullRequestEnded, PullRequestNotFound, PullRequests
 from kardinal.steps.commit_plan import committer_of
 from kardinal_agent.errors import Failure, classified
@@ -35,7 +35,7 @@ from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle, without_owne
 __all__ = ["PATIENCE", "Cleanup"]
 
 PATIENCE = timedelta(minutes=10)
-"""How long a host may hold a deletion, from the moment that the API server noted."""
+"""How long a host may hold a deletion."""
 
 ATTEMPT_DEADLINE = 90.0
 """Seconds of real time that one attempt may take."""
@@ -58,14 +58,14 @@ class Cleanup:
         self._client = client
         self._remotes = remotes
         self._metrics = metrics
-        self._clock = clock
         self._backoff = backoff
         self._failures: dict[Key, int] = {}
-        self._noticed: dict[str, datetime] = {}
+        self._patience = Patience(PATIENCE, clock=clock)
 
     def forget(self, key: Key) -> None:
         """Forget a promotion that is gone."""
         self._failures.pop(key, None)
+        self._patience.forget(key)
 
     async def run(self, raw: JsonObject) -> Result:
         """Do what is left for a promotion that is being deleted or has ended."""
@@ -93,13 +93,13 @@ class Cleanup:
         return Result(requeue_after=self._delay(key, failure))
 
     async def _before_deletion(self, raw: JsonObject, step: PromotionStep) -> Result:
-        until = self._began(step) + PATIENCE
-        failure = await self._attempt(step, f"The promotion of {_what(step)} was deleted.", until=until)
+        within = self._patience.left(raw).total_seconds()
+        failure = await self._attempt(step, f"The promotion of {_what(step)} was deleted.", within=within)
         if failure is None:
             return await self._release(raw)
-        now = self._clock.now()
-        if now < until and not (failure.reason in _WITHOUT_SECRET and self._remotes.is_leaving(step)):
-            return Result(requeue_after=min(self._delay(key_of(raw), failure), until - now))
+        left = self._patience.left(raw)
+        if left and not (failure.reason in _WITHOUT_SECRET and self._remotes.is_leaving(step)):
+            return Result(requeue_after=min(self._delay(key_of(raw), failure), left))
         self._abandon(step, failure)
         return await self._release(raw)
 
@@ -111,11 +111,10 @@ class Cleanup:
         delay = self._delay(key, failure)
         return Result(requeue_after=delay if self._failures[key] < LEFT_AFTER else None)
 
-    async def _attempt(self, step: PromotionStep, comment: str, *, until: datetime | None = None) -> Failure | None:
+    async def _attempt(self, step: PromotionStep, comment: str, *, within: float = ATTEMPT_DEADLINE) -> Failure | None:
         """Withdraw the proposal once; return why it is not withdrawn."""
-        left = (until - self._clock.now()).total_seconds() if until is not None else ATTEMPT_DEADLINE
         try:
-            async with asyncio.timeout(min(max(left, 1.0), ATTEMPT_DEADLINE)):
+            async with asyncio.timeout(min(max(within, 1.0), ATTEMPT_DEADLINE)):
                 remote = await self._remotes.open(step, withdrawing=True)
                 try:
                     await _withdraw(step, remote, comment)
@@ -129,12 +128,6 @@ class Cleanup:
                 log.error("a proposal could not be withdrawn, by a bug", exc_info=error)
             return failure
         return None
-
-    def _began(self, step: PromotionStep) -> datetime:
-        """Return since when the deletion is held, by the earlier of two clocks."""
-        now, metadata = self._clock.now(), step.metadata
-        noticed = self._noticed.setdefault(metadata.uid, now)
-        return min(noticed, metadata.deletion_timestamp or now)
 
     def _delay(self, key: Key, failure: Failure) -> timedelta:
         failures = self._failures.get(key, 0)
@@ -155,8 +148,7 @@ class Cleanup:
 
     async def _release(self, raw: JsonObject) -> Result:
         await remove_finalizer(self._client, PROMOTION_STEP, raw, FINALIZER)
-        self._failures.pop(key_of(raw), None)
-        self._noticed.pop(raw["metadata"]["uid"], None)
+        self.forget(key_of(raw))
         return Result()
 
 

@@ -14,6 +14,7 @@ from kardinal.api import PromotionStep
 from kardinal.objects import JsonObject, Key
 from kardinal.runtime import Clock
 from kardinal_agent.health.clusters import Clusters
+from kardinal_agent.health.deadlines import Deadlines
 from kardinal_agent.health.delegation import Delegated, delegate_of, delegated, together
 from kardinal_agent.health.detection import Detected, deploys, detected, settled, source_of
 from kardinal_agent.health.detector import Detection, Detector
@@ -63,6 +64,7 @@ class HealthChecks:
     ) -> None:
         self.revisions = Revisions(clock)
         self.refreshes = refreshes
+        self.deadlines = Deadlines(clock)
         self._adapters = adapters
         self._namespaces = namespaces
         self._clusters = clusters
@@ -101,6 +103,7 @@ class HealthChecks:
         """Look at nothing for a promotion any more."""
         self._clusters.release(key)
         self.refreshes.forget(key)
+        self.deadlines.forget(key)
         self._healthy_since.pop(key, None)
 
     async def check(self, step: PromotionStep, promotion: Promotion) -> Finding:

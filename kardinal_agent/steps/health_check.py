@@ -1,9 +1,10 @@
 """`health-check`: look whether the environment proves what was promoted, until its deadline.
 
-The deadline stands in the status since the step was entered, so that a restart neither renews nor forgets it. Healthy
-beats late: what is proven at the moment the time is over is proven. A failure ends the promotion before its deadline
-once every look for `failureGrace` has found one: tools say so for a moment on their way to something else. While a tool
-tries again what it has failed at, the failure goes on: else one that tries often would never have failed long enough.
+The deadline stands in the status since the step was entered, so that a restart neither renews nor forgets it; once it
+is known, a clock that is set does not move it (`kardinal_agent.health.deadlines`). Healthy beats late: what is proven
+at the moment the time is over is proven. A failure ends the promotion before its deadline once every look for
+`failureGrace` has found one: tools say so for a moment on their way to something else. While a tool tries again what it
+has failed at, the failure goes on: else one that tries often would never have failed long enough.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class HealthCheck:
         verdict = finding.verdict
         if verdict.state == "healthy":
             return Done(verdict.message, update={**_reported(finding), **_health(context, **_NOT_FAILING)})
-        deadline, timeout = context.status.health_deadline, context.step.spec.health.timeout
+        noted, timeout = context.status.health_deadline, context.step.spec.health.timeout
+        deadline = _from_now(context, "timeout", noted, timeout) if noted is not None and timeout is not None else None
         if deadline is not None and timeout is not None and context.now >= deadline:
             stood = f"; nothing has moved since {format_time(verdict.since)}" if verdict.since else ""
             message = f"not healthy within {format_duration(timeout)}: {verdict.message}{stood}"
@@ -56,12 +58,18 @@ def _failing(finding: Finding, context: StepContext, deadline: datetime | None) 
     verdict, noted = finding.verdict, context.status.health or HealthStatus()
     same = noted.failing_since is not None and (noted.failed_attempt or "") == verdict.attempt
     since = noted.failing_since if same and noted.failing_since is not None else context.now
-    ends = since + context.step.spec.health.failure_grace
+    grace = context.step.spec.health.failure_grace
+    ends = _from_now(context, "failure", since + grace, grace)
     if context.now >= ends:
         raise StepFailed("HealthFailed", f"{verdict.reason}: {verdict.message}")
     until = min(ends, deadline) if deadline is not None else ends
     health = _health(context, failing_since=since, reason=verdict.reason, failed_attempt=verdict.attempt or None)
     return Waiting(verdict.message, until=until, update={**_reported(finding), **health})
+
+
+def _from_now(context: StepContext, name: str, moment: datetime, length: timedelta) -> datetime:
+    """Return a moment, which was `length` away when it was noted, as the clock that cannot be set has it."""
+    return context.now + context.health.deadlines.left(context.key, name, moment, at_most=length)
 
 
 def _is_tried_again(verdict: Verdict, context: StepContext) -> bool:

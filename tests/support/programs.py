@@ -24,8 +24,13 @@ from tests.support.world import World
 __all__ = ["start_agent", "start_controller", "start_simulator"]
 
 
-async def start_controller(world: World, *, extensions: Extensions = EXTENSIONS, **options: Any) -> Controller:
-    """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test."""
+async def start_controller(
+    world: World, *, extensions: Extensions = EXTENSIONS, clock: Clock | None = None, **options: Any
+) -> Controller:
+    """Start a controller in standalone mode; `options` are those of ControllerOptions that matter to the test.
+
+    `clock`: that of its machine, if it is not the one of the world.
+    """
     hold_to_permissions(world, "controller")
     settings: dict[str, Any] = {
         "policy_namespaces": (POLICIES,),
@@ -37,12 +42,13 @@ async def start_controller(world: World, *, extensions: Extensions = EXTENSIONS,
     }
     chosen = ControllerOptions(**settings | options)
     return await world.run(
-        lambda client: Controller(chosen, client, clock=world.clock, extensions=extensions), identity="controller"
+        lambda client: Controller(chosen, client, clock=clock or world.clock, extensions=extensions),
+        identity="controller",
     )
 
 
-async def start_agent(world: World, **options: Any) -> Agent:
-    """Start an agent of its own; `options` are those of AgentOptions that matter to the test."""
+async def start_agent(world: World, *, clock: Clock | None = None, **options: Any) -> Agent:
+    """Start an agent of its own; `options` are those of AgentOptions that matter to the test, `clock` as above."""
     hold_to_permissions(world, "agent")
     settings: dict[str, Any] = {
         "allow_local_repositories": True,
@@ -52,7 +58,7 @@ async def start_agent(world: World, **options: Any) -> Agent:
     }
     chosen = AgentOptions(**settings | options)
     return await world.run(
-        lambda client: Agent(chosen, client, clock=world.clock, extensions=EXTENSIONS), identity="agent"
+        lambda client: Agent(chosen, client, clock=clock or world.clock, extensions=EXTENSIONS), identity="agent"
     )
 
 
