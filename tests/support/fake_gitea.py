@@ -21,7 +21,7 @@ from kardinal.objects.conditions import format_time
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
 
-__all__ = ["FakeGitea", "Pull", "Request", "fake_gitea"]
+__all__ = ["FakeGitea", "Pull", "Request", "fake_gitea", "fake_giteas"]
 
 _OWNER = "acme"
 
@@ -83,7 +83,7 @@ class FakeGitea:
 
     @property
     def host(self) -> str:
-        return self.server.url.removeprefix("https://")
+        return self.server.url.partition("://")[2]
 
     def asked(self, pattern: str) -> list[Request]:
         """Return the requests so far whose `METHOD path` matches a pattern."""
@@ -344,11 +344,34 @@ def _stated(status: dict[str, str]) -> dict[str, str]:
 @contextmanager
 def fake_gitea(repository: GitRepository, certificate: Path, *, now: Callable[[], datetime]) -> Iterator[FakeGitea]:
     """Serve a repository under `/acme/<name>`, and the API of its host."""
-    repository.git("config", "http.receivepack", "true")
-    root = repository.path.parent / "served"
-    (root / _OWNER).mkdir(parents=True)
-    (root / _OWNER / repository.path.name).symlink_to(repository.path)
-    with serving(root, certificate) as server:
-        host = FakeGitea(server, repository, now)
+    with serving(repository.path.parent / "served", certificate) as server:
+        host = _served(server, repository, now)
         server.trouble = host.handle
         yield host
+
+
+@contextmanager
+def fake_giteas(root: Path, *, now: Callable[[], datetime]) -> Iterator[Callable[[GitRepository], FakeGitea]]:
+    """Serve over HTTP the repositories that are added by what is yielded, each with the API of its own."""
+    hosts: dict[str, FakeGitea] = {}
+
+    def add(repository: GitRepository) -> FakeGitea:
+        host = hosts[repository.path.stem] = _served(server, repository, now)
+        return host
+
+    def handle(exchange: Exchange, path: str) -> bool:
+        found = re.match(rf"/api/v1/repos/{_OWNER}/([^/]+)", path)
+        host = hosts.get(found[1]) if found else next(iter(hosts.values()), None)
+        return host is not None and host.handle(exchange, path)
+
+    with serving(root, None) as server:
+        server.trouble = handle
+        yield add
+
+
+def _served(server: SmartServer, repository: GitRepository, now: Callable[[], datetime]) -> FakeGitea:
+    repository.git("config", "http.receivepack", "true")
+    directory = server.root / _OWNER
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / repository.path.name).symlink_to(repository.path)
+    return FakeGitea(server, repository, now)

@@ -1,8 +1,8 @@
 """A program of kardinal in a process of its own, which kills itself at a chosen effect.
 
-An effect is a write to the API server, Events aside, or the move of a reference of a repository. The process dies
-immediately before or immediately after it, by SIGKILL: no line of the program runs any more, its locks stay, and its
-requests end without an answer. Before it dies it says where.
+An effect is a write to the API server, Events aside, the move of a reference of a repository, a push, or a write to the
+API of a host. The process dies immediately before it, while it is under way, or immediately after it, by SIGKILL: no
+line of the program runs any more, its locks stay, and its requests end without an answer. Before it dies it says where.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from kardinal.git.lockfile import LockFile
+from kardinal.git.meaning import Expected
+from kardinal.git.mirror import MirrorBackend
 from kardinal.git.refs import RefStore
 from kardinal.kube import Client, load_connection
+from kardinal.scm.http import HostClient
 from kardinal_agent.program import Agent, AgentOptions
 from kardinal_controller.program import Controller, ControllerOptions
 from tests.resilience.lives.clock import FastClock
 from tests.support.names import POLICIES
 from tests.support.registry import EXTENSIONS
 
-__all__ = ["Kill", "Part", "Settings", "run"]
+__all__ = ["Kill", "Moment", "Part", "Settings", "run"]
 
 Part = Literal["everything", "controller", "agent"]
 """The part of kardinal in one process; `everything` is the controller with the agent in it."""
@@ -34,12 +38,19 @@ Part = Literal["everything", "controller", "agent"]
 _NO_EFFECT = re.compile(r"/(events|selfsubject\w+|subjectaccessreviews|tokenreviews)\b")
 
 
+Moment = Literal["before", "during", "after"]
+
+POLL = 20.0
+"""Seconds between two looks at the open pull requests of a host."""
+
+
 @dataclass(frozen=True)
 class Kill:
-    """The death of a process: at its `effect`-th effect, before or after."""
+    """The death of a process: at its `effect`-th effect; `delay`: the real seconds from the beginning of one to it."""
 
     effect: int
-    after: bool
+    moment: Moment
+    delay: float
 
 
 @dataclass(frozen=True)
@@ -72,12 +83,13 @@ async def _run(settings: Settings) -> None:
 
 def _program(settings: Settings, client: Client) -> Controller | Agent:
     if settings.part == "agent":
-        agent = AgentOptions(git_cache_dir=settings.directory, allow_local_repositories=True)
+        agent = AgentOptions(git_cache_dir=settings.directory, allow_local_repositories=True, scm_poll_interval=POLL)
         return Agent(agent, client, clock=settings.clock, extensions=EXTENSIONS)
     options = ControllerOptions(
         policy_namespaces=(POLICIES,),
         allow_local_repositories=True,
         standalone=settings.part == "everything",
+        scm_poll_interval=POLL,
         git_cache_dir=settings.directory,
     )
     return Controller(options, client, clock=settings.clock, extensions=EXTENSIONS)
@@ -94,45 +106,55 @@ class Effects:
         self._lock = threading.Lock()
 
     def count_those_of(self, client: Client) -> None:
-        """Count from now on what this process does to the API server and to repositories."""
+        """Count from now on what this process does to the API server, to repositories and to hosts."""
         transport = client._transport
-        request = transport.request
+        request, send = transport.request, HostClient._send
+        replace, forget, push = LockFile.replace, RefStore.forget, MirrorBackend._push
 
-        async def counted(method: str, path: str, **options: Any) -> Any:
+        async def requested(method: str, path: str, **options: Any) -> Any:
             if method == "GET" or _NO_EFFECT.search(path):
                 return await request(method, path, **options)
-            number = self._before(f"{method} {path}")
-            answer = await request(method, path, **options)
-            self._after(number, f"{method} {path}")
-            return answer
+            with self._effect(f"{method} {path}"):
+                return await request(method, path, **options)
 
-        setattr(transport, "request", counted)  # noqa: B010 - a method of this one connection
-        replace, forget = LockFile.replace, RefStore.forget
+        async def sent(host: HostClient, operation: str, method: str, url: str, *arguments: Any) -> Any:
+            if method == "GET":
+                return await send(host, operation, method, url, *arguments)
+            with self._effect(f"{method} {url}"):
+                return await send(host, operation, method, url, *arguments)
 
         def replaced(lock: LockFile, content: bytes) -> None:
-            self._around(f"git: write {_ref(lock._path)}", lambda: replace(lock, content))
+            with self._effect(f"git: write {_ref(lock._path)}"):
+                replace(lock, content)
 
         def forgotten(store: RefStore, name: str) -> None:
-            self._around(f"git: delete {name}", lambda: forget(store, name))
+            with self._effect(f"git: delete {name}"):
+                forget(store, name)
 
-        setattr(LockFile, "replace", replaced)  # noqa: B010 - of this process
-        setattr(RefStore, "forget", forgotten)  # noqa: B010 - of this process
+        def pushed(mirror: MirrorBackend, new: str | None, expected: Expected) -> None:
+            with self._effect(f"git: push {expected.ref}"):
+                push(mirror, new, expected)
 
-    def _around(self, what: str, act: Callable[[], None]) -> None:
-        number = self._before(what)
-        act()
-        self._after(number, what)
+        setattr(transport, "request", requested)  # noqa: B010 - a method of this one connection
+        for owner, name, method in (
+            (HostClient, "_send", sent),
+            (LockFile, "replace", replaced),
+            (RefStore, "forget", forgotten),
+            (MirrorBackend, "_push", pushed),
+        ):
+            setattr(owner, name, method)  # of this process
 
-    def _before(self, what: str) -> int:
+    @contextmanager
+    def _effect(self, what: str) -> Iterator[None]:
         with self._lock:
             self._count += 1
-            number = self._count
-        if number >= self._kill.effect and not self._kill.after:
+            due = self._count >= self._kill.effect
+        if due and self._kill.moment == "before":
             self._die(f"before {what}")
-        return number
-
-    def _after(self, number: int, what: str) -> None:
-        if number >= self._kill.effect and self._kill.after:
+        if due and self._kill.moment == "during":
+            threading.Timer(self._kill.delay, self._die, (f"during {what}",)).start()
+        yield
+        if due and self._kill.moment == "after":
             self._die(f"after {what}")
 
     def _die(self, where: str) -> None:
@@ -141,4 +163,5 @@ class Effects:
 
 
 def _ref(path: str) -> str:
-    return path[path.index("refs/") :]
+    """Return the name of a reference, or that of the file with the packed ones."""
+    return path[path.index("refs/") :] if "refs/" in path else os.path.basename(path)

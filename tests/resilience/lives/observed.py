@@ -9,24 +9,22 @@ from typing import TypeVar
 from kardinal.objects import JsonObject, ResourceType
 from kardinal_local.plane import LocalPlane
 from kardinal_local.plane.storage.entries import Change
-from tests.support.names import TEAM
 
-__all__ = ["Observed"]
+__all__ = ["Observed", "observe"]
 
 Found = TypeVar("Found")
 
-_SECONDS = 40.0
+_SECONDS = 90.0
 """Real seconds in which anything happens."""
 
 
 class Observed:
-    """The objects of the team's namespace."""
+    """The objects of one namespace."""
 
-    def __init__(self, plane: LocalPlane) -> None:
+    def __init__(self) -> None:
         self._changes: dict[tuple[str, str], Change] = {}
         self._decoded: dict[tuple[str, str], JsonObject] = {}
         self._waiting: set[asyncio.Future[None]] = set()
-        plane._store.committed.listen(self._note)
 
     def get(self, resource: ResourceType, name: str) -> JsonObject | None:
         """Return an object as it is now; None where there is none."""
@@ -44,8 +42,10 @@ class Observed:
             if plural == f"{resource.plural}.{resource.group}" and (found := self.get(resource, name)) is not None:
                 yield found
 
-    async def until(self, look: Callable[[], Found | None], what: str) -> Found:
-        """Return what `look` finds, as soon as it finds anything."""
+    async def until(
+        self, look: Callable[[], Found | None], what: str, *, show: Callable[[], object] = lambda: ""
+    ) -> Found:
+        """Return what `look` finds, as soon as it finds anything; `show` tells what there is where that never comes."""
         try:
             async with asyncio.timeout(_SECONDS):
                 while (found := look()) is None:
@@ -54,11 +54,10 @@ class Observed:
                     await waiting
                 return found
         except TimeoutError:
-            raise AssertionError(f"waited in vain for {what}") from None
+            raise AssertionError(f"waited in vain for {what}: {show()}") from None
 
-    def _note(self, change: Change) -> None:
-        if change.entry.namespace != TEAM:
-            return
+    def note(self, change: Change) -> None:
+        """Take over a change of an object."""
         key = change.entry.resource, change.entry.name
         self._changes[key] = change
         self._decoded.pop(key, None)
@@ -66,3 +65,18 @@ class Observed:
         for each in waiting:
             if not each.done():
                 each.set_result(None)
+
+
+def observe(plane: LocalPlane) -> Callable[[str], Observed]:
+    """Begin to observe a plane; return what gives the objects of a namespace."""
+    namespaces: dict[str, Observed] = {}
+
+    def of(namespace: str) -> Observed:
+        return namespaces.setdefault(namespace, Observed())
+
+    def note(change: Change) -> None:
+        if change.entry.namespace is not None:
+            of(change.entry.namespace).note(change)
+
+    plane._store.committed.listen(note)
+    return of

@@ -9,7 +9,7 @@ import asyncio
 import multiprocessing
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import forkserver
 from pathlib import Path
@@ -21,13 +21,13 @@ import pytest
 
 from kardinal_local.plane import LocalPlane
 from tests.resilience.lives.clock import FastClock
-from tests.resilience.lives.mortal import Kill, Part, Settings, run
+from tests.resilience.lives.mortal import Kill, Moment, Part, Settings, run
 from tests.support.server import PlaneServer
 
 __all__ = ["Programs", "processes"]
 
 _FORKS = multiprocessing.get_context("forkserver")
-_SECONDS = 30.0
+_SECONDS = 60.0
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +80,9 @@ class Programs:
         try:
             async with asyncio.timeout(_SECONDS):
                 await asyncio.gather(*self._keeping)
+        except TimeoutError:
+            if exc is None:
+                raise AssertionError(f"not stopped within {_SECONDS:.0f} s") from None
         finally:
             for process in self._running.values():
                 with suppress(ValueError):  # closed, because it has ended
@@ -114,11 +117,17 @@ class Programs:
     def _chosen(self) -> Iterator[Kill]:
         if self._kills:
             self._kills -= 1
-            yield Kill(self._random.randint(1, GAP), after=self._random.random() < 0.5)
+            moment = self._random.choice(_MOMENTS)
+            yield Kill(self._random.randint(1, GAP), moment, self._random.uniform(0.0, DELAY))
 
 
 GAP = 60
 """Effects between two deaths at most."""
+
+DELAY = 0.02
+"""Seconds from the beginning of an effect to a death during it at most."""
+
+_MOMENTS: Sequence[Moment] = ("before", "during", "after")
 
 
 async def _ended(process: multiprocessing.process.BaseProcess) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,13 +14,17 @@ import pytest
 
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client, load_connection
+from kardinal.scm import local_pull_requests
 from kardinal_local.plane import LocalPlane
 from tests.resilience.lives.clock import FastClock
-from tests.resilience.lives.life import Life, undisturbed
-from tests.resilience.lives.observed import Observed
+from tests.resilience.lives.hosts import GiteaPlace, LocalPlace, Place
+from tests.resilience.lives.life import Life
+from tests.resilience.lives.observed import Observed, observe
+from tests.resilience.lives.plan import Plan, expected
 from tests.resilience.lives.programs import Programs, processes
-from tests.support.names import PROD
-from tests.support.repository import create_repository, sample_files
+from tests.support.fake_gitea import FakeGitea, fake_giteas
+from tests.support.names import of_run
+from tests.support.repository import GitRepository, create_repository, sample_files
 
 __all__ = ["processes"]
 
@@ -37,60 +42,69 @@ def clock() -> FastClock:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A plane on which lives are lived, and a reviewer's tools."""
+class Surroundings:
+    """A plane on which lives are lived, and what is around it."""
 
     plane: LocalPlane
     directory: Path
     clock: FastClock
     client: Client
     repositories: Repositories
-    observed: Observed
+    observed: Callable[[str], Observed]
+    hosted: Callable[[GitRepository], FakeGitea]
 
-    def life(self, seed: int) -> Life:
-        """Return a life with a repository of its own."""
-        repository = create_repository(self.directory / f"gitops-{seed}.git", sample_files([PROD]))
-        return Life(
-            seed,
-            repository,
-            client=self.client,
-            observed=self.observed,
-            repositories=self.repositories,
-            clock=self.clock,
-        )
+    def lives(self, seeds: Sequence[int]) -> Sequence[Life]:
+        """Return lives with a namespace and a repository each."""
+        return [self._life(Plan.of(seed)) for seed in seeds]
+
+    def _life(self, plan: Plan) -> Life:
+        name = of_run(f"life-{plan.seed}")
+        repository = create_repository(self.directory / f"{name}.git", sample_files(plan.environments))
+        return Life(plan, name, self._place(plan, repository), client=self.client, observed=self.observed(name))
+
+    def _place(self, plan: Plan, repository: GitRepository) -> Place:
+        if plan.hosted:
+            return GiteaPlace(self.hosted(repository))
+        return LocalPlace(repository, local_pull_requests(self.repositories.open(repository.url), clock=self.clock))
+
+    async def live(self, seeds: Sequence[int], *, kills: int) -> Sequence[str]:
+        """Live lives beside each other, and hold what they come to against their plans; return the deaths."""
+        lives, programs = self.lives(seeds), self.programs(Random(seeds[0]), kills=kills)
+        try:
+            async with programs:
+                outcomes = await asyncio.gather(*(life.live() for life in lives))
+            found = {life.plan: outcome for life, outcome in zip(lives, outcomes, strict=True)}
+            assert found == {life.plan: expected(life.plan) for life in lives}
+        except BaseException as error:
+            note = [f"seeds {seeds}; processes died:", *programs.deaths, "their log ends:", programs.log]
+            error.add_note("\n".join(note))
+            raise
+        return programs.deaths
 
     def programs(self, random: Random, *, kills: int) -> Programs:
         return Programs(self.plane, self.directory, clock=self.clock, random=random, kills=kills)
 
 
 @pytest.fixture
-async def place(processes: None, prepared_plane: LocalPlane, clock: FastClock, tmp_path: Path) -> AsyncIterator[Place]:
+async def surroundings(
+    processes: None, prepared_plane: LocalPlane, clock: FastClock, tmp_path: Path
+) -> AsyncIterator[Surroundings]:
     runner = GitRunner(workers=2)
     repositories = Repositories(tmp_path / "reviewer-git", runner=runner, clock=clock, allow_local=True)
-    async with Client(await load_connection(prepared_plane.kubeconfig), user_agent="kardinal-test") as client:
-        yield Place(prepared_plane, tmp_path, clock, client, repositories, Observed(prepared_plane))
-    await repositories.close()
-    runner.close()
+    with ExitStack() as stack:
+        hosted = stack.enter_context(fake_giteas(tmp_path / "served", now=clock.now))
+        async with Client(await load_connection(prepared_plane.kubeconfig), user_agent="kardinal-test") as client:
+            observed = observe(prepared_plane)
+            yield Surroundings(prepared_plane, tmp_path, clock, client, repositories, observed, hosted)
+        await repositories.close()
+        runner.close()
 
 
-@pytest.mark.parametrize("seed", [0, 1], ids=["rolled back by itself", "rolled back by hand"])
-async def test_a_life_without_a_death(place: Place, seed: int) -> None:
-    async with place.programs(Random(seed), kills=0):
-        assert await place.life(seed).live() == undisturbed(seed)
+async def test_lives_without_a_death_come_to_what_is_expected(surroundings: Surroundings) -> None:
+    assert await surroundings.live(range(TOGETHER), kills=0) == []
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(0, LIVES, TOGETHER))
-async def test_lives_with_deaths_come_to_the_same(place: Place, seed: int) -> None:
-    lives = [place.life(seed + number) for number in range(TOGETHER)]
-    programs = place.programs(Random(seed), kills=KILLS)
-    try:
-        async with programs:
-            outcomes = await asyncio.gather(*(life.live() for life in lives))
-        assert {life.seed: outcome for life, outcome in zip(lives, outcomes, strict=True)} == {
-            life.seed: undisturbed(life.seed) for life in lives
-        }
-    except BaseException as error:
-        error.add_note("\n".join([f"seed {seed}; processes died:", *programs.deaths, "their log ends:", programs.log]))
-        raise
-    assert programs.deaths
+async def test_lives_with_deaths_come_to_the_same(surroundings: Surroundings, seed: int) -> None:
+    assert await surroundings.live(range(seed, seed + TOGETHER), kills=KILLS)
