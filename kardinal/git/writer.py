@@ -5,7 +5,7 @@ way the next edits gather, and together they become the next push. A crowd of fi
 instead of fifty with more than a thousand retries.
 
 A caller that gives up before its edit was taken leaves no trace. Afterwards the push goes on, and asking again
-finds the commit by its trailers. Nobody may ask again, so such a commit is told in the log.
+finds the commit by its trailers. It may never be asked again, so the log tells of such a commit.
 """
 
 from __future__ import annotations

@@ -96,6 +96,13 @@ async def _count(world: World, resource: ResourceType) -> int:
         return 0
 
 
+async def is_gone(world: World) -> None:
+    """Wait until the PromotionStep is gone, while its push is held."""
+    async with asyncio.timeout(_SECONDS):
+        while await world.find(PROMOTION_STEP, NAME) is not None:
+            pass
+
+
 def told(lines: Lines) -> list[tuple[str, str]]:
     """Return promotion and commit of the changes that the log says have landed."""
     return [(line["promotion"], line["commit"]) for line in lines if line["event"].startswith("a change has landed")]
@@ -108,8 +115,10 @@ async def test_a_change_that_lands_after_its_promotion_was_deleted_is_in_the_log
     with capture_logs() as lines:
         await begin(world, gitea, push)
         await world.delete(*OBJECTS[what])
+        await is_gone(world)
         push.let_go()
         await world.until(lambda: nothing_is_left(world), within=SOON)
+        await world.until(lambda: told(lines), within=SOON)
     (commit,) = gitea.repository.promotions(DEV)
     assert told(lines) == [(f"{TEAM}/{NAME}", commit.sha)]
 
@@ -165,9 +174,7 @@ async def test_a_push_that_lasts_longer_than_its_step_and_its_promotion_is_in_th
                 pass
         monkeypatch.undo()
         await world.delete(*OBJECTS["bundle"])
-        async with asyncio.timeout(_SECONDS):
-            while await world.find(PROMOTION_STEP, NAME) is not None:
-                pass
+        await is_gone(world)
         push.let_go()
         await world.until(lambda: told(lines), within=SOON)
     (commit,) = gitea.repository.promotions(DEV)

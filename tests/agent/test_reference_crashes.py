@@ -15,7 +15,7 @@ from tests.support.repository import GitRepository
 from tests.support.world import World
 
 MOVES = ("the branch", "the claim of a number", "the record", "the base", "the record of the merge")
-"""What is moved in a promotion whose pull request is merged by kardinal, in order."""
+"""The moves of references in a promotion whose pull request is merged by kardinal, in order."""
 
 PLACES = [f"{moment} {move}" for move in MOVES for moment in ("before", "after")]
 

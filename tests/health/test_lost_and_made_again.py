@@ -1,4 +1,4 @@
-"""What proves an environment is lost for a while, or deleted and made again under its name with another uid."""
+"""Watches that are lost for a while, and objects that are deleted and made again under their names."""
 
 from __future__ import annotations
 

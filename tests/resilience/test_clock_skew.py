@@ -77,7 +77,7 @@ async def test_a_clock_that_is_put_right_neither_ends_nor_prolongs_a_health_chec
 
 
 @BOTH
-@pytest.mark.virtual_time("soaks for half an hour and more")
+@pytest.mark.local_only("a real server has its own clock, which is one of those compared")
 async def test_a_soak_is_neither_early_nor_negative(world: World, repository: GitRepository, ahead: timedelta) -> None:
     """By the clock of the agent it has been healthy since an hour ago, or will be in an hour."""
     await start_controller(world, standalone=False)
@@ -99,7 +99,7 @@ async def test_a_soak_is_neither_early_nor_negative(world: World, repository: Gi
 
 
 @BOTH
-@pytest.mark.virtual_time("a host is gone for four minutes")
+@pytest.mark.local_only("a real server has its own clock, which is one of those compared")
 async def test_an_agent_does_not_give_a_withdrawal_up_early(
     world: World, repository: GitRepository, ahead: timedelta
 ) -> None:
@@ -110,7 +110,7 @@ async def test_an_agent_does_not_give_a_withdrawal_up_early(
 
 
 @BOTH
-@pytest.mark.virtual_time("a host is gone for four minutes")
+@pytest.mark.local_only("a real server has its own clock, which is one of those compared")
 async def test_a_control_plane_leaves_an_agent_its_time(
     world: World, repository: GitRepository, ahead: timedelta
 ) -> None:

@@ -16,9 +16,17 @@ __all__ = ["outcome_of"]
 
 
 async def outcome_of(plan: Plan, place: Place, observed: Observed) -> Outcome:
-    """Return the outcome of a life once nothing is left that a program tidies up."""
-    reading = _Reading(plan, place, observed)
+    """Return the outcome of a life once nothing is left that a program tidies up.
+
+    A push of a Bundle that was deleted may land while this reads: then it reads again.
+    """
+    reading, head = _Reading(plan, place, observed), place.repository.head()
     await observed.until(lambda: None if reading.left() else True, f"life {plan.seed} to leave nothing")
+    outcome = await _read(plan, place, observed, reading)
+    return outcome if place.repository.head() == head else await outcome_of(plan, place, observed)
+
+
+async def _read(plan: Plan, place: Place, observed: Observed, reading: _Reading) -> Outcome:
     commits = {name: reading.commits(name) for name in plan.environments}
     proposals = await place.proposals()
     return Outcome(

@@ -36,7 +36,7 @@ FOUR_OF: Mapping[DeletedAt, str] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What is different between lives.
+    """Everything in which lives differ.
 
     `fails_in`: where `two` does not become healthy. `by_itself`: that failure is rolled back by itself, or by hand
     after another attempt that fails, too. `told`: hosts tell of merges, which else are found by the shared poll.

@@ -100,6 +100,7 @@ async def surroundings(
         runner.close()
 
 
+@pytest.mark.timeout(300)
 async def test_lives_without_a_death_come_to_what_is_expected(surroundings: Surroundings) -> None:
     assert await surroundings.live(range(TOGETHER), kills=0) == []
 
