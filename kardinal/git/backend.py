@@ -14,7 +14,14 @@ from typing import ParamSpec, Protocol, TypeVar
 import pygit2
 
 from kardinal.api.repository_url import RepositoryURL
-from kardinal.git.errors import BranchNotFound, DamagedRepository, ObjectsMissing, RefMoved, TransientGitError
+from kardinal.git.errors import (
+    BranchNotFound,
+    DamagedRepository,
+    MirrorReplaced,
+    ObjectsMissing,
+    RefMoved,
+    TransientGitError,
+)
 from kardinal.git.names import branch_of, branch_ref
 from kardinal.git.objects import Staging
 
@@ -131,6 +138,11 @@ class Mending:
         """Bring the files that were missed, or repair the repository; raises what neither can help."""
         missing = error.ids if isinstance(error, ObjectsMissing) else frozenset()
         self._rounds += 1
+        if isinstance(error, MirrorReplaced) and self._rounds <= _ROUNDS:
+            # Nothing is wrong with the one that is there now: it only has to learn the references.
+            self._supplied = frozenset()
+            await self._backend.refresh()
+            return
         try:
             if missing <= self._supplied or self._rounds > _ROUNDS:
                 raise error

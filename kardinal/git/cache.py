@@ -107,6 +107,16 @@ class Cache:
         return release
 
     @off_loop
+    def discard_unused(self, mirror: Path) -> bool:
+        """Delete a mirror unless others than the caller use it; return whether it is gone."""
+        with self._claiming:
+            if self._users[mirror] > 1:
+                return False
+            doomed = _put_aside(mirror)
+        shutil.rmtree(doomed, ignore_errors=True)
+        return True
+
+    @off_loop
     def trim(self, mirror: Path) -> None:
         """Note that a mirror has grown, and delete others if they are too large together."""
         doomed, size = list[Path](), _size_of(mirror)

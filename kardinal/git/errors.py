@@ -10,6 +10,7 @@
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
     ├── DamagedRepository        objects or references that can not be read
+    │   ├── MirrorReplaced       a mirror that was made anew meanwhile
     │   └── ObjectsMissing       files that a mirror has not fetched yet
     ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
@@ -35,6 +36,7 @@ __all__ = [
     "GitError",
     "InvalidBranchName",
     "MergeConflict",
+    "MirrorReplaced",
     "ObjectsMissing",
     "PushRejected",
     "RefMoved",
@@ -87,6 +89,10 @@ class DamagedRepository(GitError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, remedy="Check the repository with `git fsck`", transient=True)
+
+
+class MirrorReplaced(DamagedRepository):
+    """A mirror that was made anew during an operation, which begins again in the one that is there now."""
 
 
 class ObjectsMissing(DamagedRepository):

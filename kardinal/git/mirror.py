@@ -13,7 +13,8 @@ host can leave them out: libgit2 does not fetch what it lacks, so an operation t
 fetched in one go, and it is run again (`mended`).
 
 A mirror holds nothing that can not be fetched again. When it is damaged, a fetch into it was cut short, or it has grown
-by too many small packs, it is thrown away and cloned anew.
+by too many small packs, it is thrown away and cloned anew. One that has grown waits for the operations in it, but not
+for ever: those that lose their mirror begin again in the new one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.cache import MAX_AGE, Cache, discard
 from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
-from kardinal.git.errors import DamagedRepository, GitError, RefMoved, TransferStopped
+from kardinal.git.errors import DamagedRepository, GitError, MirrorReplaced, RefMoved, TransferStopped
 from kardinal.git.meaning import Expected
 from kardinal.git.objects import Staging
 from kardinal.git.program import GitProgram, find_git
@@ -51,6 +52,9 @@ _MAX_PACKS = 500
 """Packs of a mirror, one per fetch that brought something; more make every look-up slow."""
 _MAX_LOOSE = 100
 """Loose objects in one of 256 directories: some 25,000 in all."""
+
+_AT_MOST = 4.0
+"""How many times too large or too old a mirror may become while operations go on in it."""
 
 _MAX_USED = 256
 """References that a fetch asks for."""
@@ -114,6 +118,8 @@ class MirrorBackend:
         self._everything = False
         self._whole = False
         self._damaged = False
+        self._discarded = 0
+        self._empty = False
         self._children = Children(limits)
 
     def use(self, *refs: str) -> None:
@@ -154,9 +160,15 @@ class MirrorBackend:
 
     def _use_mirror(self, function: Callable[[], T]) -> T:
         with self._cache.using(self._path):
-            if not self._path.is_dir():
-                raise DamagedRepository(f"the mirror of {self.url.text} was deleted")
-            return function()
+            discarded = self._discarded
+            if self._empty or not self._path.is_dir():
+                raise MirrorReplaced(f"the mirror of {self.url.text} was deleted")
+            try:
+                return function()
+            except (OSError, pygit2.GitError, GitError) as error:
+                if discarded == self._discarded:
+                    raise
+                raise MirrorReplaced(f"the mirror of {self.url.text} was made anew") from error
 
     @off_loop
     def open(self) -> pygit2.Repository:
@@ -216,18 +228,21 @@ class MirrorBackend:
     def _fetch(self, refs: list[str], *, now: float) -> None:
         self._cache.claim(now=now)
         with self._cache.using(self._path):
-            if self._damaged or self._overgrown(now):
-                discard(self._path)
+            growth = self._growth(now)
+            if self._damaged or growth > _AT_MOST:
+                self._discard()
+            elif growth > 1:
+                self._empty = self._cache.discard_unused(self._path)
             try:
                 self._fetch_into(refs)
             except DamagedRepository:
-                discard(self._path)
+                self._discard()
                 self._fetch_into(refs)
             except TransferStopped:
                 # Killed, it left locks and halves of packs.
-                discard(self._path)
+                self._discard()
                 raise
-            self._damaged = False
+            self._damaged = self._empty = False
             self._cache.trim(self._path)
 
     def _fetch_into(self, refs: list[str]) -> None:
@@ -249,9 +264,15 @@ class MirrorBackend:
                 self._whole = True
                 raise
             except TransferStopped:
-                discard(self._path)
+                self._discard()
                 raise
             self._cache.trim(self._path)
+
+    def _discard(self) -> None:
+        """Delete the mirror also while operations go on in it."""
+        self._empty = True
+        self._discarded += 1
+        discard(self._path)
 
     def _push(self, new: str | None, expected: Expected) -> None:
         following(self.url.text, lambda address: self._transport.push(address, new, expected))
@@ -274,10 +295,11 @@ class MirrorBackend:
                 f"no mirror of {self.url.text} can be made", remedy="Check permissions and free space of the cache"
             ) from None
 
-    def _overgrown(self, now: float) -> bool:
+    def _growth(self, now: float) -> float:
+        """Return how large and old the mirror is, as a multiple of what it should be."""
         if not self._path.is_dir():
-            return False
+            return 0.0
         packs = sum(1 for _ in (self._path / "objects" / "pack").glob("*.pack"))
         loose = sum(1 for _ in (self._path / "objects" / "17").glob("*"))
         made = (self._path / "description").stat().st_mtime if (self._path / "description").exists() else now
-        return packs > _MAX_PACKS or loose > _MAX_LOOSE or now - made > MAX_AGE
+        return max(packs / _MAX_PACKS, loose / _MAX_LOOSE, (now - made) / MAX_AGE)
