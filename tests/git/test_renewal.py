@@ -68,8 +68,9 @@ async def test_a_mirror_in_which_a_change_is_made_is_made_anew_afterwards(
     assert not mark.exists()
 
 
+@pytest.mark.usefixtures("transport")
 async def test_a_change_is_made_again_where_its_mirror_could_wait_no_longer(
-    remote: Repository, runner: GitRunner, bare: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str
+    remote: Repository, runner: GitRunner, bare: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await remote.head("main")
     mark, gone, released = marked(tmp_path), threading.Event(), threading.Event()
