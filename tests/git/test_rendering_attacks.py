@@ -167,8 +167,8 @@ async def test_names_that_are_options_are_refused(
 async def test_renderers_take_two_places_and_the_next_waits_only_for_a_moment(
     rendered: Rendered, programs: Path, bare: Git, repository: Repository, tmp_path: Path
 ) -> None:
-    renderer = ProgramRenderer(RendererOptions(patience=0.1))
-    program(programs, "kustomize", f"echo x >>{tmp_path}/started; exec /bin/sleep 600")
+    renderer, started = ProgramRenderer(RendererOptions(patience=0.1)), tmp_path / "started"
+    program(programs, "kustomize", f"echo x >>{started}; exec /bin/sleep 600")
     commits = [bare.commit({"envs/dev/kustomization.yaml": f"# {index}\n"}, branch=f"b{index}") for index in range(3)]
     plans = [
         asyncio.create_task(repository.plan(commit, lambda tree: {"x": kustomize(renderer, tree)}))
@@ -178,8 +178,10 @@ async def test_renderers_take_two_places_and_the_next_waits_only_for_a_moment(
     with pytest.raises(RenderingBusy) as busy:
         await done.pop()
     assert busy.value.transient
-    assert (tmp_path / "started").read_text() == "x\nx\n"
+    # The moment may be over before the two have begun.
+    await until(lambda: started.exists() and started.read_text() == "x\nx\n")
     renderer.close()
     for result in await asyncio.gather(*plans, return_exceptions=True):
         assert isinstance(result, RenderingBusy)
+    assert started.read_text() == "x\nx\n"
     del rendered
