@@ -1,6 +1,6 @@
 """Argo CD, built from source: a real one to judge.
 
-    python -m hack.argocd.assets
+    python -m hack.argocd.assets [--can | --built]
 
 `go.mod` beside this file pins the version, with the replace lines of Argo CD's own go.mod, which Go reads in the main
 module alone. The build takes minutes and is kept as those of `hack.kube.assets` are; beside the program are its
@@ -14,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from hack.kube.assets import Module, built, obtain, reported
+from hack.kube.assets import Module, built, command
 
 __all__ = ["ARGO_CD", "DEFINITIONS", "missing", "redis_server"]
 
@@ -45,7 +45,7 @@ def missing() -> str | None:
 
 
 def main() -> int:
-    return reported(lambda: obtain(ARGO_CD))
+    return command(ARGO_CD, program="hack.argocd.assets")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
-from hack.kube.assets import Module, built, obtain, obtainable, reported
+from hack.kube.assets import Module, command
 
 __all__ = ["REGISTRY"]
 
@@ -18,13 +17,7 @@ REGISTRY = Module(name="registry", binaries={"registry": "registry"})
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m hack.registry.assets", description="Build what is not there yet.")
-    parser.add_argument("--can", action="store_true", help="build nothing: end with 0 when there is or can be one")
-    parser.add_argument("--built", action="store_true", help="build nothing: end with 0 when there is one")
-    chosen = parser.parse_args()
-    if chosen.built or chosen.can:
-        return 0 if built(REGISTRY) or (chosen.can and obtainable(REGISTRY)) else 1
-    return reported(lambda: obtain(REGISTRY))
+    return command(REGISTRY, program="hack.registry.assets")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from kardinal.steps.effect import NoEffect, Notes
 from tests.steps.trees import Files, promoted_bundle
 
 APP = "ghcr.io/acme/app"
-DIGEST = "sha256:" + "ab" * 32
 VALUES = f"image:\n  repository: {APP}\n  tag: '1.0' # x\n"
 BUNDLE = promoted_bundle(f"{APP}:1.1")
 STREAM = """\
@@ -74,56 +73,6 @@ def test_update_images_selects_and_verify_effect_lets_a_mirror_stay(tmp_path: Pa
     assert files.read("values.yaml") == mirror.replace("1.0", "1.1")
     assert files.read("main.tf") == f"{APP}:1.1 ghcr.io/acme/web:1"
     assert "has no image named ap" in refusal(files, ("helm-set-image", {}), of=both, update={"images": ["ap"]})
-
-
-PINNED = promoted_bundle(f"{APP}:1.1@{DIGEST}")
-KUSTOMIZATION = f"images:\n- name: {APP}\n  newTag: '1.0'\n"
-
-
-@pytest.mark.parametrize(
-    ("step", "name", "before", "after"),
-    [
-        (
-            ("kustomize-set-image", {}),
-            "kustomization.yaml",
-            KUSTOMIZATION,
-            f"images:\n- name: {APP}\n  newTag: '1.1'\n  digest: {DIGEST}\n",
-        ),
-        (
-            ("helm-set-image", {}),
-            "values.yaml",
-            f"{VALUES}  digest: ''\n",
-            f"{VALUES}  digest: '{DIGEST}'\n".replace("1.0", "1.1"),
-        ),
-        (
-            ("helm-set-image", {"values": [{"path": "image", "value": "reference"}]}),
-            "values.yaml",
-            f"image: {APP}:1.0\n",
-            f"image: {APP}:1.1@{DIGEST}\n",
-        ),
-        (("replace", {"files": ["main.tf"]}), "main.tf", f"x = '{APP}:1.0'", f"x = '{APP}:1.1@{DIGEST}'"),
-    ],
-    ids=["kustomize", "helm digest", "helm reference", "replace"],
-)
-def test_every_default_edit_writes_the_digest_that_is_asked_for(
-    tmp_path: Path, step: tuple[str, dict[str, Any]], name: str, before: str, after: str
-) -> None:
-    for verify in ("warn", "off"):
-        files = Files(tmp_path / verify, {name: before})
-        files.changes(step, of=PINNED, update={"pinDigest": True, "verifyEffect": verify})
-        assert files.read(name) == after
-
-
-@pytest.mark.parametrize("verify", ["fail", "warn", "off"])
-@pytest.mark.parametrize("values", [[], [{"path": "image.tag"}, {"path": "image.digest", "value": "digest"}]])
-def test_values_without_a_place_for_a_digest_do_not_take_the_tag_alone(
-    tmp_path: Path, verify: str, values: list[dict[str, str]]
-) -> None:
-    files = Files(tmp_path, {"values.yaml": VALUES})
-    update = {"pinDigest": True, "verifyEffect": verify, "strategy": "helm", "helm": {"values": values}}
-    message = refusal(files, ("helm-set-image", {}), of=PINNED, update=update)
-    assert message.startswith("environments/dev/values.yaml: ")
-    assert "digest" in message
 
 
 def test_helm_set_image_has_nothing_to_change_the_second_time(tmp_path: Path) -> None:
