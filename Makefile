@@ -47,14 +47,14 @@ test-registry: $(INSTALLED) ## ask a real registry for digests, seconds after a 
 	$(BIN)/pytest -n0 tests/registries tests/bundles/test_tags.py
 
 test-gitops: assets renderers ## promote to real GitOps tools on a real API server, some minutes after builds of minutes
-	$(BIN)/python -m hack.gitops.assets
+	$(BIN)/python -m hack.flux.assets
 	$(BIN)/python -m hack.rollouts.assets
 	$(BIN)/python -m hack.flagger.assets
 	$(BIN)/python -m hack.argocd.assets
 	GITOPS=1 $(BIN)/pytest -n0 --timeout=600 tests/gitops
 
 test-gitops-fast: assets ## promote to a real Flux on a real API server, a minute after a build of minutes
-	$(BIN)/python -m hack.gitops.assets
+	$(BIN)/python -m hack.flux.assets
 	GITOPS=1 $(BIN)/pytest -n0 --timeout=200 tests/gitops/test_promotions.py
 
 test-lives: $(INSTALLED) ## kill controller and agent in 2,000 whole lives of Bundles, over an hour on an idle machine; LIVES=20: in so many

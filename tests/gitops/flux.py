@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hack.gitops.assets import DEFINITION, FLUX
+from hack.flux.assets import DEFINITION, FLUX
 from hack.kube.assets import obtain
 from kardinal.objects import JsonObject
 from kardinal_agent.health.detection import GIT_REPOSITORY

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hack.gitops.assets import DEFINITION, FLUX
+from hack.flux.assets import DEFINITION, FLUX
 from hack.kube.assets import obtain
 from kardinal.objects import JsonObject
 from tests.gitops.cluster import Cluster, definitions_of, running_cluster, running_controller

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack.gitops.assets import FLUX
+from hack.flux.assets import FLUX
 from hack.kube.assets import built, obtain
 from hack.rollouts.assets import DEFINITIONS, ROLLOUTS
 from kardinal.objects import DEPLOYMENT, POD, JsonObject

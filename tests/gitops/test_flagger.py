@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hack.flagger.assets import DEFINITIONS, FLAGGER
-from hack.gitops.assets import FLUX
+from hack.flux.assets import FLUX
 from hack.kube.assets import built, obtain
 from kardinal.objects import DEPLOYMENT, JsonObject
 from kardinal_agent.health.flagger import CANARY

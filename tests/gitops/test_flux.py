@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hack.gitops.assets import FLUX
+from hack.flux.assets import FLUX
 from hack.kube.assets import built
 from kardinal.objects import DEPLOYMENT, JsonObject
 from kardinal_agent.health import Verdict

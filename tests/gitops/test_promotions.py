@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack.gitops.assets import FLUX
+from hack.flux.assets import FLUX
 from hack.kube.assets import built
 from kardinal.objects import DEPLOYMENT, JsonObject
 from kardinal_agent.health.detection import GIT_REPOSITORY

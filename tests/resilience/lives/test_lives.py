@@ -28,7 +28,7 @@ from tests.support.repository import GitRepository, create_repository, sample_fi
 
 __all__ = ["processes"]
 
-LIVES = int(os.environ.get("LIVES", "25"))
+LIVES = int(os.environ.get("LIVES", "100"))
 TOGETHER = 5
 """Lives on one plane, which share its programs and their deaths."""
 

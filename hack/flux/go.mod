@@ -1,4 +1,4 @@
-module kardinal.io/hack/gitops
+module kardinal.io/hack/flux
 
 go 1.26.0
 

@@ -1,6 +1,6 @@
 """Flux's kustomize-controller, built from source: a real controller to judge.
 
-    python -m hack.gitops.assets [--can | --built]
+    python -m hack.flux.assets [--can | --built]
 
 `go.mod` beside this file pins the version, with the replace lines of the controller's own go.mod, which Go reads in the
 main module alone. The build takes minutes and is kept as those of `hack.kube.assets` are; beside the program is its
@@ -19,7 +19,7 @@ DEFINITION = "kustomizations.yaml"
 """The name under which the definition of Kustomizations is kept."""
 
 FLUX = Module(
-    name="gitops",
+    name="flux",
     binaries={"kustomize-controller": "kustomize-controller"},
     files={DEFINITION: "config/crd/bases/kustomize.toolkit.fluxcd.io_kustomizations.yaml"},
     source="github.com/fluxcd/kustomize-controller",
@@ -27,7 +27,7 @@ FLUX = Module(
 
 
 def main() -> int:
-    return command(FLUX, program="hack.gitops.assets")
+    return command(FLUX, program="hack.flux.assets")
 
 
 if __name__ == "__main__":
