@@ -10,6 +10,7 @@
     ├── MergeConflict            both sides changed the same lines
     ├── CommitNotFound           the repository has no such commit
     ├── DamagedRepository        objects or references that can not be read
+    │   ├── MirrorBusy           a mirror whose branch is held or was moved by another writer
     │   ├── MirrorReplaced       a mirror that was made anew meanwhile
     │   └── ObjectsMissing       files that a mirror has not fetched yet
     ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
@@ -36,6 +37,7 @@ __all__ = [
     "GitError",
     "InvalidBranchName",
     "MergeConflict",
+    "MirrorBusy",
     "MirrorReplaced",
     "ObjectsMissing",
     "PushRejected",
@@ -89,6 +91,10 @@ class DamagedRepository(GitError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, remedy="Check the repository with `git fsck`", transient=True)
+
+
+class MirrorBusy(DamagedRepository):
+    """A branch of a mirror that another writer holds or has moved: a push of ours, or a process that was killed."""
 
 
 class MirrorReplaced(DamagedRepository):

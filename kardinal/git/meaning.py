@@ -13,6 +13,7 @@ from kardinal.git.errors import (
     AuthenticationFailed,
     DamagedRepository,
     GitError,
+    MirrorBusy,
     PushRejected,
     RefMoved,
     RepositoryUnreachable,
@@ -92,8 +93,7 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
     if "No space left" in text:
         return TransientGitError(f"there is no space for the mirror of {url}", remedy="Enlarge the volume of the cache")
     if "cannot lock ref" in text or ".lock'" in text:
-        # The mirror is written by this process alone: an earlier one was killed.
-        return DamagedRepository(f"the mirror of {url} is locked")
+        return MirrorBusy(f"the mirror of {url} is locked")
     if "too slow" in text:
         return TransientGitError(f"{url} sends too little, or did not answer in time")
     if _NOT_GIT.search(text) and not _CUT_SHORT.search(text):

@@ -32,7 +32,7 @@ from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.cache import MAX_AGE, Cache, discard
 from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
-from kardinal.git.errors import DamagedRepository, GitError, MirrorReplaced, RefMoved, TransferStopped
+from kardinal.git.errors import DamagedRepository, GitError, MirrorBusy, MirrorReplaced, RefMoved, TransferStopped
 from kardinal.git.meaning import Expected
 from kardinal.git.objects import Staging
 from kardinal.git.program import GitProgram, find_git
@@ -55,6 +55,9 @@ _MAX_LOOSE = 100
 
 _AT_MOST = 4.0
 """How many times too large or too old a mirror may become while operations go on in it."""
+
+_OVERTAKEN = 2
+"""Fetches made again; a lock that is still there then was left by a process that was killed."""
 
 _MAX_USED = 256
 """References that a fetch asks for."""
@@ -187,14 +190,14 @@ class MirrorBackend:
         repository = self.open()
         self._push(new, Expected(ref, old))
         # It is pushed; if a fetch holds the reference just now, the mirror learns it with the next one.
-        with suppress(pygit2.GitError):
+        with suppress(OSError, pygit2.GitError):
             repository.references.create(ref, new, force=True)
 
     @off_loop
     def remove(self, ref: str, *, old: str) -> None:
         repository = self.open()
         self._push(None, Expected(ref, old))
-        with suppress(pygit2.GitError, KeyError):
+        with suppress(OSError, pygit2.GitError, KeyError):
             repository.references.delete(ref)
 
     @off_loop
@@ -247,12 +250,17 @@ class MirrorBackend:
 
     def _fetch_into(self, refs: list[str]) -> None:
         self._create_or_open()
-        absent = following(
-            self.url.text, lambda address: self._transport.fetch(address, refs, whole=self._whole) if refs else ()
-        )
+        absent = following(self.url.text, lambda address: self._fetch_from(address, refs)) if refs else ()
         for ref in absent:
             with suppress(RefMoved):
                 self._refs.update(ref, old=self._refs.read(ref), new=None)
+
+    def _fetch_from(self, address: str, refs: list[str]) -> Sequence[str]:
+        """Fetch, and again where a push of ours has moved a branch meanwhile; return the references that are absent."""
+        for _ in range(_OVERTAKEN):
+            with suppress(MirrorBusy):
+                return self._transport.fetch(address, refs, whole=self._whole)
+        return self._transport.fetch(address, refs, whole=self._whole)
 
     @off_loop
     def _supply(self, ids: list[str]) -> None:

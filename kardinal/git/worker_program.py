@@ -14,6 +14,7 @@ from kardinal.git.errors import (
     AuthenticationFailed,
     DamagedRepository,
     GitError,
+    MirrorBusy,
     PushRejected,
     RefMoved,
     RepositoryUnreachable,
@@ -29,6 +30,7 @@ _PASSED_ON = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_prox
 _ERRORS = {
     error.__name__: error for error in (AuthenticationFailed, PushRejected, RepositoryUnreachable, TransferStopped)
 }
+_OF_MIRRORS = {error.__name__: error for error in (DamagedRepository, MirrorBusy)}
 
 
 class _Events:
@@ -109,8 +111,8 @@ def _error(result: dict[str, Any], expected: Expected | None) -> Exception:
         return RefMoved(expected.ref, old=expected.old)
     if name == Redirected.__name__:
         return Redirected(result["location"])
-    if name == DamagedRepository.__name__:
-        return DamagedRepository(result["message"])
+    if name in _OF_MIRRORS:
+        return _OF_MIRRORS[name](result["message"])
     if name == TransientGitError.__name__:
         return TransientGitError(result["message"], remedy=result["remedy"])
     kind = _ERRORS.get(name, GitError)

@@ -269,6 +269,23 @@ async def test_a_mirror_in_use_is_not_deleted(
     assert len(mirrors(tmp_path)) == 2
 
 
+async def test_a_push_does_not_fail_because_a_fetch_holds_the_branch_in_the_mirror(
+    remote: Repository, bare: Git, tmp_path: Path
+) -> None:
+    proposal = "kardinal/app-1/dev"
+    await remote.propose(proposal, base="main", edit=setting("dev", b"v2\n"), message=message("dev"))
+    (mirror,) = mirrors(tmp_path)
+    locks = [mirror / "refs" / "heads" / f"{name}.lock" for name in ("main", proposal)]
+    for lock in locks:
+        lock.touch()
+    await remote.delete_branch(proposal)
+    landed = await remote.land("main", setting("prod", b"v2\n"), message("prod"))
+    assert bare("branch", "--format=%(refname:short) %(objectname)") == f"main {landed.commit}"
+    for lock in locks:
+        lock.unlink()
+    assert await remote.find("main", message("prod").trailers) == landed.commit
+
+
 async def test_a_mirror_is_not_shallow(remote: Repository, bare: Git, tmp_path: Path) -> None:
     tip = bare("rev-parse", "main")
     for number in range(30):
