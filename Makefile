@@ -57,7 +57,7 @@ test-gitops-fast: assets ## promote to a real Flux on a real API server, a minut
 	$(BIN)/python -m hack.flux.assets
 	GITOPS=1 $(BIN)/pytest -n0 --timeout=200 tests/gitops/test_promotions.py
 
-test-lives: $(INSTALLED) ## kill controller and agent in 2,000 whole lives of Bundles, over an hour on an idle machine; LIVES=20: in so many
+test-lives: $(INSTALLED) ## kill controller and agent in 2,000 whole lives of Bundles, 40 minutes on an idle machine; LIVES=20: in so many
 	LIVES=$(or $(LIVES),2000) $(BIN)/pytest tests/resilience/lives
 
 test-corpus: renderers ## compare our edits with those of kustomize on 200 kustomizations, minutes; fetches Go modules of others
