@@ -7,7 +7,6 @@ import os
 
 import hypothesis
 import pytest
-import structlog
 
 pytest_plugins = [
     "pytester",
@@ -19,6 +18,7 @@ pytest_plugins = [
     "tests.support.blocking",
     "tests.support.kubectl",
     "tests.support.leaks",
+    "tests.support.logged",
     "tests.support.repository",
     "tests.support.plane",  # after the plugin it imports
     "tests.support.smart_server",
@@ -45,15 +45,3 @@ def pytest_collection_finish() -> None:
     """Keep what was collected, thousands of tests and all modules, out of every collection of garbage from here on."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(autouse=True)
-def plain_logs() -> None:
-    """Log lines as text. structlog's own default decorates a traceback, which reads files on the event loop."""
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-        ]
-    )

@@ -188,7 +188,9 @@ async def test_the_priority_is_kept_for_the_next_run_unless_the_result_names_ano
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), AttributeError("x"), AssertionError(), ZeroDivisionError()])
-async def test_a_bug_is_counted_as_one_and_the_worker_lives_on(clock: VirtualClock, error: Exception) -> None:
+async def test_a_bug_is_counted_as_one_and_the_worker_lives_on(
+    clock: VirtualClock, error: Exception, logged_bugs: list[str]
+) -> None:
     async def act(key: Key) -> Result:
         if key == KEY:
             raise error
@@ -200,6 +202,8 @@ async def test_a_bug_is_counted_as_one_and_the_worker_lives_on(clock: VirtualClo
         await rig.rest()
         assert rig.count("controller_runtime_reconcile_panics_total") == 1
         assert rig.count("controller_runtime_reconcile_total", result="success") == 1
+    assert len(logged_bugs) == 1
+    logged_bugs.clear()
 
 
 async def test_a_conflict_is_retried_quietly(clock: VirtualClock) -> None:

@@ -22,6 +22,7 @@ import pytest
 from kardinal_local.plane import LocalPlane
 from tests.resilience.lives.clock import FastClock
 from tests.resilience.lives.mortal import Kill, Moment, Part, Settings, run
+from tests.support.logged import BUG
 from tests.support.server import PlaneServer
 
 __all__ = ["Programs", "processes"]
@@ -66,6 +67,12 @@ class Programs:
     def log(self) -> str:
         """Return the last that the programs have logged."""
         return self._log.read_text(errors="replace")[-8000:] if self._log.exists() else ""
+
+    @property
+    def bugs(self) -> list[str]:
+        """Return what the programs have logged as bugs of their own."""
+        lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
+        return [line for line in lines if BUG in line]
 
     async def __aenter__(self) -> Self:
         self._keeping = [asyncio.create_task(self._keep(part)) for part in self._parts]

@@ -75,6 +75,7 @@ class Surroundings:
                 outcomes = await asyncio.gather(*(life.live() for life in lives))
             found = {life.plan: outcome for life, outcome in zip(lives, outcomes, strict=True)}
             assert found == {life.plan: expected(life.plan) for life in lives}
+            assert programs.bugs == []
         except BaseException as error:
             note = [f"seeds {seeds}; processes died:", *programs.deaths, "their log ends:", programs.log]
             error.add_note("\n".join(note))
