@@ -222,6 +222,8 @@ async def _read(http: web.Request) -> bytes:
         raise ProblemError(
             HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_DEADLINE:.0f} s"
         ) from None
+    except ConnectionError:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "the connection ended before the body had arrived") from None
 
 
 def _too_large() -> ProblemError:

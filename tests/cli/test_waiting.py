@@ -61,7 +61,7 @@ async def test_promote_waits_for_the_end_and_its_exit_code_is_the_outcome(
         await world.wait_for(BUNDLE, "my-app-1", phase("Verified"))
         out, err = await asyncio.wait_for(promote.communicate(), 30)
     assert promote.returncode == 0, err.decode()
-    assert f"Verified in {DEV}, {STAGING}" in out.decode().splitlines()[-1]
+    assert f"Verified in {DEV}, {STAGING}" in out.decode()
 
 
 async def test_retry_waits_for_the_end_of_another_attempt(cli: Cli, world: World, repository: GitRepository) -> None:
