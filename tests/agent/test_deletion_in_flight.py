@@ -74,7 +74,9 @@ async def begin(world: World, gitea: FakeGitea, push: HeldPush, **flow: Any) -> 
     await start_controller(world)
     made = pipeline(gitea.url, environments=[environment(DEV, **flow)], provider="gitea")
     made["spec"]["git"]["secretRef"] = {"name": "git"}
-    await world.apply(freeze_gate(), git_secret(gitea), made, bundle(BUNDLE_NAME))
+    await world.apply(freeze_gate(), git_secret(gitea), made)
+    await world.settle()
+    await world.apply(bundle(BUNDLE_NAME))
     step = await world.wait_for(PROMOTION_STEP, NAME, lambda step: "held by a freeze" in _message(step))
     await world.delete(POLICY_GATE, freeze_name(APPLICATION))
     await push.begun()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -42,6 +43,13 @@ def end_at(move: int, crash: Crash, *, after: bool, repository: GitRepository, m
     monkeypatch.setattr(LockFile, "replace", replace)
 
 
+@pytest.fixture(autouse=True)
+def silent_death(logged_bugs: list[str]) -> Iterator[None]:
+    """Forget what a process has logged that would not have lived to log it."""
+    yield
+    logged_bugs.clear()
+
+
 @pytest.mark.parametrize("place", PLACES)
 async def test_what_was_moved_is_found(
     world: World,
@@ -49,7 +57,6 @@ async def test_what_was_moved_is_found(
     reviewer: PullRequests,
     monkeypatch: pytest.MonkeyPatch,
     place: str,
-    logged_bugs: list[str],
 ) -> None:
     moment, move = place.split(" ", 1)
     crash = Crash(1_000, written=False)
@@ -59,7 +66,6 @@ async def test_what_was_moved_is_found(
     await create(world, promotion_step(repository, pr=True))
     await until_crashed(world, crash)
     monkeypatch.undo()
-    logged_bugs.clear()  # of a process that would not have lived to tell
 
     await start_agent(world)
     status = await reached(world, "Verified")
