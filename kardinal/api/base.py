@@ -41,8 +41,8 @@ DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a
 DIGEST_PATTERN = r"^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-zA-Z=._-]{6,128}$"
 
 PATH_RULE = {
-    "rule": "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",
-    "message": "must be a relative path inside the repository, without .. segments",
+    "rule": "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)|,')",
+    "message": "must be a relative path inside the repository, without .. segments and commas",
 }
 
 

@@ -2,8 +2,9 @@
 
 The files that are rendered were written by those who may write to the repository. The child gets the ones that take
 part, in a directory of its own, without symbolic links, and an environment with nothing of ours: no credentials, no
-home, and no programs to start. Plugins are never enabled. What kustomize would download is found before it is started;
-that it is also without a proxy and without `git` is the second barrier. Time, memory, files and output are bounded.
+home, and no programs to start. What its options name has a name of ours. Plugins are never enabled. What kustomize
+would download is found before it is started; that it is also without a proxy and without `git` is the second barrier.
+Time, memory, files and output are bounded.
 
 Runs on a thread. A child that takes its whole time holds one of few places; the others wait only for a moment.
 """
@@ -44,6 +45,8 @@ _KEPT_RESULTS = 32
 _KEPT_BYTES = 32 << 20
 _SHOWN = 400
 _REDIRECTED = ("/bin/sh", "-c", 'out=$1; shift; exec "$@" 4>&- >"$out"', "sh")
+_CHART = "chart"
+_VALUES = "values-{}.yaml"
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*")
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 
@@ -128,19 +131,14 @@ class ProgramRenderer:
                 raise EditError(chart, f"{cut(text, 80)!r} cannot be the {name} of a chart")
         if wrong := [key for key in set_values if not _KEY.fullmatch(key)]:
             raise EditError(chart, f"{cut(wrong[0], 80)!r} is not the path of a value, such as image.tag")
-        files = _files_below(tree, (chart,), chart)
-        for name in values:
-            content = tree.read(name)
-            if content is None:
-                raise EditError(name, "no such file in the repository")
-            files[_normal(name)] = content
+        files, theirs = _chart_files(tree, chart, values)
         options: list[str | _Placed] = [f"--namespace={namespace}"]
-        for name in values:
-            options += ["--values", _Placed(name)]
+        for index in range(len(values)):
+            options += ["--values", _Placed(_VALUES.format(index))]
         for key, text in set_values.items():
             options += ["--set-literal", f"{key}={text}"]
-        options += ["--", release, _Placed(chart)]
-        return self._run([program, "template"], files, chart, arguments=options, remote=False)
+        options += ["--", release, _Placed(_CHART)]
+        return self._run([program, "template"], files, chart, arguments=options, remote=False, theirs=theirs)
 
     def _permitted(self, reading: Reading, path: str, *, helm: bool, remote: bool) -> tuple[bool, bool]:
         """Return what the kustomization needs of what is asked for; raises `EditError` for what is not allowed."""
@@ -166,7 +164,9 @@ class ProgramRenderer:
         *,
         arguments: Sequence[str | _Placed],
         remote: bool,
+        theirs: Mapping[str, str] | None = None,
     ) -> bytes:
+        """Return what a program prints; `theirs`: the paths of the tree that its errors mean by names of ours."""
         if not self._places.acquire(timeout=self._options.patience):
             raise RenderingBusy("other kustomizations and charts are being rendered")
         try:
@@ -177,7 +177,7 @@ class ProgramRenderer:
                 (home / "empty").mkdir()
                 placed = [str(root / _normal(one.path)) if isinstance(one, _Placed) else one for one in arguments]
                 ended = self._child([*_REDIRECTED, str(out), *command, *placed], home, path, remote=remote)
-                return _output(ended, out, home, path)
+                return _output(ended, out, home, path, theirs or {})
         finally:
             self._places.release()
 
@@ -208,7 +208,7 @@ class ProgramRenderer:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """An argument that is a path of the tree."""
+    """An argument that is the path of a file or directory which was written for the program."""
 
     path: str
 
@@ -258,6 +258,26 @@ def _program(name: str, *, path: str) -> str:
         message = f"cannot be rendered: there is no {name}"
         raise RenderingUnavailable(path, message, remedy=f"Install {name} on the agent")
     return found
+
+
+def _chart_files(tree: Tree, chart: str, values: Sequence[str]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the files of a chart and its values under names of ours, and the paths that these names stand for.
+
+    `helm` takes the argument of `--values` for a list, separated by commas. No name that others chose may be in it.
+    """
+    directory = _normal(chart)
+    names = {_CHART: directory}
+    files = {
+        f"{_CHART}/{path.removeprefix(directory).lstrip('/')}": content
+        for path, content in _files_below(tree, (chart,), chart).items()
+    }
+    for index, path in enumerate(values):
+        content = tree.read(path)
+        if content is None:
+            raise EditError(path, "no such file in the repository")
+        name = _VALUES.format(index)
+        files[name], names[name] = content, path
+    return files, names
 
 
 def _files_below(tree: Tree, directories: Sequence[str], path: str) -> dict[str, bytes]:
@@ -324,12 +344,15 @@ def _environment(home: Path, *, remote: bool) -> dict[str, str]:
     }
 
 
-def _output(ended: Ended, out: Path, home: Path, path: str) -> bytes:
+def _output(ended: Ended, out: Path, home: Path, path: str, theirs: Mapping[str, str]) -> bytes:
     size = out.stat().st_size if out.exists() else 0
     if size >= _OUTPUT_LIMIT:
         raise EditError(path, f"renders more than {_OUTPUT_LIMIT >> 20} MiB", remedy="Render less at once")
     if ended.code != 0:
-        said = " ".join(ended.text.replace(str(home / "files"), "").replace(str(home), "").split())
+        said = ended.text
+        for name, meant in theirs.items():
+            said = said.replace(str(home / "files" / name), meant)
+        said = " ".join(said.replace(str(home / "files"), "").replace(str(home), "").split())
         raise EditError(path, f"cannot be rendered: {_end(said) or f'the program ended with {ended.code}'}")
     return out.read_bytes()
 

@@ -23,8 +23,8 @@ def _below_the_environment(path: str) -> str:
         inside = split_path(path)
     except EditError:
         inside = []
-    if not inside:
-        raise PydanticCustomError("outside", "must be a relative path without .. or .git segments")
+    if not inside or "," in path:
+        raise PydanticCustomError("outside", "must be a relative path without .. or .git segments and without commas")
     return path
 
 

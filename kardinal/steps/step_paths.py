@@ -11,9 +11,9 @@ __all__ = ["below", "find_kustomization", "inside"]
 
 
 def inside(path: str) -> str:
-    """Refuse a path that is absolute or leaves its directory."""
-    if path.startswith("/") or ".." in path.split("/"):
-        raise PydanticCustomError("outside", "must be a relative path without .. segments")
+    """Refuse a path that is absolute or leaves its directory, or that a program could take for a list of paths."""
+    if path.startswith("/") or ".." in path.split("/") or "," in path:
+        raise PydanticCustomError("outside", "must be a relative path without .. segments and commas")
     return path
 
 

@@ -96,6 +96,39 @@ async def test_nothing_is_fetched_unless_it_is_allowed(
     assert connections == []
 
 
+async def test_a_values_file_whose_name_has_commas_makes_helm_read_no_other_file(
+    rendered: Rendered, renderer: ProgramRenderer, programs: Path, tmp_path: Path
+) -> None:
+    needs(programs, "helm")
+    held = tmp_path / "kubeconfig"
+    held.write_text("image: {tag: taken-from-the-agent}\n")
+    # A directory "envs/dev/v," makes "envs/dev/v,/<path of the agent>" a path of the repository.
+    name = f"envs/dev/v,{held}"
+    files = CHART | {"envs/dev/v": "{}", name: "image: {tag: from-the-repository}\n"}
+    output = await rendered(files, lambda tree: helm(renderer, tree, values=["envs/dev/v", name]))
+    assert b"image: 'r/web:from-the-repository'" in output
+    assert b"taken-from-the-agent" not in output
+
+
+async def test_helm_is_given_no_name_that_others_chose(
+    rendered: Rendered, renderer: ProgramRenderer, programs: Path
+) -> None:
+    program(programs, "helm", 'echo "$@"; for last; do :; done; /bin/ls -R "${last%/*}"')
+    files = {path.replace("charts/web", "charts/w,b"): text for path, text in CHART.items()} | {"a,b.yaml": "{}"}
+    output = await rendered(files, lambda tree: helm(renderer, tree, chart="charts/w,b", values=["a,b.yaml"]))
+    assert b"," not in output
+    assert b"--values" in output
+
+
+async def test_an_error_of_helm_names_the_files_of_the_repository(
+    rendered: Rendered, renderer: ProgramRenderer, programs: Path
+) -> None:
+    needs(programs, "helm")
+    files = CHART | {"envs/dev/values.yaml": "{"}
+    with pytest.raises(EditError, match=r"charts/web: cannot be rendered: .*failed to parse envs/dev/values.yaml"):
+        await rendered(files, lambda tree: helm(renderer, tree, values=["envs/dev/values.yaml"]))
+
+
 async def test_symbolic_links_are_left_out(
     rendered: Rendered, renderer: ProgramRenderer, programs: Path, bare: Git, repository: Repository
 ) -> None:

@@ -174,6 +174,8 @@ def test_several_overlays_may_be_edited() -> None:
         ("helm-set-image", {"file": "../values.yaml"}, "steps[1].config.file", "without .. or .git segments"),
         ("helm-set-image", {"file": "x/.GIT/config"}, "steps[1].config.file", "without .. or .git segments"),
         ("helm-set-image", {"file": "./"}, "steps[1].config.file", "without .. or .git segments"),
+        ("helm-template", {"chart": "a", "values": ["v,/etc/x"]}, "steps[1].config.values[0]", "without commas"),
+        ("helm-template", {"chart": "a,b"}, "steps[1].config.chart", "segments and commas"),
         ("helm-set-image", {"values": [{"path": "a", "value": "tagg"}]}, "steps[1].config.values[0].value", "'tag'"),
         ("replace", {"file": ["a"]}, "steps[1].config.file", "did you mean 'files'?"),
         ("replace", {"files": ["/etc/passwd"]}, "steps[1].config.files[0]", "must be a relative path"),
