@@ -1,7 +1,7 @@
-"""Repositories as the caller of a command can read them: by the caller's own git, or from directories of theirs.
+"""Repositories as the caller of a command can read them: by the caller's own git, or from clones of theirs.
 
-Nothing is written to them. What is fetched, and the references that stand for what is checked out, are in directories
-that are deleted again.
+`git` runs in directories that are made here and deleted again, never in a clone: those who wrote the configuration of
+that would choose what it starts. Clones are read by `kardinal.git.checkouts`; nothing is written to them.
 """
 
 from __future__ import annotations
@@ -10,35 +10,47 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, repository_key
 from kardinal.cli.errors import CommandError
 from kardinal.git import Credentials, GitRunner, Repositories, Repository
+from kardinal.git.checkouts import (
+    Checkout,
+    LoggedCommit,
+    commits_between,
+    lend_objects,
+    read_checkout,
+    tip_known_to,
+)
 from kardinal.git.edit_sources import Address
 from kardinal.git.names import HEADS
+from kardinal.objects.errors import KardinalError
 from kardinal.runtime.clock import SystemClock
 
-__all__ = ["CallerRepositories", "ask_git", "caller_repositories", "open_head"]
+__all__ = ["CallerRepositories", "ask_git", "caller_repositories", "list_commits", "open_checkout"]
 
 _DEADLINE = 300.0
 """Seconds that git may take for one command."""
+_PROTOCOLS = "https:http:ssh"
+"""Not those of this machine: reading a repository there runs what its configuration names."""
+_SETTINGS = ("-c", "safe.bareRepository=explicit")
+_OF_A_REPOSITORY = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_COMMON_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    }
+)
+"""Variables of a hook, for instance, that would make git work in a repository of others."""
 
 CredentialsOf = Callable[[Address], Awaitable[Credentials | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Checkout:
-    """A work tree: the commit that is checked out, its objects, and the repositories that its remotes are."""
-
-    directory: Path
-    commit: str
-    objects: str
-    shallow: str
-    keys: frozenset[str]
 
 
 class CallerRepositories:
@@ -51,13 +63,15 @@ class CallerRepositories:
     def __init__(
         self,
         repositories: Repositories,
+        runner: GitRunner,
         directory: Path,
         *,
         own: str,
-        checkouts: Sequence[_Checkout],
+        checkouts: Sequence[Checkout],
         credentials: CredentialsOf | None,
     ) -> None:
         self._repositories = repositories
+        self._runner = runner
         self._directory = directory
         self._own = repository_key(own)
         self._checkouts = checkouts
@@ -91,39 +105,34 @@ class CallerRepositories:
             return self._repositories.open(address.url, credentials)
         return self._repositories.open_copy(address.url, await self._fetched(address))
 
-    def _checkout_of(self, url: str) -> _Checkout | None:
+    def _checkout_of(self, url: str) -> Checkout | None:
         key = repository_key(url)
-        named = next((checkout for checkout in self._checkouts if key in checkout.keys), None)
+        named = next((checkout for checkout in self._checkouts if key in _keys(checkout)), None)
         if named is None and key == self._own and self._checkouts:
             return self._checkouts[0]
         return named
 
-    async def _linked(self, checkout: _Checkout, address: Address) -> str:
-        """Return a repository of the objects of a work tree, in which the first reference is what is checked out."""
-        directory = await self._made()
-        await asyncio.to_thread(_borrow, directory, checkout)
-        for index, ref in enumerate(address.refs):
-            commit = await _known(checkout.directory, ref) if index or not ref.startswith(HEADS) else None
-            if commit is not None or not index:
-                await ask_git("-C", directory, "update-ref", ref, commit or checkout.commit)
+    async def _linked(self, checkout: Checkout, address: Address) -> str:
+        """Return a repository of the objects of a clone, in which the first reference is what is checked out."""
+        directory = self._new_directory()
+        await self._runner.run(_lend, checkout, Path(directory), address.refs)
         return directory
 
     async def _fetched(self, address: Address) -> str:
-        directory = await self._made()
+        directory = self._new_directory()
+        await ask_git("init", "--quiet", "--bare", directory)
         wanted = set(address.refs)
         listed = (await ask_git("ls-remote", "--end-of-options", address.url, *sorted(wanted))).splitlines()
         there = sorted(wanted & {line.partition("\t")[2] for line in listed})
         depth = () if address.depth is None else (f"--depth={address.depth}",)
-        options = ("--quiet", "--no-tags", *depth)
+        options = ("--quiet", "--no-tags", "--no-recurse-submodules", *depth)
         if there or not wanted:
             specs = [f"+{ref}:{ref}" for ref in there or ("refs/heads/*",)]
-            await ask_git("-C", directory, "fetch", *options, "--end-of-options", address.url, *specs)
+            await ask_git(f"--git-dir={directory}", "fetch", *options, "--end-of-options", address.url, *specs)
         return directory
 
-    async def _made(self) -> str:
-        directory = tempfile.mkdtemp(dir=self._directory)
-        await ask_git("init", "--quiet", "--bare", directory)
-        return directory
+    def _new_directory(self) -> str:
+        return tempfile.mkdtemp(dir=self._directory)
 
 
 @asynccontextmanager
@@ -131,90 +140,91 @@ async def caller_repositories(
     own: str, checkouts: Iterable[Path], credentials: CredentialsOf | None
 ) -> AsyncIterator[CallerRepositories]:
     """Yield the repositories of a plan; without `credentials` they are read as `git fetch` of the caller reads them."""
-    trees = [await _checkout(directory) for directory in checkouts]
-    async with _repositories() as (repositories, directory):
-        yield CallerRepositories(repositories, directory, own=own, checkouts=trees, credentials=credentials)
+    async with _repositories() as (repositories, runner, directory):
+        trees = [await runner.run(read_checkout, tree) for tree in checkouts]
+        yield CallerRepositories(repositories, runner, directory, own=own, checkouts=trees, credentials=credentials)
 
 
 @asynccontextmanager
-async def open_head(directory: Path) -> AsyncIterator[tuple[Repository, str]]:
-    """Yield the repository of a work tree, or a bare one, and the commit that its HEAD is."""
-    where = ("-C", str(directory), "rev-parse", "--path-format=absolute")
-    git_directory = await ask_git(*where, "--git-common-dir")
-    commit = await ask_git("-C", str(directory), "rev-parse", "--verify", "HEAD^{commit}")
-    async with _repositories() as (repositories, _):
-        yield repositories.open(git_directory), commit
+async def open_checkout(directory: Path) -> AsyncIterator[tuple[Repository, Checkout]]:
+    """Yield the repository of a work tree, or a bare one, and what is checked out of it."""
+    async with _repositories() as (repositories, runner, _):
+        checkout = await runner.run(read_checkout, directory)
+        yield repositories.open(str(checkout.repository)), checkout
+
+
+async def list_commits(directory: Path, before: str, after: str, *, limit: int) -> list[LoggedCommit]:
+    """Return the newest commits that `after` has and `before` has not, as a clone has them."""
+    async with _repositories() as (_, runner, _):
+        try:
+            checkout = await runner.run(read_checkout, directory)
+        except KardinalError as error:
+            raise CommandError(str(error)) from None
+        return await runner.run(commits_between, checkout, before, after, limit=limit)
 
 
 @asynccontextmanager
-async def _repositories() -> AsyncIterator[tuple[Repositories, Path]]:
-    """Yield what opens repositories, and a directory; both go with the block."""
+async def _repositories() -> AsyncIterator[tuple[Repositories, GitRunner, Path]]:
+    """Yield what opens repositories, its threads and a directory; all go with the block."""
     runner = GitRunner(workers=2)
     with tempfile.TemporaryDirectory(prefix="kardinal-") as made:
         directory = Path(made)
         repositories = Repositories(directory / "cache", runner=runner, clock=SystemClock(), allow_local=True)
         try:
-            yield repositories, directory
+            yield repositories, runner, directory
         finally:
             await repositories.close()
             runner.close()
 
 
-async def _checkout(directory: Path) -> _Checkout:
-    where = ("-C", str(directory), "rev-parse", "--path-format=absolute")
-    objects = await ask_git(*where, "--git-path", "objects")
-    shallow = await ask_git(*where, "--git-path", "shallow")
-    commit = await ask_git("-C", str(directory), "rev-parse", "--verify", "HEAD^{commit}")
-    remotes = await ask_git("-C", str(directory), "config", "--get-regexp", r"^remote\..*\.url$", refused="")
-    keys = set()
-    for line in remotes.splitlines():
+def _keys(checkout: Checkout) -> Iterator[str]:
+    """Yield the repositories that the remotes of a clone are."""
+    for url in checkout.remotes.values():
         with suppress(InvalidRepositoryURL):
-            keys.add(repository_key(line.partition(" ")[2]))
-    return _Checkout(directory, commit, objects, shallow, frozenset(keys))
+            yield repository_key(url)
 
 
-def _borrow(directory: str, checkout: _Checkout) -> None:
-    """Let a repository read the objects of a work tree."""
-    Path(directory, "objects", "info", "alternates").write_text(f"{checkout.objects}\n")
-    with suppress(FileNotFoundError):
-        shutil.copyfile(checkout.shallow, Path(directory, "shallow"))
+def _lend(checkout: Checkout, directory: Path, refs: Sequence[str]) -> None:
+    known: dict[str, str] = {}
+    for index, ref in enumerate(refs):
+        commit = tip_known_to(checkout, ref) if index or not ref.startswith(HEADS) else None
+        if commit is not None or not index:
+            known[ref] = commit or checkout.commit
+    lend_objects(checkout, directory, known)
 
 
-async def _known(directory: Path, ref: str) -> str | None:
-    """Return where a work tree knows a reference to be: at its remotes, which is newer, else itself."""
-    name = ref.removeprefix(HEADS)
-    tracked = await ask_git("-C", str(directory), "for-each-ref", "--format=%(objectname)", f"refs/remotes/*/{name}")
-    if ref.startswith(HEADS) and tracked:
-        return tracked.split()[0]
-    return await ask_git("-C", str(directory), "rev-parse", "--verify", "--quiet", ref, refused="") or None
-
-
-async def ask_git(*arguments: str, refused: str | None = None) -> str:
-    """Run the caller's git with the caller's configuration; return what it printed, or `refused` where it fails."""
+async def ask_git(*arguments: str) -> str:
+    """Run the caller's git with the caller's own settings, in a directory of ours; return what it printed."""
     program = shutil.which("git")
     if program is None:
         raise CommandError("git is not on PATH", remedy="Install it, or pass --use-secret.")
-    process = await asyncio.create_subprocess_exec(
-        program,
-        *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=os.environ | {"LC_ALL": "C"},
-    )
-    try:
-        async with asyncio.timeout(_DEADLINE):
-            out, error = await process.communicate()
-    except TimeoutError:
-        raise CommandError(f"git {arguments[-1]} has not answered within {_DEADLINE:.0f} s") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    with tempfile.TemporaryDirectory(prefix="kardinal-git-") as empty:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *_SETTINGS,
+            *arguments,
+            cwd=empty,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=_environment(),
+        )
+        try:
+            async with asyncio.timeout(_DEADLINE):
+                out, error = await process.communicate()
+        except TimeoutError:
+            raise CommandError(f"git {arguments[-1]} has not answered within {_DEADLINE:.0f} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
     if process.returncode:
-        if refused is not None:
-            return refused
         last = error.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
         remedy = "Can you run git fetch there? Or pass --checkout, or --use-secret."
         raise CommandError(f"git: {last[-1]}", remedy=remedy)
     return out.decode("utf-8", "surrogateescape").strip()
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    return kept | {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, "GIT_NO_LAZY_FETCH": "1"}

@@ -11,7 +11,7 @@ import click
 from kardinal.api import Bundle
 from kardinal.api.image import bundle_title
 from kardinal.api.names import LABEL_PIPELINE
-from kardinal.cli.checkout import ask_git
+from kardinal.cli.checkout import list_commits
 from kardinal.cli.differences import CommitRange, Difference, commit_ranges, differences
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import one_line, print_table, print_value
@@ -91,11 +91,8 @@ async def _before(session: Session, bundle: Bundle, environment: str) -> Bundle:
 
 async def _commits(checkout: Path, between: CommitRange) -> list[str]:
     """Return a line for each commit, the newest first."""
-    # Both ends are hexadecimal digits, so neither is taken for an option.
-    revisions = f"{between.before}..{between.after}"
-    options = (f"--max-count={_LISTED}", "--no-show-signature", "--format=%h %s (%an)", "--no-color")
-    shown = await ask_git("-C", str(checkout), "log", *options, revisions, "--", refused="")
-    return [one_line(line) for line in shown.splitlines()]
+    found = await list_commits(checkout, between.before, between.after, limit=_LISTED)
+    return [one_line(f"{commit.id} {commit.subject} ({commit.author})") for commit in found]
 
 
 def _print_commits(between: CommitRange, commits: Sequence[str], *, listed: bool) -> None:

@@ -11,10 +11,11 @@ import click
 import yaml
 
 from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, is_local_spelling
-from kardinal.cli.checkout import ask_git, open_head
+from kardinal.cli.checkout import ask_git, open_checkout
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import printable
 from kardinal.cli.scan import HOSTS, Origin, Proposal, propose
+from kardinal.git.checkouts import Checkout
 from kardinal.objects.errors import KardinalError
 
 __all__ = ["print_proposals"]
@@ -54,7 +55,7 @@ def _directory(source: str) -> Path:
 async def _proposals(source: str, namespace: str) -> list[Proposal]:
     if "://" not in source or source.startswith("file://"):
         directory = await asyncio.to_thread(_directory, source)
-        return await _read(directory, namespace, url=await _remote_of(directory) or directory.as_uri())
+        return await _read(directory, namespace, url=None)
     try:
         RepositoryURL.parse(source, allow_local=False)
     except InvalidRepositoryURL as error:
@@ -64,18 +65,19 @@ async def _proposals(source: str, namespace: str) -> list[Proposal]:
         return await _read(Path(copy), namespace, url=source)
 
 
-async def _read(directory: Path, namespace: str, *, url: str) -> list[Proposal]:
-    branch = await ask_git("-C", str(directory), "rev-parse", "--abbrev-ref", "HEAD")
-    origin = Origin(url, branch if branch != "HEAD" else "main", _provider(url), namespace)
-    async with open_head(directory) as (repository, commit):
-        return await repository.inspect(commit, lambda tree: propose(tree, origin))
+async def _read(directory: Path, namespace: str, *, url: str | None) -> list[Proposal]:
+    """Return the Pipelines of what is checked out; without `url` they name where that was cloned from, or itself."""
+    async with open_checkout(directory) as (repository, checkout):
+        named = url or _origin_of(checkout) or directory.as_uri()
+        origin = Origin(named, checkout.branch or "main", _provider(named), namespace)
+        return await repository.inspect(checkout.commit, lambda tree: propose(tree, origin))
 
 
-async def _remote_of(directory: Path) -> str:
+def _origin_of(checkout: Checkout) -> str:
     """Return the URL that a work tree was cloned from; empty for a repository of its own, or where it is no URL."""
-    if await ask_git("-C", str(directory), "rev-parse", "--is-bare-repository") == "true":
+    if checkout.bare:
         return ""
-    listed = await ask_git("-C", str(directory), "config", "--default", "", "--get", "remote.origin.url")
+    listed = checkout.remotes.get("origin", "")
     try:
         RepositoryURL.parse(listed, allow_local=True)
     except InvalidRepositoryURL:

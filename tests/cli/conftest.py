@@ -38,6 +38,12 @@ class Cli:
         }
         self._directory = directory
 
+    def within(self, directory: Path) -> Cli:
+        """Return the same command as it is run in another directory."""
+        other = Cli(self._directory, directory)
+        other.environment = self.environment
+        return other
+
     async def attempt(self, *arguments: str) -> Finished:
         """Run to the end, whatever that is."""
         process = await asyncio.create_subprocess_exec(

@@ -95,7 +95,11 @@ async def test_a_place_without_a_repository_or_an_environment_is_named(tmp_path:
     done = await cli.attempt("init", "--from", str(empty.path))
     assert (done.code, done.out) == (1, "")
     assert "no kustomization that stands for an environment" in done.err
-    for source, words in (("nowhere", "there is no directory"), (".", "not a git repository"), ("ftp://x/y", "ftp")):
+    for source, words in (
+        ("nowhere", "there is no directory"),
+        (".", "not in a Git repository"),
+        ("ftp://x/y", "ftp"),
+    ):
         done = await cli.attempt("init", "--from", source)
         assert (done.code, done.out) == (1, "")
         assert words in done.err

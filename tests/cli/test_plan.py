@@ -113,7 +113,7 @@ async def test_what_cannot_be_promoted_says_why_and_the_others_are_shown(
         (["--image", "UP:1"], "app=ghcr.io/acme/app:1.2.3"),
         (["--image", f"{IMAGE}:1", "--bundle", "x"], "exclude each other"),
         (["--image", f"{IMAGE}:1", "--env", "qa"], f"It has: {DEV}, {STAGING}, {PROD}"),
-        (["--image", f"{IMAGE}:1", "--checkout", "/tmp"], "git: fatal: not a git repository"),  # noqa: S108
+        (["--image", f"{IMAGE}:1", "--checkout", "/tmp"], "/tmp is not in a Git repository"),  # noqa: S108
         ([], "has no Bundle yet"),
     ],
 )

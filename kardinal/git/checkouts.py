@@ -1,0 +1,153 @@
+"""The clones of a caller, read from their objects.
+
+Those who made a directory may have written its Git configuration, which can name programs that `git` starts: a bare
+repository can even be committed as plain files. So `git` is never run in a directory that was not made here. What is
+read is read by libgit2, which starts no program, fetches nothing, and runs neither hooks nor filters for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import RepositoryOpenFlag, SortMode
+
+from kardinal.git.errors import CommitNotFound, RepositoryUnreachable
+from kardinal.git.runner import off_loop
+
+__all__ = ["Checkout", "LoggedCommit", "commits_between", "lend_objects", "read_checkout", "tip_known_to"]
+
+_FILE_LIMIT = 1 << 20
+"""Bytes of one file beside the objects and references of a repository, such as its configuration."""
+_REMOTES_LIMIT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A clone of the caller, with or without a work tree.
+
+    `directory`: as the caller named it. `repository`: the directory of its objects and references. `branch`: what is
+    checked out, if that is a branch. `remotes`: the URLs of its remotes by their names.
+    """
+
+    directory: Path
+    repository: Path
+    commit: str
+    branch: str | None
+    bare: bool
+    remotes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedCommit:
+    """A commit as it is listed: its shortest id, the first line of its message and its author's name."""
+
+    id: str
+    subject: str
+    author: str
+
+
+@off_loop
+def read_checkout(directory: Path) -> Checkout:
+    """Return the clone that a directory is, or is in. Raises `RepositoryUnreachable` and `CommitNotFound`."""
+    found = pygit2.discover_repository(str(directory))
+    if found is None:
+        raise RepositoryUnreachable(f"{directory} is not in a Git repository")
+    repository = _common_directory(Path(found))
+    for name in ("config", "shallow"):
+        _check_file(repository / name)
+    opened = _open(Path(found))
+    try:
+        commit = opened.revparse_single("HEAD^{commit}")
+        head = opened.lookup_reference("HEAD").target
+    except (KeyError, pygit2.GitError, pygit2.InvalidSpecError):
+        raise CommitNotFound(f"{directory} has no commit checked out") from None
+    branch = head.removeprefix("refs/heads/") if isinstance(head, str) else None
+    return Checkout(
+        directory=directory,
+        repository=repository,
+        commit=str(commit.id),
+        branch=branch,
+        bare=opened.is_bare,
+        remotes=_remotes(opened),
+    )
+
+
+@off_loop
+def tip_known_to(checkout: Checkout, ref: str) -> str | None:
+    """Return where a clone knows a reference to be: a branch at its remotes, which is newer, else in itself."""
+    opened = _open(checkout.repository)
+    branch = ref.removeprefix("refs/heads/")
+    names = [f"refs/remotes/{remote}/{branch}" for remote in checkout.remotes] if branch != ref else []
+    for name in (*names, ref):
+        with suppress(KeyError, pygit2.GitError, pygit2.InvalidSpecError):
+            return str(opened.lookup_reference(name).resolve().target)
+    return None
+
+
+@off_loop
+def lend_objects(checkout: Checkout, directory: Path, refs: Mapping[str, str]) -> None:
+    """Make a new bare repository that reads the objects of a clone, with these references."""
+    pygit2.init_repository(str(directory), bare=True)
+    Path(directory, "objects", "info", "alternates").write_text(f"{checkout.repository / 'objects'}\n")
+    with suppress(FileNotFoundError):
+        shutil.copyfile(checkout.repository / "shallow", directory / "shallow")
+    lent = pygit2.Repository(str(directory), RepositoryOpenFlag.NO_SEARCH | RepositoryOpenFlag.BARE)
+    for name, commit in refs.items():
+        lent.references.create(name, commit)
+
+
+@off_loop
+def commits_between(checkout: Checkout, before: str, after: str, *, limit: int) -> list[LoggedCommit]:
+    """Return the commits that `after` has and `before` has not, the newest first; none where one is missing."""
+    opened = _open(checkout.repository)
+    found: list[LoggedCommit] = []
+    # Also where history ends because the clone is shallow.
+    with suppress(KeyError, ValueError, pygit2.GitError):
+        walk = opened.walk(opened.revparse_single(f"{after}^{{commit}}").id, SortMode.TIME)
+        walk.hide(opened.revparse_single(f"{before}^{{commit}}").id)
+        for commit in walk:
+            subject = commit.message.strip().partition("\n")[0]
+            found.append(LoggedCommit(id=commit.short_id, subject=subject, author=commit.author.name))
+            if len(found) == limit:
+                break
+    return found
+
+
+def _common_directory(git_directory: Path) -> Path:
+    """Return the directory that a linked work tree shares with the repository it belongs to, else its own."""
+    file = git_directory / "commondir"
+    _check_file(file)
+    return (git_directory / file.read_text().strip()).resolve() if file.exists() else git_directory.resolve()
+
+
+def _check_file(file: Path) -> None:
+    """Refuse a file of a repository that has no end, such as a link to a device."""
+    if file.exists() and (not file.is_file() or file.stat().st_size > _FILE_LIMIT):
+        raise RepositoryUnreachable(f"{file} is no file of at most {_FILE_LIMIT >> 20} MiB")
+
+
+def _open(git_directory: Path) -> pygit2.Repository:
+    try:
+        return pygit2.Repository(str(git_directory), RepositoryOpenFlag.NO_SEARCH)
+    except pygit2.GitError as error:
+        if "owner" in str(error):
+            raise RepositoryUnreachable(
+                f"{git_directory} belongs to another user",
+                remedy=f"Run as its owner, or: git config --global --add safe.directory {git_directory}",
+            ) from None
+        raise RepositoryUnreachable(f"{git_directory} can not be opened: check it with `git fsck`") from None
+
+
+def _remotes(opened: pygit2.Repository) -> dict[str, str]:
+    # Not by `remotes`, which changes URLs as `url.<base>.insteadOf` says.
+    found: dict[str, str] = {}
+    for entry in opened.config:
+        name = entry.name
+        if name.startswith("remote.") and name.endswith(".url") and entry.value and len(found) < _REMOTES_LIMIT:
+            found.setdefault(name.removeprefix("remote.").removesuffix(".url"), entry.value)
+    return found
