@@ -376,7 +376,11 @@ def _parse_webhook(headers: Mapping[str, str], body: bytes, secret: bytes) -> De
 GITHUB = Provider(
     name="github",
     capabilities=Capabilities(
-        pull_requests=True, statuses=True, merge_methods=frozenset({"merge", "squash", "rebase"}), webhooks=True
+        pull_requests=True,
+        statuses=True,
+        compares_branches=True,
+        merge_methods=frozenset({"merge", "squash", "rebase"}),
+        webhooks=True,
     ),
     connect=connect,
     authenticate=authenticate,

@@ -376,7 +376,11 @@ def authenticate(values: Mapping[str, str], target: Target) -> Authenticator | N
 GITLAB = Provider(
     name="gitlab",
     capabilities=Capabilities(
-        pull_requests=True, statuses=True, merge_methods=frozenset({"merge", "squash", "rebase"}), webhooks=True
+        pull_requests=True,
+        statuses=True,
+        compares_branches=True,
+        merge_methods=frozenset({"merge", "squash", "rebase"}),
+        webhooks=True,
     ),
     connect=connect,
     authenticate=authenticate,

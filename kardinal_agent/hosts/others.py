@@ -1,7 +1,9 @@
 """Tell a host about the pull requests that no promotion has opened, for branches that require the status `kardinal`.
 
 A pull request that reaches no environment gets success; one that does gets the answer of the gates of today, which the
-controller writes into the status of the Pipelines. The same holds for the commits that a merge queue tests.
+controller writes into the status of the Pipelines. The same holds for the commits that a merge queue tests. A commit is
+compared with every environment of the repository, on whatever branch: a pull request can be sent to another branch
+after its commit was told about.
 
 Strangers open pull requests from forks, so nothing is taken from their texts or the names of their branches, and the
 files of a commit decide, not those that a pull request shows at the moment. A commit that several pull requests propose
@@ -27,7 +29,7 @@ from kardinal.api import Pipeline
 from kardinal.api.names import PROPOSALS
 from kardinal.objects import JsonObject, Key
 from kardinal.objects.naming import short_hash
-from kardinal.policy.binding import Place, places_of
+from kardinal.policy.binding import Place
 from kardinal.runtime import Clock
 from kardinal.scm import (
     AccessDenied,
@@ -38,6 +40,7 @@ from kardinal.scm import (
     PullRequestError,
     RateLimited,
 )
+from kardinal_agent.hosts.included import Included, IncludedDirectories
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.statuses import Subject, statuses_of
 from kardinal_agent.hosts.touched import touched
@@ -106,11 +109,15 @@ class _Failed:
 
 @dataclass(slots=True)
 class _Look:
-    """One look: where, what it has done, and whether something is left."""
+    """One look: where, at what, what it has done, and whether something is left.
+
+    `branches`: those of the environments. `shape`: of all that commits are compared with.
+    """
 
     remote: Remote
     repository: Key
-    places: Sequence[Place]
+    places: Mapping[Place, Included]
+    branches: Sequence[str]
     shape: str
     work: int = 0
     silent: int = 0
@@ -130,6 +137,7 @@ class OtherPullRequests:
         self._memory = memory
         self._holds = holds
         self._clock = clock
+        self._included = IncludedDirectories()
         self._files: OrderedDict[tuple[Key, str, str], _Reached] = OrderedDict()
         self._failed: OrderedDict[tuple[Key, str], _Failed] = OrderedDict()
 
@@ -141,8 +149,9 @@ class OtherPullRequests:
         held = answers(group.pipelines, now=self._clock.now())
         if held is None:
             return False
-        places = [place for pipeline in group.pipelines for place in places_of(pipeline)]
-        look = _Look(remote, group.repository, places, short_hash(repr(places)))
+        places = await self._included.of(group.repository, remote.repository, group.pipelines)
+        branches = sorted({place.branch for place in places})
+        look = _Look(remote, group.repository, places, branches, short_hash(repr(places)))
         queue = await remote.proposals.merge_groups()
         own = {head.commit for head in heads if head.own and head.branch.casefold().startswith(PROPOSALS)}
         queued = {(one.base, one.number) for one in queue}
@@ -192,19 +201,17 @@ class OtherPullRequests:
                 await self._memory.status(url, look.remote.proposals, commit, status, urgent=False)
 
     async def _reached(self, look: _Look, commit: _Commit, *, given_up: bool) -> _Reached | None:
-        """Return the environments that a commit reaches on all its bases; None when the look is over."""
+        """Return the environments that a commit reaches; None when the look is over."""
         subjects, unknown = dict[Subject, None](), False
-        for base, number in commit.bases.items():
-            if all(place.branch != base for place in look.places):
-                continue
+        for base, number in _compared_with(look, commit).items():
             key = (look.repository, commit.name, base)
             reached = self._files.get(key)
             if reached is None or reached.shape != look.shape:
                 if given_up:
-                    reached = _compared(look, base, None)
+                    reached = _compared(look, None)
                 elif look.may_work():
                     files = await look.remote.proposals.changed_files(commit.name, base=base, number=number)
-                    reached = _compared(look, base, files)
+                    reached = _compared(look, files)
                     _keep(self._files, key, reached)
                 else:
                     return None
@@ -258,8 +265,20 @@ def _in_queue(queue: Sequence[MergeGroup], heads: Sequence[OpenHead]) -> Iterato
     return (_Commit(one.commit, {one.base: one.number}, one) for one in queue if one.commit not in proposed)
 
 
-def _compared(look: _Look, base: str, files: Sequence[str] | None) -> _Reached:
-    subjects = (Subject(place.pipeline, place.environment) for place in touched(look.places, base, files))
+def _compared_with(look: _Look, commit: _Commit) -> Mapping[str, int]:
+    """Return the branches from which the files of a commit are listed, each with the number of a pull request.
+
+    To the branches that it goes to come those of the environments where it goes elsewhere: what that branch already
+    has of changes to an environment would come along if the pull request were sent there.
+    """
+    strange = [number for base, number in commit.bases.items() if base not in look.branches]
+    if not strange or not look.remote.capabilities.compares_branches:
+        return commit.bases
+    return {**dict.fromkeys(look.branches, strange[0]), **commit.bases}
+
+
+def _compared(look: _Look, files: Sequence[str] | None) -> _Reached:
+    subjects = (Subject(place.pipeline, place.environment) for place in touched(look.places, files))
     return _Reached(look.shape, tuple(subjects), files is None)
 
 

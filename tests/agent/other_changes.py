@@ -8,6 +8,7 @@ from kardinal.api import PIPELINE
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
+from tests.agent.sites import Site
 from tests.support.fake_gitea import FakeGitea
 from tests.support.names import TEAM
 from tests.support.objects import pipeline
@@ -16,9 +17,10 @@ from tests.support.world import World
 __all__ = ["answer", "asking", "patched"]
 
 
-def asking(host: FakeGitea, name: str = "my-app", **spec: Any) -> JsonObject:
+def asking(host: FakeGitea | Site, name: str = "my-app", **spec: Any) -> JsonObject:
     """Return a Pipeline that asks for statuses on others."""
-    made = pipeline(host.url, name=name, provider="gitea", **spec)
+    provider = host.provider if isinstance(host, Site) else "gitea"
+    made = pipeline(host.url, name=name, provider=provider, **spec)
     made["spec"]["git"] |= {"secretRef": {"name": "git"}, "statusOnOthers": True, **spec.get("git", {})}
     return made
 

@@ -22,6 +22,7 @@ from tests.agent.promotion_steps import (
     reached,
     start_agent,
 )
+from tests.agent.sites import GitHubSite
 from tests.support.fake_gitea import FakeGitea, Pull
 from tests.support.names import DEV, POLICIES, PROD, TEAM
 from tests.support.objects import environment, gate
@@ -144,14 +145,60 @@ async def test_a_pull_request_that_elsewhere_leads_cannot_call_the_head_of_a_pro
 
 
 async def test_a_commit_that_two_pull_requests_propose_has_one_answer_for_both(world: World, gitea: FakeGitea) -> None:
-    number, commit = gitea.propose({PROD_FILE: "x: 1\n"}, head="scale")
-    gitea.pulls[2] = Pull(2, "t", "", "scale", "elsewhere", commit, world.clock.now(), fork=True)
+    gitea.repository.git("branch", "elsewhere", "main")
+    gitea.repository.commit({PROD_FILE: "x: 1\n"}, branch="elsewhere")
+    _, commit = gitea.propose({"README.md": "words\n"}, head="scale", base="elsewhere")
+    gitea.pulls[2] = Pull(2, "t", "", "scale", "main", commit, world.clock.now(), fork=True)
     await asked(world, gitea, held="gate weekend: it is Sunday")
     assert gitea.told(commit)[0] == "pending"
-    gitea.close(number)
-    gitea.repository.git("update-ref", "-d", "refs/heads/scale")
+    gitea.close(2)
     await wake(world)
     assert gitea.told(commit) == OPEN
+
+
+async def test_a_pull_request_to_a_branch_without_environments_is_told_as_if_it_went_to_theirs(
+    world: World, gitea: FakeGitea
+) -> None:
+    gitea.repository.git("branch", "feature", "main")
+    number, reaching = gitea.propose({PROD_FILE: "x: 1\n"}, head="scale", base="feature")
+    _, unrelated = gitea.propose({"README.md": "words\n"}, head="words", base="feature")
+    await asked(world, gitea, held="gate weekend: it is Sunday")
+    assert gitea.told(reaching)[0] == "pending"
+    assert gitea.told(unrelated) == OPEN
+    # Its author sends it to the branch of prod, and merges at once.
+    gitea.pulls[number].base = "main"
+    assert gitea.told(reaching)[0] == "pending"
+
+
+@pytest.mark.parametrize("site", ["github"], indirect=True)
+async def test_what_the_base_of_a_pull_request_has_of_changes_to_an_environment_counts_as_well(
+    world: World, site: GitHubSite
+) -> None:
+    for branch, files in (("feature", {PROD_FILE: "x: 1\n"}), ("words", {"README.md": "words\n"})):
+        site.repository.git("branch", branch, "main" if branch == "feature" else "feature")
+        site.repository.commit(files, branch=branch)
+    number = site.project.open(head="words", base="feature", title="Words", by="mallory").number
+    await start_agent(world)
+    await world.apply(git_secret(site), asking(site))
+    await answer(world, **{PROD.replace("-", "_"): "gate weekend: it is Sunday"})
+    assert site.status(number, "kardinal") == ("pending", f"{PROD}: gate weekend: it is Sunday")
+
+
+async def test_a_change_of_what_environments_include_reaches_them(world: World, gitea: FakeGitea) -> None:
+    _, base = gitea.propose({"base/deployment.yaml": "{}\n"}, head="base")
+    await asked(world, gitea, held="gate weekend: it is Sunday")
+    assert gitea.told(base) == ("pending", f"{PROD}: gate weekend: it is Sunday")
+
+
+async def test_a_base_that_cannot_be_read_counts_as_taking_in_anything(world: World, gitea: FakeGitea) -> None:
+    gitea.repository.commit({"base/kustomization.yaml": "resources: [\n"})
+    _, anything = gitea.propose({"README.md": "words\n"}, head="words")
+    await asked(world, gitea, held="gate weekend: it is Sunday")
+    assert gitea.told(anything)[0] == "pending"
+    await world.live(SOON)
+    gitea.repository.commit({"base/kustomization.yaml": "resources: []\n"})
+    await wake(world)
+    assert gitea.told(anything) == OPEN
 
 
 async def test_files_of_another_commit_than_the_listed_one_count_as_all(world: World, gitea: FakeGitea) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.policy.binding import Place
+from kardinal_agent.hosts.included import Included
 from kardinal_agent.hosts.statuses import SINGLE_LIMIT, Subject, statuses_of
 from kardinal_agent.hosts.touched import touched
 
@@ -13,7 +14,11 @@ def place(path: str, environment: str = "prod", branch: str = "main") -> Place:
     return Place("team", "my-app", environment, "git.example.com/acme/config", branch, path)
 
 
-PLACES = [place("environments/prod"), place("environments/dev", "dev"), place("apps", "apps")]
+PLACES = {
+    place("environments/prod"): Included(("bases/web",)),
+    place("environments/dev", "dev"): Included(),
+    place("apps", "apps", branch="deploy"): Included(),
+}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +27,9 @@ PLACES = [place("environments/prod"), place("environments/dev", "dev"), place("a
         ([], []),
         (["README.md"], []),
         (["environments/prod/a.yaml"], ["prod"]),
+        (["bases/web/deployment.yaml"], ["prod"]),
+        (["bases/web"], ["prod"]),
+        (["bases/website/deployment.yaml"], []),
         (["environments/prod/deep/er/a.yaml", "apps/x"], ["prod", "apps"]),
         (["environments/production/a.yaml", "environments/prod.yaml", "x/environments/prod/a"], []),
         # A file, or a symbolic link, in the place of a directory.
@@ -35,16 +43,18 @@ PLACES = [place("environments/prod"), place("environments/dev", "dev"), place("a
 def test_an_environment_is_reached_in_its_directory_and_in_the_place_of_it(
     files: list[str], expected: list[str]
 ) -> None:
-    assert [one.environment for one in touched(PLACES, "main", files)] == expected
+    assert [one.environment for one in touched(PLACES, files)] == expected
 
 
-def test_only_environments_of_the_branch_are_reached_and_unknown_files_reach_them_all() -> None:
-    branches = [place(".", "prod", "env/prod"), place(".", "dev", "env/dev")]
-    assert touched(branches, "main", None) == []
-    assert touched(branches, "env/prod", ["anything"]) == branches[:1]
-    assert touched(branches, "env/prod", []) == []
-    assert touched(PLACES, "main", None) == PLACES
-    assert touched(PLACES, "feature", None) == []
+def test_any_file_reaches_an_environment_that_is_the_whole_branch_or_may_take_in_anything() -> None:
+    whole, open_ended = place(".", "prod", "env/prod"), place("apps/dev", "dev")
+    places = {whole: Included(), open_ended: Included(unknown=True), place("apps/staging", "staging"): Included()}
+    assert touched(places, ["anything"]) == [whole, open_ended]
+    assert touched(places, []) == []
+
+
+def test_files_that_are_not_known_reach_every_environment() -> None:
+    assert touched(PLACES, None) == [*PLACES]
 
 
 def test_a_change_of_many_environments_has_one_status_for_all() -> None:

@@ -65,7 +65,8 @@ class Layers:
     """Reads directories.
 
     `missing`: what may bring more resources. `uncertain`: what may change images in a way that is not followed.
-    `remote`, `helm`: what a renderer would have to fetch and inflate. `roots`: the directories that were read.
+    `remote`, `helm`: what a renderer would have to fetch and inflate. `roots`: the directories that were read, and
+    `unread` those that take part and could not be.
     """
 
     tree: Tree
@@ -75,6 +76,7 @@ class Layers:
     remote: list[str] = field(default_factory=list)
     helm: list[str] = field(default_factory=list)
     roots: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def kustomization(
         self,
@@ -88,9 +90,13 @@ class Layers:
 
         `before_images` sees the resources as the directory's own `images` find them. Raises `Unreadable`.
         """
-        if directory in stack or len(stack) >= _MAX_DEPTH:
-            raise Unreadable(f"{directory or '.'} takes itself in")
-        content = self._read_kustomization(directory)
+        try:
+            if directory in stack or len(stack) >= _MAX_DEPTH:
+                raise Unreadable(f"{directory or '.'} takes itself in")
+            content = self._read_kustomization(directory)
+        except (Unreadable, EditError):
+            self.unread.append(directory)
+            raise
         if directory not in self.roots:
             self.roots.append(directory)
         stack = (*stack, directory)

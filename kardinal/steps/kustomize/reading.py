@@ -45,7 +45,8 @@ class Reading:
     """The images that are rendered.
 
     `missing`: why there may be more images than these. `uncertain`: why these may be others. `roots`: the directories
-    with a kustomization that take part. `remote` and `helm`: what a renderer would need rights for.
+    with a kustomization that take part, and `unread` those of them that could not be read. `remote` and `helm`: what a
+    renderer would need rights for.
     """
 
     images: tuple[RenderedImage, ...] = ()
@@ -55,6 +56,7 @@ class Reading:
     remote: tuple[str, ...] = ()
     helm: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -75,8 +77,10 @@ def read_kustomization(tree: Tree, path: str) -> Reading:
     try:
         found = layers.kustomization(directory, before_images=note)
     except (Unreadable, EditError) as error:
+        layers.unread.append(directory)
         layers.uncertain.append(str(error))
     except RecursionError:
+        layers.unread.append(directory)
         layers.uncertain.append("the manifests are nested too deeply")
     return Reading(
         images=tuple(_images(found, before, layers.missing)),
@@ -86,6 +90,7 @@ def read_kustomization(tree: Tree, path: str) -> Reading:
         remote=tuple(dict.fromkeys(layers.remote)),
         helm=tuple(layers.helm),
         roots=tuple(layers.roots),
+        unread=tuple(dict.fromkeys(layers.unread)),
     )
 
 
