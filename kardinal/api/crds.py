@@ -25,7 +25,7 @@ from kardinal.api.promotion_step import PromotionStep
 from kardinal.api.schema import structural_schema
 from kardinal.api.subscription import Subscription
 
-__all__ = ["definitions", "write_definitions"]
+__all__ = ["definitions", "spec_schema", "write_definitions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,11 @@ _KINDS = (
 def definitions() -> list[dict[str, Any]]:
     """One CustomResourceDefinition per kind, ready to be applied."""
     return [_definition(kind) for kind in _KINDS]
+
+
+def spec_schema(model: type[Resource]) -> dict[str, Any]:
+    """Return the schema of the `spec` of a kind."""
+    return structural_schema(_field_model(model, "spec"), defaults=True)
 
 
 def write_definitions(directory: Path) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kardinal.api.base import DnsLabel, Duration, Model, Name, ShortText, Time
+from kardinal.api.refused import refused
 
 __all__ = [
     "AdapterName",
@@ -23,6 +24,8 @@ __all__ = [
 AdapterName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z][a-zA-Z0-9-]*$")]
 
 WorkloadKind = Literal["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"]
+
+_TOOLS = "an object of a delivery tool is named in health.argocd, health.flux, health.argoRollouts or health.flagger"
 
 
 class HealthResource(Model):
@@ -43,8 +46,8 @@ class HealthResource(Model):
     """Labels that the workloads have."""
     namespace: DnsLabel | None = None
     """Namespace of the workloads; by default the environment's name."""
-    condition: Literal["Available"] = "Available"
-    """The condition of a Deployment that must be true: `Available`."""
+    condition: Literal["Available"] | None = None
+    """The condition of a Deployment that must be true, `Available`, which it is by default; other kinds have none."""
 
 
 class HealthArgoCD(Model):
@@ -97,6 +100,12 @@ class Health(Model):
     """For `argoRollouts`: the Rollout."""
     flagger: HealthObject | None = None
     """For `flagger`: the Canary."""
+    kind: Annotated[str | None, refused(f"write health.resource.kind; {_TOOLS}")] = None
+    """Refused: `health.resource.kind` is the kind of a workload."""
+    name: Annotated[str | None, refused(f"write health.resource.name; {_TOOLS}")] = None
+    """Refused: `health.resource.name` is the name of a workload."""
+    namespace: Annotated[str | None, refused(f"write health.resource.namespace; {_TOOLS}")] = None
+    """Refused: `health.resource.namespace` is the namespace of a workload."""
     cluster: Name | None = None
     """Secret with the kubeconfig of the cluster to look at."""
     timeout: Duration | None = None

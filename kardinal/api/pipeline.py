@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from kardinal.api.base import (
     DNS_LABEL_PATTERN,
@@ -216,8 +216,19 @@ class StepSpec(Model):
         return self.as_ or self.uses
 
 
+_CONDITION_OF_DEPLOYMENT: dict[str, JsonValue] = {
+    "rule": "!has(self.health) || !has(self.health.resource) || !has(self.health.resource.condition)"
+    " || !has(self.health.resource.kind) || self.health.resource.kind == 'Deployment'",
+    "message": "condition is of a Deployment: leave it out, workloads of other kinds are judged by their rollout",
+    "fieldPath": ".health.resource.condition",
+}
+"""A rule of Pipelines alone: a Graph that was made before it goes on."""
+
+
 class Environment(Model):
     """One place a Bundle is promoted to. Without `dependsOn` it follows the previous entry of the list."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [_CONDITION_OF_DEPLOYMENT]})
 
     name: DnsLabel
     """Name of the environment."""

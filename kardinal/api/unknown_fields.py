@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from kardinal.api.base import Model
+from kardinal.api.refused import is_refused
 from kardinal.objects.suggestions import nearest
 
 __all__ = ["UnknownField", "unknown_fields"]
@@ -29,8 +30,9 @@ def unknown_fields(model: type[Model], document: Any, *, field: str = "") -> Ite
         path = f"{field}.{key}".removeprefix(".")
         definition = known.get(key)
         if definition is None:
-            near = nearest(str(key), known)
-            yield UnknownField(path, f"did you mean {near}?" if near else f"known are {', '.join(known)}")
+            names = [name for name, each in known.items() if not is_refused(each)]
+            near = nearest(str(key), names)
+            yield UnknownField(path, f"did you mean {near}?" if near else f"known are {', '.join(names)}")
             continue
         for inner in _models(definition.annotation):
             if isinstance(value, list):

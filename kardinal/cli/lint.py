@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, Bundle, Pipeline, PolicyGate
 from kardinal.api.base import Resource
 from kardinal.api.unknown_fields import unknown_fields
+from kardinal.cli.crd_rules import broken_rules
 from kardinal.cli.errors import CommandError
 from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
 from kardinal.extensions import ExtensionError, load_extensions
@@ -110,6 +111,8 @@ def _check(manifest: Manifest, place: str, features: Features) -> Iterator[Findi
 
     for unknown in unknown_fields(check.model, {"spec": manifest.body.get("spec")}):
         yield finding(unknown.field, f"unknown field; {unknown.remedy}")
+    for field, message in broken_rules(check.model, manifest.body.get("spec")):
+        yield finding(field, message)
     try:
         resource = check.model.model_validate(manifest.body)
     except ValidationError as error:

@@ -211,13 +211,19 @@ def _health(environment: Environment, *, pipeline: str) -> Health:
         kind = proof_without_tool(delegate)
     update: dict[str, object] = {"type": kind, "timeout": given.timeout or HEALTH_TIMEOUT}
     if kind == "resource":
-        update["resource"] = _placed(given.resource or HealthResource(), own)
+        update["resource"] = _with_condition(_placed(given.resource or HealthResource(), own))
     delegated = HealthObject(name=pipeline)
     if rollout := given.argo_rollouts or (delegated if delegate == "argoRollouts" else None):
         update["argo_rollouts"] = _placed(rollout, own)
     if canary := given.flagger or (delegated if delegate == "flagger" else None):
         update["flagger"] = _placed(canary, own)
     return given.model_copy(update=update)
+
+
+def _with_condition(resource: HealthResource) -> HealthResource:
+    """Return what is asked of Deployments as well; workloads of other kinds have no condition."""
+    of_deployments = resource.kind in (None, "Deployment")
+    return resource.model_copy(update={"condition": "Available"}) if of_deployments else resource
 
 
 def _placed(named: Placed, namespace: str) -> Placed:

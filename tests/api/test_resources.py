@@ -90,6 +90,53 @@ async def test_a_wrong_field_is_refused_by_its_name(
     assert field in refused.value.fields
 
 
+def _health(**fields: Any) -> Callable[[JsonObject], None]:
+    return _put("spec/environments/0/health", fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "remedy"),
+    [
+        *(
+            (_health(**{name: "app"}), f"health.{name}", f"write health.resource.{name}; an object of a delivery tool")
+            for name in ("kind", "name", "namespace")
+        ),
+        *(
+            (
+                _health(resource={"kind": kind, "name": "db", "condition": "Available"}),
+                "health.resource.condition",
+                "condition is of a Deployment: leave it out",
+            )
+            for kind in ("StatefulSet", "DaemonSet", "Job", "CronJob")
+        ),
+    ],
+)
+async def test_a_field_that_would_be_ignored_is_refused_with_the_one_to_write(
+    world: World, change: Callable[[JsonObject], None], field: str, remedy: str
+) -> None:
+    document = _load(examples.PIPELINE)
+    change(document)
+    with pytest.raises(Invalid) as refused:
+        await _create(world, document)
+    assert f"spec.environments[0].{field}" in refused.value.fields
+    assert remedy in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "health",
+    [
+        {"resource": {"kind": "Deployment", "name": "app", "condition": "Available"}},
+        {"resource": {"name": "app", "condition": "Available"}},
+        {"resource": {"kind": "StatefulSet", "name": "db", "namespace": "data"}},
+    ],
+)
+async def test_what_health_names_in_the_right_place_is_taken(world: World, health: JsonObject) -> None:
+    document = _load(examples.PIPELINE)
+    document["spec"]["environments"][0]["health"] = health
+    stored = await _create(world, document)
+    assert stored["spec"]["environments"][0]["health"]["resource"] == health["resource"]
+
+
 async def test_a_path_may_hold_dots_that_are_no_segment(world: World) -> None:
     document = _load(examples.PIPELINE)
     document["spec"]["environments"][0]["path"] = "a..b/..c/d.."

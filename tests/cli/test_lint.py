@@ -73,6 +73,24 @@ def test_a_pipeline_that_can_be_translated_is_fine(tmp_path: Path) -> None:
             "  git:\n    provider: githup",
             "0.yaml:7: Pipeline/my-app spec.git.provider: 'githup' is not available",
         ),
+        (
+            "- name: prod",
+            "- name: prod\n      health:\n        kind: Deployment",
+            "0.yaml:12: Pipeline/my-app spec.environments[1].health.kind: there is no such field: write "
+            "health.resource.kind; an object of a delivery tool is named in health.argocd,",
+        ),
+        (
+            "- name: prod",
+            "- name: prod\n      health: {resource: {kind: StatefulSet, name: db, condition: Available}}",
+            "0.yaml:11: Pipeline/my-app spec.environments[1].health.resource.condition: condition is of a Deployment",
+        ),
+        (
+            "- name: prod",
+            "- name: prod\n      health: {names: app}",
+            "health.names: unknown field; known are type, resource, argocd, flux, argoRollouts, flagger, cluster, "
+            "timeout,",
+        ),
+        ("- name: prod", "- name: prod\n      path: ../prod", "0.yaml:11: Pipeline/my-app spec.environments[1].path: "),
         ("- name: prod", "- name: Prod", "0.yaml:10: Pipeline/my-app spec.environments[1].name: String should match"),
         ("spec:", "spec: [", "0.yaml:7: not YAML"),
         ("kind: Pipeline", "kind: Pipelines", "Error: there is no Pipeline, Bundle or PolicyGate in these files"),
