@@ -86,7 +86,7 @@ class PolicyGateSpec(Model):
 
 
 class PolicyGateStatus(Status):
-    """`reason` holds the values seen at `lastEvaluatedAt`; at `nextTransitionAt` time alone can change the answer.
+    """`reason` holds the values seen at `lastEvaluatedAt`; from `nextTransitionAt` on the answer does not count.
 
     `templateUID` and `templateGeneration` say which template gave the answer of an instance.
     """
@@ -96,7 +96,7 @@ class PolicyGateStatus(Status):
     last_evaluated_at: Time | None = None
     """The moment of the last answer."""
     next_transition_at: Time | None = None
-    """The moment at which time alone can change the answer."""
+    """The moment until which the answer counts: time alone changes it then, or it has to be looked at again."""
     reason: Text | None = None
     """The values that were seen."""
     template_uid: Annotated[str | None, Field(alias="templateUID", max_length=63)] = None

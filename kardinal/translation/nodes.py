@@ -36,7 +36,7 @@ from kardinal.api.pipeline import Environment, PipelineSpec
 from kardinal.api.policy_gate import GateOrigin
 from kardinal.api.promotion_step import PromotionStepSpec
 from kardinal.objects import JsonObject, ResourceType
-from kardinal.policy.freshness import freshness_window
+from kardinal.policy.freshness import answer_conditions
 from kardinal.policy.matching import GateTemplate
 from kardinal.steps.health_fields import health_type, is_detected, proof_without_tool
 from kardinal.steps.sequence import default_sequence
@@ -114,16 +114,12 @@ def gate_node(
             f"${{{node}.spec.environment}}" if node else name for name, node in upstreams.items()
         )
     labels = {LABEL_ENVIRONMENT: environment.name, LABEL_GATE: gate.name, LABEL_SCOPE: gate.scope}
-    window = format_duration(freshness_window(gate.spec))
     ready = f"${{{identifier}.status.ready == true}}"
     return {
         "id": identifier,
         NODE_KEY: describe_gate(environment.name, namespace=gate.namespace, name=gate.name),
         "readyWhen": [ready],
-        "propagateWhen": [
-            ready,
-            f'${{timestamp({identifier}.status.lastEvaluatedAt) > now() - duration("{window}")}}',
-        ],
+        "propagateWhen": [ready, *(f"${{{each}}}" for each in answer_conditions(identifier, gate.spec))],
         "template": _identity(POLICY_GATE, name, promotion.namespace, labels=promotion.labels(labels)) | {"spec": spec},
     }
 

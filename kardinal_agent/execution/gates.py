@@ -2,8 +2,9 @@
 
 Three kinds of gates are asked before every effect: the freeze of the pipeline and the hold of the environment, which
 hold by being there, and the instances of the gates before the promotion, which hold when they are not ready. An answer
-counts only if it is that of the instance and of the template that are there now; without an answer there is no
-permission. An environment before it that is no longer healthy holds like a closed gate, until the promotion has landed.
+counts only if it is that of the instance and of the template that are there now, and until time ends it; without an
+answer there is no permission. An environment before it that is no longer healthy holds like a closed gate, until the
+promotion has landed.
 """
 
 from __future__ import annotations
@@ -11,35 +12,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+from kardinal import cel
 from kardinal.api import PolicyGate, names
 from kardinal.api.evidence import GateResult
 from kardinal.objects import GRAPH, JsonObject, controller_of, labels_of
+from kardinal.policy.freshness import unexpired
 from kardinal.policy.holds import is_hold, why_held
 from kardinal.policy.matching import is_template
-from kardinal.runtime import Informer
+from kardinal.runtime import Clock, Informer
 from kardinal_agent.execution.ownership import OwnedStep, RequiredGate
 
 __all__ = ["Gates", "StepGates"]
 
 
+_UNEXPIRED = cel.compile(unexpired("gate"))
+
+
 class Gates:
     """The gates of a cluster, from the agent's point of view, and the Bundles that say what is healthy."""
 
-    def __init__(self, informer: Informer, bundles: Informer) -> None:
+    def __init__(self, informer: Informer, bundles: Informer, clock: Clock) -> None:
         self._informer = informer
         self._bundles = bundles
+        self._clock = clock
 
     def of(self, owned: OwnedStep) -> StepGates:
         """Return the gates of one promotion."""
-        return StepGates(self._informer, self._bundles, owned)
+        return StepGates(self._informer, self._bundles, self._clock, owned)
 
 
 class StepGates:
     """The gates of one promotion; every answer is that of the moment in which it is asked for."""
 
-    def __init__(self, informer: Informer, bundles: Informer, owned: OwnedStep) -> None:
+    def __init__(self, informer: Informer, bundles: Informer, clock: Clock, owned: OwnedStep) -> None:
         self._informer = informer
         self._bundles = bundles
+        self._clock = clock
         self._upstreams = owned.upstreams
         self._step = owned.step
         self._graph_uid = owned.graph_uid
@@ -116,6 +124,9 @@ class StepGates:
         known = template["metadata"]
         if answered != [gate["metadata"].get("generation"), known["uid"], known.get("generation")]:
             return f"held by gate {shown}: it or its template has changed, and is not evaluated yet"
+        if _UNEXPIRED.evaluate({"gate": gate}, now=self._clock.now()) != cel.Value(True):
+            until = status.get("nextTransitionAt")
+            return f"held by gate {shown}: its answer counted until {until}, and is not evaluated again yet"
         return None
 
     def _instances(self) -> list[tuple[RequiredGate, PolicyGate]]:

@@ -144,7 +144,7 @@ def sources(
     )
 
 
-_answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration")
+_answer_changed = status_changed("ready", "observedGeneration", "templateUID", "templateGeneration", "nextTransitionAt")
 
 
 def _entries(bundle: JsonObject, *fields: str) -> dict[str, list[Any]]:

@@ -23,6 +23,7 @@ from kardinal.api import BUNDLE, POLICY_GATE, Bundle, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_version
 from kardinal.api.names import step_name
 from kardinal.api.policy_gate import GateOrigin, PolicyGateSpec, PolicyGateStatus
+from kardinal.api.promotion_step import ENDED_STATES
 from kardinal.objects import GRAPH, JsonObject, Key, controller_of, key_of, labels_of
 from kardinal.policy.context import Context
 from kardinal.policy.decision import decide
@@ -157,11 +158,13 @@ class GateReconciler:
         spec = template.spec.model_copy(update={"recheck_interval": recheck})
         await self._expressions.prepare([spec.expression])
         step = self._own_step(promoted.graph, promoted.environment)
+        ended = bundle.status.phase in _NOTHING_STARTS
         decision = decide(
             instance.model_copy(update={"spec": spec, "status": before}),
             self._context(spec.expression, promoted),
             now=self._clock.now(),
-            passed=step is not None or bundle.status.phase in _NOTHING_STARTS,
+            passed=step is not None or ended,
+            settled=ended or (step is not None and (step.get("status") or {}).get("state") in ENDED_STATES),
             quarantine=self._quarantine,
         )
         self._metrics.gates_evaluated.labels(decision.answer.result).inc()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP, names
 from kardinal.kube import Client, PatchType
 from kardinal.objects import DEPLOYMENT, GRAPH, NAMESPACE, JsonObject
+from kardinal.objects.conditions import format_time
 from kardinal.objects.naming import short_hash
 from kardinal.steps.sequence import default_sequence
 from kardinal.translation.recorded import spec_hash
@@ -195,7 +196,7 @@ async def freeze(world: World) -> None:
     await world.apply(freeze_gate())
 
 
-async def _set_gate(world: World, name: str, *, ready: bool, reason: str) -> None:
+async def _set_gate(world: World, name: str, *, ready: bool, reason: str, until: datetime | None = None) -> None:
     """Answer for a gate, of the template as it is now."""
     instance = await world.get(POLICY_GATE, name)
     origin = instance["spec"]["origin"]
@@ -206,12 +207,16 @@ async def _set_gate(world: World, name: str, *, ready: bool, reason: str) -> Non
         "observedGeneration": instance["metadata"]["generation"],
         "templateUID": template["uid"],
         "templateGeneration": template["generation"],
+        "nextTransitionAt": format_time(until) if until is not None else None,
     }
     await world.client.patch(POLICY_GATE, name, TEAM, {"status": status}, kind=PatchType.MERGE, subresource="status")
 
 
-async def open_gate(world: World, name: str, reason: str = "soaked 45m of 30m") -> None:
-    await _set_gate(world, name, ready=True, reason=reason)
+async def open_gate(
+    world: World, name: str, reason: str = "soaked 45m of 30m", *, until: datetime | None = None
+) -> None:
+    """Open a gate; `until` is the moment from which the answer does not count."""
+    await _set_gate(world, name, ready=True, reason=reason, until=until)
 
 
 async def close_gate(world: World, name: str, reason: str = "soaked 5m of 30m") -> None:

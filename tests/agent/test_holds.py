@@ -9,6 +9,7 @@ import pytest
 
 from kardinal.api import POLICY_GATE, names
 from kardinal.objects import JsonObject
+from kardinal.objects.conditions import format_time
 from kardinal.scm import PullRequests
 from tests.agent.promotion_steps import (
     close_gate,
@@ -111,6 +112,28 @@ async def test_a_freeze_holds_the_agents_own_merge(
     assert status["state"] == "WaitingForMerge"
     assert (await reviewer.get(1)).state == "open"
     await world.delete(POLICY_GATE, FREEZE)
+    await reached(world, "Verified", within=AT_ONCE)
+
+
+async def test_an_answer_that_time_has_ended_opens_nothing_while_no_controller_renews_it(
+    world: World, repository: GitRepository
+) -> None:
+    await start_agent(world)
+    await deploy(world)
+    await freeze(world)
+    await put_gate(world, GATE)
+    noon = world.clock.now() + timedelta(seconds=3)
+    await open_gate(world, GATE, "schedule.hour = 11", until=noon)
+    await create(world, promotion_step(repository, requiredGates=[GATE]))
+    await until_held(world)
+    await world.live(timedelta(seconds=4))
+    await world.delete(POLICY_GATE, FREEZE)
+    await world.settle()
+    said = f"held by gate soak: its answer counted until {format_time(noon)}, and is not evaluated again yet"
+    assert (await state(world))["message"] == said
+    assert repository.promotions(DEV) == []
+
+    await open_gate(world, GATE, "bundle.labels.hotfix = yes", until=noon + timedelta(hours=1))
     await reached(world, "Verified", within=AT_ONCE)
 
 

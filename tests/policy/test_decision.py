@@ -72,7 +72,8 @@ def test_a_gate_speaks_at_the_moment_time_turns_it() -> None:
     assert waited.look_again == 2 * MINUTE
     status = decision(SOAK, before, after=30 * MINUTE).status
     assert status is not None
-    assert (status.ready, status.next_transition_at) == (True, None)
+    # What opened it may end at any moment: the answer counts for two intervals.
+    assert (status.ready, status.next_transition_at) == (True, NOW + 40 * MINUTE)
 
 
 def test_a_closed_gate_speaks_when_something_other_than_time_has_changed() -> None:
@@ -123,11 +124,64 @@ def test_a_settled_gate_does_not_tell_of_changed_values() -> None:
     assert decision(expression, before, passed=True, seen=context(labels={"tier": "silver"})).status is None
 
 
+CLOCK = "schedule.hour < 15"
+UNKNOWN_TURN = "schedule.hour < 24"
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_an_answer_that_the_clock_gave_counts_until_its_turn_and_is_written_again_then(passed: bool) -> None:
+    before = first(CLOCK)
+    assert (before.ready, before.next_transition_at) == (True, NOW + 60 * MINUTE)
+    assert decision(CLOCK, before, after=4 * MINUTE, passed=passed).status is None
+    status = decision(CLOCK, before, after=60 * MINUTE, passed=passed).status
+    assert status is not None
+    assert (status.ready, status.next_transition_at) == (False, NOW + 10 * 60 * MINUTE)
+
+
+def test_an_answer_that_something_else_keeps_open_is_written_at_its_turn_so_that_it_goes_on_counting() -> None:
+    expression = f'{CLOCK} || bundle.labels.go == "yes"'
+    free, open_ = context(labels={"go": "no"}), context(labels={"go": "yes"})
+    before = first(expression, free)
+    assert before.next_transition_at == NOW + 60 * MINUTE
+    status = decision(expression, before, after=60 * MINUTE, passed=True, seen=open_).status
+    assert status is not None
+    assert status.ready
+    assert status.next_transition_at == NOW + 65 * MINUTE
+
+
+def test_an_answer_of_the_clock_whose_turn_is_not_found_counts_until_it_is_evaluated_again() -> None:
+    before = first(UNKNOWN_TURN)
+    assert (before.ready, before.next_transition_at) == (True, NOW + 5 * MINUTE)
+    early = decision(UNKNOWN_TURN, before, after=4 * MINUTE, passed=True)
+    assert (early.status, early.look_again) == (None, MINUTE)
+    status = decision(UNKNOWN_TURN, before, after=5 * MINUTE, passed=True).status
+    assert status is not None
+    assert status.next_transition_at == NOW + 10 * MINUTE
+
+
+def test_an_answer_that_rests_on_a_soak_is_renewed_while_effects_are_to_come() -> None:
+    soaked = context(soaked=45 * MINUTE)
+    before = first(SOAK, soaked)
+    assert before.next_transition_at == NOW + 10 * MINUTE
+    status = decision(SOAK, before, after=5 * MINUTE, passed=True, seen=soaked).status
+    assert status is not None
+    assert status.next_transition_at == NOW + 15 * MINUTE
+
+
+@pytest.mark.parametrize("expression", [CLOCK, UNKNOWN_TURN, SOAK])
+def test_an_answer_after_the_last_effect_is_left_alone_unless_it_turns(expression: str) -> None:
+    soaked = context(soaked=45 * MINUTE)
+    before = first(expression, soaked)
+    settled = decide(gate(expression, before), soaked, now=NOW + 59 * MINUTE, passed=True, settled=True)
+    assert settled.status is None
+
+
 def test_an_interval_that_is_absurdly_short_or_long_is_survived() -> None:
     hasty = decide(gate("true", recheckInterval="1ms"), context(), now=NOW, passed=False)
     assert hasty.look_again == timedelta(seconds=1)
-    patient = decide(gate("true", recheckInterval="900000h"), context(), now=NOW, passed=False)
-    assert patient.look_again == timedelta(hours=900000)
+    for expression in ("true", "now() < now()", "schedule.hour < 24", "bundle.upstreamSoakMinutes >= 0"):
+        patient = decide(gate(expression, recheckInterval="999999999h"), context(), now=NOW, passed=False)
+        assert patient.look_again == timedelta(days=365)
 
 
 DEAR = "['x', 'y'].exists(a, bundle.labels.exists(b, bundle.labels.exists(c, a == b + c)))"

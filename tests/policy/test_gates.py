@@ -12,11 +12,13 @@ from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import format_time
 from kardinal_controller.program import Controller
+from tests.agent.promotion_steps import freeze_gate, start_agent
 from tests.bundles.scripted_agent import ScriptedAgent
 from tests.support.clock import VirtualClock
 from tests.support.names import DEV, EU, POLICIES, PROD, STAGING, TEAM, US, of_run
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller
+from tests.support.repository import GitRepository
 from tests.support.world import World
 
 REPOSITORY = "file:///repo"
@@ -101,6 +103,62 @@ async def test_a_gate_that_closes_again_is_written_while_its_step_is_in_flight(
     assert shut["status"]["ready"] is False
     assert shut["status"]["lastEvaluatedAt"] == "2026-03-03T12:00:00Z"
     assert shut["status"]["reason"] == "schedule.hour = 12 (threshold: < 12)"
+
+
+@pytest.mark.virtual_time("waits for noon without a controller")
+async def test_a_pause_that_is_lifted_past_the_hours_of_a_gate_commits_nothing_though_no_controller_runs(
+    world: World, repository: GitRepository, clock: VirtualClock
+) -> None:
+    controller = await start_controller(world, standalone=False)
+    await start_agent(world, shard="eu")
+    hours = gate("hours", "schedule.hour < 12", applies_to=DEV, namespace=POLICIES)
+    await world.apply(hours, freeze_gate(), pipeline(repository, environments=[environment(DEV, shard="eu")]))
+    await world.settle()
+    await world.apply(bundle("app-1"))
+    step = f"app-1-{DEV}"
+    await world.wait_for(PROMOTION_STEP, step, lambda found: "release freeze" in found["status"].get("message", ""))
+    await world.stop(controller)
+    clock.skip(timedelta(hours=3))
+    await world.delete(POLICY_GATE, freeze_gate()["metadata"]["name"])
+    await world.settle()
+    status = (await world.get(PROMOTION_STEP, step))["status"]
+    assert "held by gate hours: its answer counted until 2026-03-03T12:00:00Z" in status["message"]
+    assert repository.promotions(DEV) == []
+
+    await start_controller(world, standalone=False)
+    await world.wait_for(POLICY_GATE, f"{step}-hours", closed)
+    await world.settle()
+    assert "schedule.hour = 13" in (await world.get(PROMOTION_STEP, step))["status"]["message"]
+    assert repository.promotions(DEV) == []
+
+
+@pytest.mark.virtual_time("days of a review")
+async def test_a_review_of_days_behind_a_gate_that_time_cannot_change_writes_nothing(
+    world: World, controller: Controller, agent: ScriptedAgent
+) -> None:
+    labelled = gate("label", 'bundle.labels.go == "yes"', namespace=POLICIES, recheckInterval="1m")
+    await begin(world, labelled, labels={"go": "yes"})
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.step(f"app-1-{PROD}", state="WaitingForMerge")
+    await world.settle()
+    before = writes(world)
+    await world.live(timedelta(days=3))
+    assert writes(world) == before
+
+
+@pytest.mark.virtual_time("waits for the turns of a day")
+async def test_a_gate_that_something_else_keeps_open_goes_on_counting_past_its_turn(
+    world: World, controller: Controller, agent: ScriptedAgent
+) -> None:
+    either = gate("either", 'schedule.hour < 12 || bundle.labels.go == "yes"', namespace=POLICIES, recheckInterval="1h")
+    await begin(world, either)
+    await agent.verify(f"app-1-{DEV}", f"app-1-{STAGING}")
+    await agent.step(f"app-1-{PROD}", state="WaitingForMerge")
+    await world.client.patch(BUNDLE, "app-1", TEAM, {"metadata": {"labels": {"go": "yes"}}}, kind=PatchType.MERGE)
+    await world.live(timedelta(hours=3))
+    instance = await world.get(POLICY_GATE, f"app-1-{PROD}-either")
+    assert instance["status"]["ready"] is True
+    assert datetime.fromisoformat(instance["status"]["nextTransitionAt"]) > world.clock.now()
 
 
 @pytest.mark.virtual_time("an hour without a controller")

@@ -248,6 +248,7 @@ def test_a_gate_instance_carries_its_upstream_its_origin_and_its_freshness() -> 
     assert gate["propagateWhen"] == [
         "${soak0prod.status.ready == true}",
         '${timestamp(soak0prod.status.lastEvaluatedAt) > now() - duration("2m")}',
+        "${!has(soak0prod.status.nextTransitionAt) || timestamp(soak0prod.status.nextTransitionAt) > now()}",
     ]
     assert gate["template"]["metadata"] == {
         "name": "app-1-prod-soak",
