@@ -20,7 +20,7 @@ from kardinal.api.resolved import resolved_image
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import ago, cell, link, period, table
 
-__all__ = ["LABEL", "Proposal", "body", "labels_of", "title"]
+__all__ = ["LABEL", "Proposal", "body", "labels_of", "title", "waiting_message"]
 
 LABEL = "kardinal"
 """The label of every pull request that kardinal opens."""
@@ -48,6 +48,11 @@ class Proposal:
     """Whether the environment comes after others."""
     merged_by_agent: bool
     now: datetime
+
+
+def waiting_message(url: str) -> str:
+    """Return what a promotion says while nothing but the merge of its pull request is missing."""
+    return f"waits for {url} to be merged"
 
 
 def labels_of(bundle: Bundle) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from kardinal.api.promotion_step import PullRequestStatus
 from kardinal.scm import NewPullRequest, NothingToMerge, PullRequest
-from kardinal.steps.pull_request_text import labels_of
+from kardinal.steps.pull_request_text import labels_of, waiting_message
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import Announcement, Done, StepContext, StepResult
-from kardinal_agent.steps.pull_requests import own_pull_request, text_of, waiting_message
+from kardinal_agent.steps.pull_requests import own_pull_request, text_of
 
 __all__ = ["PULL_REQUEST_OPENED", "OpenPullRequest"]
 

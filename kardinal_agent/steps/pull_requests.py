@@ -16,7 +16,7 @@ from kardinal.scm import PullRequest, PullRequests
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal_agent.steps.base import StepContext
 
-__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of", "waiting_message", "without_owner"]
+__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of", "without_owner"]
 
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
@@ -35,11 +35,6 @@ class Text:
         """Return whether the last text that was written is this one."""
         told, ours = _MARK.search(pull_request.body), _MARK.search(self.body)
         return told is not None and ours is not None and told["digest"] == ours["digest"]
-
-
-def waiting_message(url: str) -> str:
-    """Return what a promotion says while its pull request is open."""
-    return f"waits for {url} to be merged"
 
 
 def is_of_bundle(pull_request: PullRequest, uid: str) -> bool:

@@ -11,11 +11,12 @@ from datetime import timedelta
 
 from kardinal.git import MergeConflict
 from kardinal.scm import MergeBlocked, PullRequest
+from kardinal.steps.pull_request_text import waiting_message
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.approvers import approvers
 from kardinal_agent.steps.base import Announcement, Done, Flag, StepContext, StepResult, Waiting
-from kardinal_agent.steps.pull_requests import AGENT, waiting_message
+from kardinal_agent.steps.pull_requests import AGENT
 from kardinal_agent.steps.upkeep import Kept, keep
 
 __all__ = ["MERGED_OUT_OF_BAND", "WaitForMerge"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 
-from kardinal.api import BUNDLE, POLICY_GATE, PROMOTION_STEP
+from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from tests.cli.conftest import KARDINAL, Cli
 from tests.cli.terminal import terminal
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
+from tests.support.promoted import step_of
 from tests.support.repository import GitRepository
 from tests.support.world import World
 
@@ -148,3 +149,47 @@ async def test_a_pause_is_shown_with_the_command_that_ends_it(cli: Cli, world: W
     words = " ".join((await cli("status", "my-app")).split())
     assert "my-app: held: audit week" in words
     assert "NEXT kardinal resume my-app" in words
+
+
+PULL = {"number": 7, "url": "https://git.example.com/acme/gitops/pulls/7", "branch": "kardinal/team/my-app-1/prod"}
+
+
+async def _waits_for_its_merge(world: World, message: str, **conditions: str) -> None:
+    """Return with a Bundle in whose only environment a pull request is open; `conditions` are those of the Bundle."""
+    (release, way, waiting) = await world.apply(
+        bundle("my-app-1"), pipeline(REPOSITORY, environments=["prod"]), step_of("my-app-1", "prod")
+    )
+    status = {"state": "WaitingForMerge", "message": message, "pullRequest": PULL, "observedGeneration": 1}
+    name = waiting["metadata"]["name"]
+    await world.client.patch(PROMOTION_STEP, name, TEAM, {"status": status}, subresource="status")
+    seen = {"observedGeneration": 1}
+    await world.client.patch(PIPELINE, way["metadata"]["name"], TEAM, {"status": seen}, subresource="status")
+    listed = [
+        {"type": name, "status": "True", "reason": name, "message": text, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        for name, text in conditions.items()
+    ]
+    status = {"phase": "Promoting", "observedGeneration": 1, "conditions": listed}
+    await world.client.patch(BUNDLE, release["metadata"]["name"], TEAM, {"status": status}, subresource="status")
+
+
+async def test_status_says_why_a_host_puts_a_merge_off(cli: Cli, world: World) -> None:
+    await _waits_for_its_merge(world, 'the host does not merge yet: Required status check "build" is expected.')
+    words = " ".join((await cli("status")).split())
+    assert f"prod: pull request #7 waits for its merge: {PULL['url']} the host does not merge yet: Required" in words
+    document = json.loads(await cli("status", "-o", "json"))
+    assert document["pullRequests"][0]["why"].endswith('"build" is expected.')
+
+
+async def test_status_says_nothing_more_of_a_merge_that_no_host_puts_off(cli: Cli, world: World) -> None:
+    await _waits_for_its_merge(world, f"waits for {PULL['url']} to be merged")
+    words = " ".join((await cli("status")).split())
+    assert f"waits for its merge: {PULL['url']} NEXT" in words
+    assert "MergedOutOfBand" not in words
+    assert json.loads(await cli("status", "-o", "json"))["pullRequests"][0]["why"] is None
+
+
+async def test_status_and_explain_say_that_a_pull_request_was_merged_past_a_gate(cli: Cli, world: World) -> None:
+    told = f"prod: {PULL['url']} was merged by mallory although held by gate soak"
+    await _waits_for_its_merge(world, "healthy", MergedOutOfBand=told)
+    for command in (("status",), ("explain", "my-app", "--env", "prod")):
+        assert f"MergedOutOfBand: {told}" in " ".join((await cli(*command)).split())

@@ -20,7 +20,7 @@ from tests.support.people import People, Person, people_of
 from tests.support.real import RealServer
 from tests.support.world import World
 
-__all__ = ["KINDS", "REVISION", "Installation", "graph", "instance", "of_kind", "owned_by", "step"]
+__all__ = ["KINDS", "REVISION", "Installation", "graph", "instance", "of_kind", "owned_by", "step", "step_of"]
 
 JsonObject = dict[str, Any]
 
@@ -66,6 +66,14 @@ def step(name: str, *, shard: str | None = None, label: str | None = None) -> Js
         },
         "spec": spec | ({"shard": shard} if shard else {}),
     }
+
+
+def step_of(bundle_name: str, environment: str, *, shard: str | None = None) -> JsonObject:
+    """Return the PromotionStep of a Bundle in one environment, with the labels by which commands find it."""
+    made = step(f"{bundle_name}-{environment}", shard=shard)
+    made["spec"] |= {"bundleRef": bundle_name, "environment": environment, "requiredGates": []}
+    made["metadata"]["labels"] |= {names.LABEL_BUNDLE: bundle_name, names.LABEL_ENVIRONMENT: environment}
+    return made
 
 
 def graph(name: str, *owners: JsonObject) -> JsonObject:

@@ -142,6 +142,8 @@ def _waiting(view: View, now: datetime, room: int) -> Iterator[str]:
             yield from _labelled(
                 f"{environment.name}: ", f"pull request #{pull.number} waits for its merge: {pull.url}", room
             )
+            if pull.why:
+                yield from _labelled(INDENT, pull.why, room)
         elif environment.health:
             why = f"Verified, and no longer healthy: {one_line(environment.message)}"
             yield from _labelled(f"{environment.name}: ", why, room)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from kardinal.api import Bundle, Graph, Pipeline, PolicyGate, PromotionStep
 from kardinal.api.image import bundle_title, bundle_versions
@@ -13,12 +13,16 @@ from kardinal.cli.environments import EnvironmentState, environment_states
 from kardinal.cli.gates import GateLine, gate_lines, recorded_gates
 from kardinal.cli.output import one_line
 from kardinal.objects import JsonObject
+from kardinal.steps.pull_request_text import waiting_message
 from kardinal.translation.topology import read_topology
 
 __all__ = ["Hold", "Objects", "PullRequestLine", "View", "bundle_notes", "make_view", "promotion_states", "unattended"]
 
 UNATTENDED = timedelta(seconds=10)
 """How long a new object may be without a status before no controller seems to run."""
+
+_NOTED: Final = {"Outdated": "", "MergedOutOfBand": "MergedOutOfBand: "}
+"""Conditions of a Bundle -> what their message begins with in a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +52,16 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestLine:
-    """A pull request that waits for its merge; `local` can be merged by `kardinal pr`."""
+    """A pull request that waits for its merge; `local` can be merged by `kardinal pr`.
+
+    `why` is the reason for which its host puts the merge off or cannot be asked; empty where only the merge is missing.
+    """
 
     environment: str
     number: int
     url: str
     local: bool
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,8 @@ class View:
             "gates": [_gate(gate) for gate in self.gates],
             "holds": [{"environment": hold.environment or None, "message": hold.message} for hold in self.holds],
             "pullRequests": [
-                {"environment": each.environment, "number": each.number, "url": each.url} for each in self.pull_requests
+                {"environment": each.environment, "number": each.number, "url": each.url, "why": each.why or None}
+                for each in self.pull_requests
             ],
             "otherBundles": list(self.others),
             "notes": list(self.notes),
@@ -201,8 +210,11 @@ def _pull_requests(pipeline: Pipeline, environments: Iterable[EnvironmentState])
     for environment in environments:
         status = environment.step.status if environment.step is not None else None
         if status is not None and status.state == "WaitingForMerge" and status.pull_request is not None:
-            pull = status.pull_request
-            yield PullRequestLine(environment.name, pull.number, pull.url, pipeline.spec.git.provider == "local")
+            pull, local = status.pull_request, pipeline.spec.git.provider == "local"
+            held = status.condition("Held")
+            told = status.message in (waiting_message(pull.url), held.message if held is not None else None)
+            why = "" if told else one_line(status.message or "")
+            yield PullRequestLine(environment.name, pull.number, pull.url, local, why)
 
 
 def _notes(objects: Objects, now: datetime) -> Iterator[str]:
@@ -220,10 +232,11 @@ def _notes(objects: Objects, now: datetime) -> Iterator[str]:
 
 
 def bundle_notes(bundle: Bundle) -> Iterator[str]:
-    """Yield what a person should know of a Bundle whatever the environment: that it goes by what stood before."""
-    outdated = bundle.status.condition("Outdated")
-    if outdated is not None and outdated.status == "True":
-        yield one_line(outdated.message)
+    """Yield what a person should know of a Bundle whatever the environment."""
+    for name in _NOTED:
+        condition = bundle.status.condition(name)
+        if condition is not None and condition.status == "True":
+            yield one_line(f"{_NOTED[name]}{condition.message}")
 
 
 def _environment(environment: EnvironmentState, runs: dict[str, str]) -> dict[str, Any]:
