@@ -32,6 +32,7 @@ from kardinal_controller.pipelines import HistoryReconciler, OtherChangesReconci
 from kardinal_controller.registries import FLAG, Registry, TagLookups
 from kardinal_controller.release import ReleaseReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
+from kardinal_controller.unserved import UnservedReconciler
 
 __all__ = ["SYSTEM_NAMESPACE", "Controller", "ControllerOptions"]
 
@@ -101,6 +102,7 @@ class Controller:
         self._declare_gates(options)
         self._declare_unimplemented_kinds()
         self._declare_release()
+        self._declare_unserved()
         recorded = RecordedGraphs(self._caches, client)
         graph_controller(
             self.manager,
@@ -236,6 +238,13 @@ class Controller:
         manager = self.manager
         release = ReleaseReconciler(self._caches.steps, manager.client, clock=self._clock, metrics=self._metrics)
         manager.controller("step-release", release, release.sources(), concurrency=1)
+
+    def _declare_unserved(self) -> None:
+        manager, caches = self.manager, self._caches
+        unserved = UnservedReconciler(
+            caches.steps, caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock
+        )
+        manager.controller("step-unserved", unserved, unserved.sources(), concurrency=1)
 
     def _install_agent(self, options: ControllerOptions) -> Parts:
         return install(

@@ -26,6 +26,7 @@ from kardinal.objects import PROMOTION_STEP, ResourceType
 
 __all__ = [
     "ENDED_STATES",
+    "NO_AGENT",
     "PROMOTION_STEP",
     "PromotionState",
     "PromotionStep",
@@ -41,6 +42,9 @@ PromotionState = Literal["Pending", "Promoting", "WaitingForMerge", "HealthCheck
 
 ENDED_STATES: frozenset[str | None] = frozenset(["Verified", "Failed"])
 """States in which nothing more is done for a promotion."""
+
+NO_AGENT = "NoAgent"
+"""The condition of a step that no agent has taken, and of its Bundle."""
 
 
 class PromotionStepSpec(Model):
@@ -141,7 +145,7 @@ class Retry(Model):
 class PromotionStepStatus(Status):
     """Conditions: Ready (True when Verified), Held (a freeze or a gate holds it), Degraded (what runs is unhealthy).
 
-    Degraded is Unknown while what is Verified cannot be seen.
+    Degraded is Unknown while what is Verified cannot be seen. NoAgent: no agent serves its shard.
     """
 
     state: PromotionState | None = None

@@ -19,9 +19,9 @@ _INSTANT = 0.001
 
 
 class Patience:
-    """How long deletions may still be held, each since this process has noticed it, by a clock that cannot be set.
+    """How long is left to objects, each since this process has noticed it, by a clock that cannot be set.
 
-    The `deletionTimestamp` is a time of the API server: by the clock of another machine it may be an hour ago.
+    Times that an API server writes are its own: by the clock of another machine they may be an hour ago.
     """
 
     def __init__(self, patience: timedelta, *, clock: Clock) -> None:
@@ -30,7 +30,7 @@ class Patience:
         self._noticed: dict[Key, tuple[str, float]] = {}
 
     def left(self, obj: JsonObject) -> timedelta:
-        """Return how long the deletion of an object may still be held; nothing once the time is over."""
+        """Return how long is left to an object; nothing once the time is over."""
         key, uid, now = key_of(obj), obj["metadata"]["uid"], self._clock.monotonic()
         if self._noticed.get(key, ("", now))[0] != uid:
             self._noticed[key] = (uid, now)

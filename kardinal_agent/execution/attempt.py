@@ -117,7 +117,7 @@ class Attempt:
 
     async def _run(self) -> Result:
         result: Result | None = None
-        self._draft.move(transitions.owned(self._draft.status, now=self._tools.clock.now()))
+        self._draft.move(transitions.taken(transitions.owned(self._draft.status, now=self._tools.clock.now())))
         while result is None:
             seen = self._observe()
             if not seen.holds:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from kardinal.api import Bundle, PromotionStep, set_condition
 from kardinal.api.evidence import Evidence
-from kardinal.api.promotion_step import PromotionStepStatus, Retry, StepProgress
+from kardinal.api.promotion_step import NO_AGENT, PromotionStepStatus, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.steps.declaration import PlannedStep
@@ -41,6 +41,7 @@ __all__ = [
     "retrying",
     "skipped",
     "succeeded",
+    "taken",
     "updated",
     "verified",
     "waiting",
@@ -180,6 +181,14 @@ def released(status: Status, *, now: datetime, reason: str | None = None) -> Sta
         return status
     conditions = set_condition(status.conditions, "Held", "False", reason="Released", now=now)
     return status.model_copy(update={"conditions": conditions})
+
+
+def taken(status: Status) -> Status:
+    """Return the status of a promotion that an agent has taken."""
+    if status.condition(NO_AGENT) is None:
+        return status
+    kept = tuple(each for each in status.conditions if each.type != NO_AGENT)
+    return status.model_copy(update={"conditions": kept})
 
 
 def owned(status: Status, *, now: datetime) -> Status:

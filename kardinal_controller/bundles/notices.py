@@ -3,6 +3,7 @@
     Paused     a freeze of its Pipeline holds it
     Held       an environment is kept from its next effect: by a gate, a freeze, or until a person puts something right
     TagMoved   a tag is another image than it was when the Bundle started
+    NoAgent    no agent serves the shard of an environment
     Outdated   its Graph is not what it would be today, and does not follow the Pipeline or the gates
 
 Each stands while it is true and is absent otherwise. What they say of other people's text (the message of a freeze, the
@@ -14,15 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kardinal.api import PromotionStep
 from kardinal.api.bundle import BundlePhase
 from kardinal.api.commands import create_command
+from kardinal.api.promotion_step import NO_AGENT
 from kardinal.translation.drift import Drift
 from kardinal_controller.bundles.observation import Observation
 
 __all__ = ["HELD", "NOTICES", "OUTDATED", "PAUSED", "TAG_MOVED", "Notice", "notices"]
 
 PAUSED, HELD, OUTDATED, TAG_MOVED = "Paused", "Held", "Outdated", "TagMoved"
-NOTICES = (PAUSED, HELD, OUTDATED, TAG_MOVED)
+NOTICES = (PAUSED, HELD, OUTDATED, TAG_MOVED, NO_AGENT)
 
 _SHOWN = 4
 """Environments, and differences of one, that are told; of others there is the number."""
@@ -45,6 +48,8 @@ def notices(observation: Observation, phase: BundlePhase) -> Iterator[Notice]:
     held = {name: entry.held for name, entry in observation.environments.items() if entry.held is not None}
     if held:
         yield Notice(HELD, HELD, "; ".join(f"{name}: {why}" for name, why in held.items()))
+    if unserved := {name: each for name, step in observation.steps.items() if (each := _unserved(step))}:
+        yield Notice(NO_AGENT, NO_AGENT, "; ".join(f"{name}: {why}" for name, why in unserved.items()))
     moved = [each for each in observation.bundle.status.artifacts or () if each.moved_to is not None]
     if moved:
         texts = [f"{each.reference} was {each.digest} and is {each.moved_to}" for each in moved]
@@ -52,6 +57,12 @@ def notices(observation: Observation, phase: BundlePhase) -> Iterator[Notice]:
         yield Notice(TAG_MOVED, TAG_MOVED, f"{_few(texts)}; {remedy} a Bundle with its digest")
     if phase in ("Promoting", "Failed") and (found := _outdated(observation)) is not None:
         yield found
+
+
+def _unserved(step: PromotionStep) -> str:
+    """Return that no agent takes a step; empty where one has."""
+    condition = step.status.condition(NO_AGENT)
+    return condition.message if condition is not None and condition.status == "True" else ""
 
 
 def _outdated(observation: Observation) -> Notice | None:

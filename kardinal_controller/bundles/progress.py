@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kardinal.api import PromotionStep
 from kardinal.api.bundle import BundlePhase, EnvironmentStatus
-from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.api.promotion_step import NO_AGENT, PromotionStepStatus
 from kardinal.objects import JsonObject
 from kardinal.objects.conditions import find_condition
 from kardinal.translation.environment_order import ancestors
@@ -96,6 +96,8 @@ def _entry(step: PromotionStep | None, before: EnvironmentStatus | None, *, unde
 
 def _message(status: PromotionStepStatus) -> str | None:
     """Return the message of a step that is worth a line on the Bundle, or why what it verified is unhealthy."""
+    if (unserved := status.condition(NO_AGENT)) is not None:
+        return unserved.message
     degraded = status.condition("Degraded")
     if status.healthy is False and degraded is not None:
         return degraded.message

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kardinal.api import Bundle
 from kardinal.api.bundle import BundleStatus, Rollback
 from kardinal.api.names import ANNOTATION_SOURCE
+from kardinal.api.promotion_step import NO_AGENT
 from kardinal.translation.rollback import AUTOMATIC
 from kardinal_controller.bundles.story import EmitEvent, story
 
@@ -87,7 +88,7 @@ def _events(before: BundleStatus, after: BundleStatus) -> Iterator[EmitEvent]:
 
     A Bundle that waits for a newer one gets none: a backlog would bury the Events of the one that starts.
     """
-    for name in ("Ready", "Warning", "MergedOutOfBand", "TagMoved"):
+    for name in ("Ready", "Warning", "MergedOutOfBand", "TagMoved", NO_AGENT):
         old, new = before.condition(name), after.condition(name)
         if new is None or new.reason == "Waiting":
             continue

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from tests.cli.conftest import KARDINAL, Cli
 from tests.cli.terminal import terminal
@@ -170,6 +172,20 @@ async def _waits_for_its_merge(world: World, message: str, **conditions: str) ->
     ]
     status = {"phase": "Promoting", "observedGeneration": 1, "conditions": listed}
     await world.client.patch(BUNDLE, release["metadata"]["name"], TEAM, {"status": status}, subresource="status")
+
+
+@pytest.mark.virtual_time("waits for a minute, which an agent has to take a step")
+async def test_status_says_that_no_agent_serves_the_shard_of_an_environment(cli: Cli, world: World) -> None:
+    await start_controller(world)
+    await world.apply(pipeline(REPOSITORY, provider="git", environments=[environment(DEV, shard="eu")]))
+    await world.apply(bundle("my-app-1"))
+    await world.wait_for(
+        PROMOTION_STEP, f"my-app-1-{DEV}", lambda obj: "no agent" in (obj.get("status") or {}).get("message", "")
+    )
+    words = " ".join((await cli("status")).split())
+    assert f"{DEV}: no agent serves shard eu: none has taken this promotion within a minute; start one with" in words
+    assert f"NEXT kardinal-agent --shard=eu to serve {DEV}" in words
+    assert "no agent serves shard eu" in await cli("explain", "my-app", "--env", DEV)
 
 
 async def test_status_says_why_a_host_puts_a_merge_off(cli: Cli, world: World) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kardinal.api.commands import create_command
+from kardinal.api.promotion_step import NO_AGENT
 from kardinal.cli.states import command_of
 from kardinal.cli.status.view import View
 
@@ -53,6 +54,8 @@ def _steps(view: View) -> Iterator[Next]:
         else:
             yield Next(pull.url, f"review {pull.environment}")
     for environment in view.environments:
+        if environment.step is not None and environment.step.status.condition(NO_AGENT) is not None:
+            yield Next(f"kardinal-agent --shard={environment.step.spec.shard}", f"serve {environment.name}")
         if environment.health:
             command = command_of("Health", environment.health, pipeline=view.pipeline, environment=environment.name)
             yield Next(command, f"see why {environment.name} is no longer healthy")
