@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,15 +16,19 @@ from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
 from kardinal.api.base import DnsLabel, Name, Url
 from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.pipeline import ProviderName
-from kardinal.api.repository_url import InvalidRepositoryURL, is_local_spelling
+from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.cli.errors import CommandError
+from kardinal.cli.guesses import may_be_production, provider_of
 from kardinal.cli.output import print_value
 from kardinal.cli.propose import print_proposals
-from kardinal.cli.session import Session, cluster_command, cluster_options
+from kardinal.cli.session import Session, chosen_namespace, cluster_command, cluster_options
+from kardinal.extensions import load_extensions
 from kardinal.kube import AlreadyExists
 from kardinal.objects.suggestions import nearest
 from kardinal.policy.binding import places_of
 from kardinal.policy.matching import collect
+from kardinal.translation import Features
+from kardinal.translation.translate import validate
 
 __all__ = ["init"]
 
@@ -35,7 +40,7 @@ git:
   url: https://github.com/acme/gitops
   secret: git-credentials
 environments: [dev, staging, prod]
-prodApproval: auto
+prodApproval: pr-review
 """
 
 
@@ -55,7 +60,8 @@ class InitConfig(_Strict):
     image: str
     git: GitConfig
     environments: Annotated[tuple[DnsLabel, ...], Field(min_length=1)] = ("dev", "staging", "prod")
-    prod_approval: Literal["auto", "pr-review"] = "auto"
+    prod_approval: Literal["auto", "pr-review"] = "pr-review"
+    """The approval of the last environment, and of each whose name may be that of production."""
 
 
 @click.command()
@@ -86,21 +92,24 @@ def init(
     **where: Any,
 ) -> None:
     """Create a Pipeline from a short description, or print one for a repository."""
-    if source is None:
-        _create(path=path, policy_namespace=policy_namespace, output=output, **where)
+    if source is not None:
+        if click.get_current_context().get_parameter_source("path") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--from and --file exclude each other")
+        print_proposals(source, where["namespace"] or "default")
         return
-    if click.get_current_context().get_parameter_source("path") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--from and --file exclude each other")
-    print_proposals(source, where["namespace"] or "default")
+    config = _load(path)
+    if output:
+        pipeline = _pipeline(config, asyncio.run(chosen_namespace(**where)))
+        _check(pipeline, path)
+        print_value(pipeline, output)
+        return
+    _create(path=path, config=config, policy_namespace=policy_namespace, **where)
 
 
 @cluster_command
-async def _create(session: Session, *, path: Path, policy_namespace: str, output: str | None) -> None:
-    config = _load(path)
+async def _create(session: Session, *, path: Path, config: InitConfig, policy_namespace: str) -> None:
     pipeline = _pipeline(config, session.namespace)
-    if output:
-        print_value(pipeline, output)
-        return
+    _check(pipeline, path)
     try:
         await session.client.create(PIPELINE, pipeline, field_manager="kardinal-cli")
     except AlreadyExists as error:
@@ -142,12 +151,22 @@ def _problem(location: tuple[int | str, ...], kind: str, message: str) -> str:
     return f"{path}: unknown field" + (f"; did you mean {near}?" if near else f"; known: {', '.join(known)}")
 
 
+def _provider(config: InitConfig) -> ProviderName:
+    """Return the provider that is named, or that the host tells; plain git only where no pull request is asked for."""
+    provider = config.git.provider or provider_of(config.git.url)
+    if provider is None and config.prod_approval == "pr-review":
+        raise CommandError(
+            "git.provider: the name of the host does not tell it, and prodApproval: pr-review needs pull requests",
+            remedy="Set it to github, gitlab, gitea or forgejo; or set prodApproval: auto to push to plain git",
+        )
+    return provider or "git"
+
+
 def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
-    local = is_local_spelling(config.git.url)
     git: dict[str, Any] = {
         "url": config.git.url,
         "branch": config.git.branch,
-        "provider": config.git.provider or ("local" if local else "git"),
+        "provider": _provider(config),
     }
     if config.git.secret:
         git["secretRef"] = {"name": config.git.secret}
@@ -162,12 +181,28 @@ def _pipeline(config: InitConfig, namespace: str) -> dict[str, Any]:
                 {
                     "name": name,
                     "path": f"environments/{name}",
-                    "approval": config.prod_approval if name == last else "auto",
+                    "approval": config.prod_approval if name == last or may_be_production(name) else "auto",
                 }
                 for name in config.environments
             ],
         },
     }
+
+
+def _check(pipeline: dict[str, Any], path: Path) -> None:
+    """Raise `CommandError` for a Pipeline that no Bundle could go through."""
+    try:
+        made = Pipeline.model_validate(pipeline)
+    except ValidationError as error:
+        problems = [_problem(item["loc"], item["type"], item["msg"]) for item in error.errors()]
+    else:
+        features = Features(registry=load_extensions().registry, allow_local_repositories=True)
+        problems = [
+            f"{each.field}: " + "; ".join(part for part in (each.message, each.remedy) if part)
+            for each in validate(made, features=features)
+        ]
+    if problems:
+        raise CommandError(f"{path} describes a Pipeline that cannot promote:\n  " + "\n  ".join(problems))
 
 
 async def _org_gates(session: Session, policy_namespace: str, made: Pipeline) -> set[str]:

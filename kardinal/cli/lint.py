@@ -62,13 +62,13 @@ def lint(paths: tuple[Path, ...]) -> None:
         features = Features(registry=load_extensions().registry, allow_local_repositories=True)
     except ExtensionError as error:
         raise CommandError(str(error)) from None
-    findings, checked = list[Finding](), 0
+    findings, checked, named = list[Finding](), 0, dict[tuple[str, ...], str]()
     for place, text in _texts(paths):
         try:
             for manifest in read_manifests(text):
                 if manifest.kind in _CHECKS:
                     checked += 1
-                    findings += _check(manifest, place, features)
+                    findings += [*_check(manifest, place, features), *_named_before(manifest, place, named)]
         except ManifestError as error:
             findings.append(Finding(f"{place}:{error.line}", "not YAML", "", str(error)))
     for finding in findings:
@@ -121,6 +121,19 @@ def _check(manifest: Manifest, place: str, features: Features) -> Iterator[Findi
         return
     for field, message in check.problems(resource, features):
         yield finding(field, message)
+
+
+def _named_before(manifest: Manifest, place: str, named: dict[tuple[str, ...], str]) -> Iterator[Finding]:
+    """Yield that an object has the name of one before it, which it would replace, and remember where it stands."""
+    metadata = manifest.body.get("metadata")
+    namespace = str(metadata.get("namespace", "")) if isinstance(metadata, dict) else ""
+    key, here = (*manifest.kind, namespace, manifest.name), f"{place}:{manifest.line('metadata.name')}"
+    if not manifest.name:
+        return
+    if key in named:
+        message = f"{named[key]} has one of this name already, which this one would replace; give each its own"
+        yield Finding(here, f"{manifest.kind[1]}/{manifest.name}", "metadata.name", message)
+    named.setdefault(key, here)
 
 
 def _path(location: tuple[int | str, ...]) -> str:

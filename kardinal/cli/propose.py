@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 import yaml
 
-from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL, is_local_spelling
+from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL
 from kardinal.cli.checkout import ask_git, open_checkout
 from kardinal.cli.errors import CommandError
+from kardinal.cli.guesses import provider_of
 from kardinal.cli.output import printable
-from kardinal.cli.scan import HOSTS, Origin, Proposal, propose
+from kardinal.cli.scan import Origin, Proposal, propose
 from kardinal.git.checkouts import Checkout
 from kardinal.objects.errors import KardinalError
 
 __all__ = ["print_proposals"]
+
+
+_SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:(?!//)")
+"""The beginning of `git@github.com:acme/gitops`, which is no path of this machine."""
 
 
 def print_proposals(source: str, namespace: str) -> None:
@@ -53,7 +58,7 @@ def _directory(source: str) -> Path:
 
 
 async def _proposals(source: str, namespace: str) -> list[Proposal]:
-    if "://" not in source or source.startswith("file://"):
+    if source.startswith("file://") or ("://" not in source and not _SHORT_SSH.match(source)):
         directory = await asyncio.to_thread(_directory, source)
         return await _read(directory, namespace, url=None)
     try:
@@ -69,7 +74,7 @@ async def _read(directory: Path, namespace: str, *, url: str | None) -> list[Pro
     """Return the Pipelines of what is checked out; without `url` they name where that was cloned from, or itself."""
     async with open_checkout(directory) as (repository, checkout):
         named = url or _origin_of(checkout) or directory.as_uri()
-        origin = Origin(named, checkout.branch or "main", _provider(named), namespace)
+        origin = Origin(named, checkout.branch or "main", provider_of(named), namespace)
         return await repository.inspect(checkout.commit, lambda tree: propose(tree, origin))
 
 
@@ -83,12 +88,6 @@ def _origin_of(checkout: Checkout) -> str:
     except InvalidRepositoryURL:
         return ""
     return listed
-
-
-def _provider(url: str) -> str | None:
-    if is_local_spelling(url):
-        return "local"
-    return HOSTS.get(urlsplit(url).hostname or "")
 
 
 def _yaml(proposal: Proposal) -> str:

@@ -7,16 +7,16 @@ is a proposal that a person reads, so whatever was guessed is said, and so is wh
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any, Protocol
 
 from kardinal.api import PIPELINE
 from kardinal.api.image import ImageReference, ImageReferenceError
 from kardinal.api.names import slug
+from kardinal.cli.guesses import knows_environment, may_be_production, place_of_environment
 from kardinal.steps.edit import EditError, Tree
 from kardinal.steps.kustomize.layers import Accumulated, Layers, fields_of
 from kardinal.steps.kustomize.manifests import Unreadable, Volume, documents, mapping, text_of
@@ -25,24 +25,15 @@ __all__ = ["Origin", "Proposal", "Walkable", "propose"]
 
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _WORKLOADS = frozenset(["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"])
-_ORDER = (
-    ("dev", "develop", "development", "local", "sandbox"),
-    ("test", "testing", "qa", "int", "integration", "ci"),
-    ("uat", "stage", "staging", "stg", "acceptance"),
-    ("preprod", "pre", "canary"),
-    ("prod", "production", "prd", "live"),
-)
-"""Names of environments, from the first to the last."""
 _NAMELESS = frozenset(["*", "apps", "environments", "envs", "kustomize", "overlays"])
 """Segments of a path that name no application."""
 
-_UNKNOWN = 2
-"""The place of a name that is none of them: beside staging."""
+_PARENTS = frozenset(["environment", "environments", "env", "envs", "overlays", "stages"])
+"""Directories in which each directory is an environment."""
+_BASES = frozenset(["base", "bases", "common", "shared"])
+"""Names of what environments have in common."""
 _MOST = 500
 """Kustomizations that are read."""
-
-HOSTS: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "forgejo"}
-"""Hosts whose provider is known by their name."""
 
 
 class Walkable(Tree, Protocol):
@@ -92,9 +83,10 @@ def propose(tree: Walkable, origin: Origin) -> list[Proposal]:
     bases = {used for overlay in overlays for used in overlay.uses}
     groups: defaultdict[str, list[_Overlay]] = defaultdict(list)
     for overlay in overlays:
-        if overlay.path not in bases and overlay.path:
+        if overlay.path not in bases and _is_environment(overlay):
             groups[_application(overlay)].append(overlay)
-    proposals = [_proposal(key, groups[key], origin) for key in sorted(groups)]
+    named = _unique({key: _name(key, groups[key], origin) for key in sorted(groups)})
+    proposals = [_proposal(name, key, groups[key], origin) for key, name in named.items()]
     charts = sorted({file.path.rpartition("/")[0] or "." for file in tree.walk("") if _is_chart(file.path)})
     if proposals and charts:
         proposals[0].unknown.append(f"the Helm charts in {', '.join(charts)}: they are not read")
@@ -161,7 +153,15 @@ def _repository(text: str) -> str:
 def _environment(path: str) -> str:
     """Return the segment of a path that names an environment: the last that is known as one, else the last."""
     segments = path.split("/")
-    return next((segment for segment in reversed(segments) if _known(segment)), segments[-1])
+    return next((segment for segment in reversed(segments) if knows_environment(segment)), segments[-1])
+
+
+def _is_environment(overlay: _Overlay) -> bool:
+    """Return whether a directory is an environment by its name, or because it lies where environments do."""
+    above, name, _ = overlay.path.rpartition(overlay.environment)
+    if not name or overlay.environment in _BASES:
+        return False
+    return knows_environment(overlay.environment) or above.rstrip("/").rpartition("/")[2] in _PARENTS
 
 
 def _application(overlay: _Overlay) -> str:
@@ -171,19 +171,9 @@ def _application(overlay: _Overlay) -> str:
     return "/".join((*segments[:index], "*", *segments[index + 1 :]))
 
 
-def _known(name: str) -> bool:
-    return any(word in words for word in re.split(r"[-_.]", name) for words in _ORDER)
-
-
-def _rank(name: str) -> int:
-    words = re.split(r"[-_.]", name.lower())
-    ranks = [rank for rank, names in enumerate(_ORDER) if set(words) & set(names)]
-    return ranks[0] if ranks else _UNKNOWN
-
-
-def _proposal(key: str, overlays: Sequence[_Overlay], origin: Origin) -> Proposal:
-    ordered = sorted(overlays, key=lambda overlay: (_rank(overlay.environment), overlay.environment))
-    proposal = Proposal(_name(key, ordered, origin))
+def _proposal(name: str, key: str, overlays: Sequence[_Overlay], origin: Origin) -> Proposal:
+    ordered = sorted(overlays, key=lambda overlay: (place_of_environment(overlay.environment), overlay.environment))
+    proposal = Proposal(name)
     proposal.images = list(dict.fromkeys(image for overlay in ordered for image in overlay.images))
     entries = [_entry(proposal, overlay, ordered, origin) for overlay in ordered]
     proposal.manifest = {
@@ -206,12 +196,27 @@ def _name(key: str, overlays: Sequence[_Overlay], origin: Origin) -> str:
     return slug(segments[-1] if segments else repository) or "app"
 
 
+def _unique(names: Mapping[str, str]) -> dict[str, str]:
+    """Return a name for each group; those that share one get the directories in which they differ behind it."""
+    counts = Counter(names.values())
+    found: dict[str, str] = {}
+    for key, name in names.items():
+        alike = [other.split("/") for other, same in names.items() if same == name and other != key]
+        common = set.intersection(*map(set, alike)) if alike else set()
+        differing = [part for part in key.split("/") if part != "*" and part not in common]
+        wanted = slug("-".join((name, *differing))) if alike else name
+        taken = {*found.values(), *(one for one in counts if one != name)}
+        numbered = (wanted if number == 1 else f"{wanted}-{number}" for number in count(1))
+        found[key] = next(one for one in numbered if one not in taken)
+    return found
+
+
 def _git(proposal: Proposal, origin: Origin) -> dict[str, Any]:
     git = {"url": origin.url, "branch": origin.branch, "provider": origin.provider or "git"}
     if origin.provider is None:
         proposal.unknown.append(
-            "git.provider: the host's name does not tell; plain git makes no pull requests. Set it to github, gitlab, "
-            "gitea or forgejo where the host is one"
+            "git.provider: the host's name does not tell; plain git makes no pull requests, so that the Pipeline is "
+            "not Ready. Set it to github, gitlab, gitea or forgejo"
         )
     if origin.provider != "local":
         proposal.unknown.append(
@@ -223,14 +228,15 @@ def _git(proposal: Proposal, origin: Origin) -> dict[str, Any]:
 def _entry(proposal: Proposal, overlay: _Overlay, ordered: Sequence[_Overlay], origin: Origin) -> dict[str, Any]:
     name = slug(overlay.environment)
     entry: dict[str, Any] = {"name": name, "path": overlay.path}
-    ranks = sorted({_rank(each.environment) for each in ordered})
-    place = ranks.index(_rank(overlay.environment))
+    ranks = sorted({place_of_environment(each.environment) for each in ordered})
+    place = ranks.index(place_of_environment(overlay.environment))
     if len(ranks) < len(ordered) and place:
-        before = [slug(each.environment) for each in ordered if _rank(each.environment) == ranks[place - 1]]
+        last = ranks[place - 1]
+        before = [slug(each.environment) for each in ordered if place_of_environment(each.environment) == last]
         entry["dependsOn"] = before
     elif len(ranks) < len(ordered):
         entry["dependsOn"] = []
-    if place == len(ranks) - 1 and len(ranks) > 1 and origin.provider is not None:
+    if may_be_production(overlay.environment) or (place == len(ranks) - 1 and len(ranks) > 1):
         entry["approval"] = "pr-review"
     resource = _resource(proposal, overlay, name)
     if resource:
@@ -255,12 +261,12 @@ def _resource(proposal: Proposal, overlay: _Overlay, environment: str) -> dict[s
 
 
 def _explain(proposal: Proposal, key: str, ordered: Sequence[_Overlay]) -> None:
-    ranked = groupby(ordered, key=lambda overlay: _rank(overlay.environment))
+    ranked = groupby(ordered, key=lambda overlay: place_of_environment(overlay.environment))
     names = " -> ".join(" and ".join(slug(each.environment) for each in same) for _, same in ranked)
     proposal.guessed.append(f"environments and their order, from the directories {key}: {names}")
     reviewed = [entry["name"] for entry in proposal.manifest["spec"]["environments"] if "approval" in entry]
     if reviewed:
-        proposal.guessed.append(f"approval: a pull request for {', '.join(reviewed)}, none before")
+        proposal.guessed.append(f"approval: a pull request for {', '.join(reviewed)}, none for others")
     workloads = dict.fromkeys(f"{kind} {name}" for overlay in ordered for kind, name in overlay.workloads)
     if workloads:
         proposal.guessed.append(f"what runs: {', '.join(workloads)}")
@@ -270,6 +276,6 @@ def _explain(proposal: Proposal, key: str, ordered: Sequence[_Overlay]) -> None:
         proposal.unknown.append("images: no container was found in what these directories render")
     for overlay in ordered:
         proposal.unknown += (f"{overlay.path}: {problem}" for problem in overlay.problems)
-    unordered = [each.environment for each in ordered if not _known(each.environment)]
+    unordered = [each.environment for each in ordered if not knows_environment(each.environment)]
     if unordered:
         proposal.unknown.append(f"the place of {', '.join(unordered)} in the order: set dependsOn")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TABLES",
     "Session",
+    "chosen_namespace",
     "cluster_command",
     "cluster_options",
     "connect",
@@ -123,6 +124,17 @@ async def connect(kubeconfig: Path | None, context: str | None, namespace: str |
     connection = await load_connection(kubeconfig or await asyncio.to_thread(_kubeconfig_of_plane), context)
     async with Client(connection, user_agent="kardinal-cli") as client:
         yield Session(client, namespace or connection.namespace or "default", chosen=namespace is not None)
+
+
+async def chosen_namespace(*, kubeconfig: Path | None, context: str | None, namespace: str | None) -> str:
+    """Return the namespace that a command would work in, without asking a server; `default` without a kubeconfig."""
+    if namespace is not None:
+        return namespace
+    try:
+        connection = await load_connection(kubeconfig or await asyncio.to_thread(_kubeconfig_of_plane), context)
+    except KubeError:
+        return "default"
+    return connection.namespace or "default"
 
 
 def _kubeconfig_of_plane() -> Path | None:

@@ -103,7 +103,7 @@ async def test_init_makes_a_pipeline_and_names_the_gates_it_will_meet(cli: Cli, 
     await world.apply(gate("no-weekend-deploys", "!schedule.isWeekend", namespace=POLICIES))
     config = world.directory / "home" / "kardinal.yaml"
     config.write_text(
-        "app: shop\nimage: ghcr.io/acme/shop\ngit: {url: https://git.example.com/acme/gitops, secret: git}\n"
+        "app: shop\nimage: ghcr.io/acme/shop\ngit: {url: https://github.com/acme/gitops, secret: git}\n"
         f"environments: [{DEV}, {PROD}]\nprodApproval: pr-review\n"
     )
     preview = yaml.safe_load(await cli("init", "-o", "yaml"))
@@ -115,7 +115,11 @@ async def test_init_makes_a_pipeline_and_names_the_gates_it_will_meet(cli: Cli, 
     created = await world.get(PIPELINE, "shop")
     assert [entry["approval"] for entry in created["spec"]["environments"]] == ["auto", "pr-review"]
     assert created["spec"]["git"]["secretRef"] == {"name": "git"}
-    assert preview["spec"]["git"]["url"] == created["spec"]["git"]["url"]
+    assert preview["spec"]["git"].items() <= created["spec"]["git"].items()
+    assert created["spec"]["git"]["provider"] == "github"
+    again = await cli.attempt("init")
+    assert again.code == 1
+    assert "Pipeline shop exists already" in again.err
 
 
 async def test_explain_before_anything_began_says_what_it_waits_for(cli: Cli, world: World) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from kardinal_local import sample
@@ -105,3 +109,93 @@ async def test_a_place_without_a_repository_or_an_environment_is_named(tmp_path:
         assert words in done.err
         assert "Traceback" not in done.err
     assert (await cli.attempt("init", "--from", ".", "-f", "x")).code == 2
+
+
+def _environments(root: str, *names: str) -> dict[str, str]:
+    return {f"{root}/{name}/kustomization.yaml": _overlay(name) for name in names} | {
+        f"{root}/{name}/deployment.yaml": DEPLOYMENT.replace("NAME", "web") for name in names
+    }
+
+
+def _cloned(source: Path, to: Path, origin: str) -> Path:
+    subprocess.run(["git", "clone", "--quiet", str(source), str(to)], check=True)
+    subprocess.run(["git", "-C", str(to), "remote", "set-url", "origin", origin], check=True)
+    return to
+
+
+async def _proposed(directory: Path, files: dict[str, str], *, origin: str = "") -> tuple[list[Any], str]:
+    """Return the Pipelines of a repository, cloned from `origin` where that is given, and what was said of them."""
+    own = {path: text.replace("[../../base]", "[deployment.yaml]") for path, text in files.items()}
+    source = create_repository(directory / "gitops.git", own).path
+    if origin:
+        source = await asyncio.to_thread(_cloned, source, directory / "clone", origin)
+    done = await _cli(directory).attempt("init", "--from", str(source))
+    assert done.code == 0, done.err
+    return list(yaml.safe_load_all(done.out)), done.err
+
+
+def _approvals(made: Any) -> dict[str, str]:
+    return {one["name"]: one.get("approval", "auto") for one in made["spec"]["environments"]}
+
+
+async def test_applications_whose_workloads_have_one_name_get_pipelines_of_different_names(tmp_path: Path) -> None:
+    files = _environments("teams/red/shop", "dev", "prod") | _environments("teams/blue/shop", "dev", "prod")
+    made, _ = await _proposed(tmp_path, files)
+    assert [one["metadata"]["name"] for one in made] == ["web-blue", "web-red"]
+
+
+@pytest.mark.parametrize(
+    ("names", "reviewed"),
+    [
+        (("prod-eu", "prod-us"), {"prod-eu", "prod-us"}),
+        (("dev", "production", "production-canary"), {"production", "production-canary"}),
+        (("nonprod", "pre-prod", "prod"), {"prod"}),
+        (("dev", "europe"), {"europe"}),
+        (("dev",), set()),
+    ],
+)
+async def test_what_may_be_production_is_never_written_to_unasked(
+    tmp_path: Path, names: tuple[str, ...], reviewed: set[str]
+) -> None:
+    (made,), said = await _proposed(tmp_path, _environments("overlays", *names))
+    assert {name for name, approval in _approvals(made).items() if approval == "pr-review"} == reviewed
+    assert ("guessed: approval" in said) is bool(reviewed)
+
+
+async def test_production_waits_for_what_is_not_yet_production(tmp_path: Path) -> None:
+    (made,), said = await _proposed(tmp_path, _environments("overlays", "prod", "non-prod", "pre-prod"))
+    assert [one["name"] for one in made["spec"]["environments"]] == ["non-prod", "pre-prod", "prod"]
+    assert "non-prod -> pre-prod -> prod" in said
+
+
+async def test_directories_that_only_sound_like_environments_are_none(tmp_path: Path) -> None:
+    files = _environments("apps", "dev", "prod", "pre-post-sync", "promotion-app", "release-notes", "base")
+    (made,), _ = await _proposed(tmp_path, files)
+    assert list(_approvals(made)) == ["dev", "prod"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "provider"),
+    [("git@github.com:acme/gitops.git", "github"), ("git@git.example.com:acme/gitops.git", "git")],
+)
+async def test_production_is_reviewed_whatever_host_the_clone_is_from(
+    tmp_path: Path, origin: str, provider: str
+) -> None:
+    (made,), said = await _proposed(tmp_path, _environments("envs", "dev", "prod"), origin=origin)
+    assert made["spec"]["git"]["url"] == origin
+    assert made["spec"]["git"]["provider"] == provider
+    assert _approvals(made) == {"dev": "auto", "prod": "pr-review"}
+    assert ("not known: git.provider" in said) is (provider == "git")
+    (tmp_path / "pipeline.yaml").write_text(yaml.safe_dump(made))
+    done = await _cli(tmp_path).attempt("lint", "-f", "pipeline.yaml")
+    assert "spec.git.secretRef: a repository by ssh needs a key" in done.err
+    assert ("or another git.provider" in done.err) is (provider == "git")
+
+
+async def test_an_address_like_that_of_a_clone_is_not_taken_for_a_directory(tmp_path: Path) -> None:
+    cli = _cli(tmp_path)
+    cli.environment["GIT_SSH_COMMAND"] = "false"
+    done = await cli.attempt("init", "--from", "git@git.example.com:acme/gitops.git")
+    assert done.code == 1
+    assert "there is no directory" not in done.err
+    assert done.err.startswith("Error: git: ")

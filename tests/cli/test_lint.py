@@ -45,8 +45,17 @@ def lint(tmp_path: Path, *texts: str, arguments: tuple[str, ...] = ()) -> subpro
 
 
 def test_a_pipeline_that_can_be_translated_is_fine(tmp_path: Path) -> None:
-    done = lint(tmp_path, GOOD, f"---\n{GOOD}---\nkind: ConfigMap\n---\n- a list\n")
+    other = GOOD.replace("name: my-app", "name: my-api")
+    done = lint(tmp_path, GOOD, f"---\n{other}---\nkind: ConfigMap\n---\n- a list\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "2 resources are fine\n", "")
+
+
+def test_two_objects_of_one_name_are_refused_because_the_last_would_replace_the_first(tmp_path: Path) -> None:
+    elsewhere = GOOD.replace("  name: my-app", "  name: my-app\n  namespace: other")
+    done = lint(tmp_path, GOOD, f"{elsewhere}---\n{GOOD}")
+    assert done.returncode == 1
+    assert "1.yaml:17: Pipeline/my-app metadata.name: 0.yaml:4 has one of this name already" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
