@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kardinal.git.credentials import Credentials
     from kardinal.git.errors import (
         AuthenticationFailed,
+        BranchLocked,
         BranchNotFound,
         CommitNotFound,
         DamagedRepository,
@@ -43,6 +44,7 @@ __all__ = [
     "NO_COMMIT",
     "AuthenticationFailed",
     "BlockingCallOnLoop",
+    "BranchLocked",
     "BranchNotFound",
     "Change",
     "Commit",
@@ -80,7 +82,7 @@ _MODULES = {
     "child": "TransferLimits",
     "credentials": "Credentials",
     "errors": (
-        "AuthenticationFailed BranchNotFound CommitNotFound DamagedRepository GitError "
+        "AuthenticationFailed BranchLocked BranchNotFound CommitNotFound DamagedRepository GitError "
         "InvalidBranchName MergeConflict ObjectsMissing PushRejected RefMoved RepositoryUnreachable TagNotFound "
         "TransferStopped TransientGitError"
     ),

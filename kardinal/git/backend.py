@@ -15,6 +15,7 @@ import pygit2
 
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.errors import (
+    BranchLocked,
     BranchNotFound,
     DamagedRepository,
     MirrorReplaced,
@@ -34,8 +35,7 @@ _ATTEMPTS = 100
 """Rebuilds of one change. Each lost race means that another commit landed, so many are normal on a busy branch."""
 
 _REFUSALS = 5
-"""Lost races after which the branch stood where it was: a lock that is not given up, left to the caller's back-off."""
-
+"""Refusals after which the branch stood where it was: a lock that is not given up, left to the caller's back-off."""
 
 _ROUNDS = 200
 """Fetches for the files of one operation. Each brings what lies near the file that was missed, so a few are normal."""
@@ -122,6 +122,8 @@ async def converge(backend: Backend, attempt: Callable[P, T], *args: P.args, **k
             refused += 1
             if refused == _REFUSALS:
                 break
+    if refused and moved.lock:
+        raise BranchLocked(branch_of(moved.name), said=moved.said, lock=moved.lock)
     raise TransientGitError(f"{branch_of(moved.name)} can not be moved: others are writing to it all the time")
 
 

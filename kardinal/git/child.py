@@ -5,6 +5,9 @@ is a child in a process group of its own, with a limit of its address space, and
 takes too long. A shell stands between: it sets the limit, and its watcher kills the group when standard input ends,
 which the kernel does for us if this process is killed.
 
+When the program stops, a push is given time to end where everything else is killed: a host that loses its client in the
+middle of one may leave lock files behind, and then refuses every push.
+
 What a child says comes by two pipes: events for the program (`Reader.feed`), and text for people, of which the end is
 kept. Both are bounded, because a remote has a say in their length.
 """
@@ -26,7 +29,7 @@ from typing import Protocol
 
 from kardinal.git.errors import TransferStopped
 
-__all__ = ["Children", "Ended", "Reader", "TransferLimits", "private_file"]
+__all__ = ["PUSH_ENDS_WITHIN", "Children", "Ended", "Reader", "TransferLimits", "private_file"]
 
 _SCRIPT = """\
 ulimit -v "$1" 2>/dev/null
@@ -41,6 +44,8 @@ kill -KILL $watcher
 wait $watcher 2>/dev/null
 exit $code
 """
+PUSH_ENDS_WITHIN = 60.0
+"""Seconds; `kardinal.runtime.manager` gives the parts of a program longer than this to stop."""
 _KEPT_TEXT = 64 << 10
 _LONGEST_LINE = 64 << 10
 _CHUNK = 64 << 10
@@ -55,7 +60,8 @@ class TransferLimits:
     """How long and how large a transfer may be, in seconds and bytes.
 
     `advertisement`: until the remote has listed its references. `rate`: bytes a second, over any `window`. `memory`:
-    of the address space of each process. `file`: of each file that is written, such as the pack of a clone.
+    of the address space of each process. `file`: of each file that is written, such as the pack of a clone. `ending`:
+    for a push that is under way when the program stops.
     """
 
     total: float = 3600.0
@@ -64,6 +70,7 @@ class TransferLimits:
     rate: int = 1024
     memory: int = 1 << 30
     file: int = 1 << 30
+    ending: float = PUSH_ENDS_WITHIN
 
 
 class Reader(Protocol):
@@ -104,18 +111,36 @@ def private_file(content: bytes) -> Iterator[int]:
 
 
 class Children:
-    """The children of one repository; `close` kills them all."""
+    """The children of one repository; `close` kills them all, and `stop`, `wait` and `kill` let pushes end."""
 
     def __init__(self, limits: TransferLimits) -> None:
         self.limits = limits
-        self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._changed = threading.Condition()
+        self._running: dict[subprocess.Popen[bytes], bool] = {}
+        """Whether each one pushes."""
         self._closed = False
 
     def close(self) -> None:
-        """Kill what runs, and let nothing start any more."""
-        with self._lock:
+        """Let nothing start any more, and kill what runs."""
+        self.stop()
+        self.kill()
+
+    def stop(self) -> None:
+        """Let nothing start any more, and kill what runs but the pushes."""
+        with self._changed:
             self._closed = True
+            for process, pushes in self._running.items():
+                if not pushes:
+                    _kill(process)
+
+    def wait(self) -> None:
+        """Wait for the pushes, for `limits.ending` at most. Blocks."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running, self.limits.ending)
+
+    def kill(self) -> None:
+        """Kill what is left."""
+        with self._changed:
             for process in self._running:
                 _kill(process)
 
@@ -127,11 +152,15 @@ class Children:
         environment: Mapping[str, str],
         files: Sequence[int],
         reader: Reader,
+        pushes: bool = False,
     ) -> Ended:
-        """Run a child to its end; raises `TransferStopped` when it had to be killed."""
+        """Run a child to its end; raises `TransferStopped` when it had to be killed.
+
+        `pushes`: it may move a reference of the remote.
+        """
         memory, blocks = self.limits.memory // 1024, self.limits.file // _BLOCK
         command = ["/bin/sh", "-c", _SCRIPT, "sh", str(memory), str(blocks), *arguments]
-        with self._lock:
+        with self._changed:
             if self._closed:
                 raise _stopped(url)
             process = subprocess.Popen(  # noqa: S603 - the program is ours, its arguments are checked URLs and names
@@ -143,15 +172,16 @@ class Children:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-            self._running.add(process)
+            self._running[process] = pushes
         text = bytearray()
         try:
             _follow(process, reader, text, _Watch(url, self.limits, reader).check)
         finally:
             # Killed before it is waited for: until then its number belongs to no other process.
-            with self._lock:
-                self._running.discard(process)
+            with self._changed:
+                del self._running[process]
                 closed = self._closed
+                self._changed.notify_all()
             _kill(process)
             code = process.wait()
             _close_pipes(process)

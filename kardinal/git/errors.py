@@ -15,6 +15,7 @@
     │   └── ObjectsMissing       files that a mirror has not fetched yet
     ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
+        └── BranchLocked         the host has a lock file that no push gives up
 
 `transient` decides between retrying with back-off and giving up at once; it is a property of the error, so that no
 caller keeps a list. A repository or a branch that does not exist may be made at any time, and is looked for again;
@@ -31,6 +32,7 @@ from kardinal.objects.errors import KardinalError
 
 __all__ = [
     "AuthenticationFailed",
+    "BranchLocked",
     "BranchNotFound",
     "CommitNotFound",
     "DamagedRepository",
@@ -128,6 +130,20 @@ class TransientGitError(GitError):
         super().__init__(message, remedy=remedy, transient=True)
 
 
+class BranchLocked(TransientGitError):
+    """A branch whose lock file at the host stays there: mostly that of a push that was killed.
+
+    `said`: the host's own words. `lock`: the path of the file, as the host names it.
+    """
+
+    def __init__(self, branch: str, *, said: str, lock: str) -> None:
+        super().__init__(
+            f"{branch} can not be moved, and nothing else moves it; the host says: {said}",
+            remedy=f"If no push is under way there, one that was killed has left {lock}: remove it at the host, "
+            f"and HEAD.lock and refs/heads/{branch}.lock of the repository where they are there",
+        )
+
+
 class TransferStopped(GitError):
     """A transfer that was killed: what it wrote into a mirror may be half done."""
 
@@ -135,9 +151,15 @@ class TransferStopped(GitError):
 
 
 class RefMoved(Exception):
-    """A reference no longer has the value a change was built on; the caller reads again and rebuilds."""
+    """A reference no longer has the value a change was built on; the caller reads again and rebuilds.
 
-    def __init__(self, name: str, *, old: str | None) -> None:
+    `lock`: the lock file that the host found in the way, which may be that of another push or of a killed one. `said`:
+    the host's words about it.
+    """
+
+    def __init__(self, name: str, *, old: str | None, lock: str = "", said: str = "") -> None:
         super().__init__(name)
         self.name = name
         self.old = old
+        self.lock = lock
+        self.said = said

@@ -32,6 +32,8 @@ _LOST_RACE = re.compile(
     r"|cannot lock ref|failed to (lock|update ref)|incorrect old value|remote ref (updated|has changed)",
     re.I,
 )
+_LOCK = re.compile(r"Unable to create '([^'\n]{1,200}\.lock)': File exists", re.I)
+"""The words of Git about a lock file that is there: of another push, or of one that was killed."""
 _NETWORK_WORDS = re.compile(
     r"SSL error|socket|timed out|connect|resolve|unexpected EOF|early EOF|hung up|RPC failed|Empty reply|Recv failure"
     r"|Send failure|transfer closed|reset|GnuTLS|TLS|HTTP/2|remote failure",
@@ -107,13 +109,20 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
 
 def refused_push(refusal: str, said: str, url: str, pushing: Expected) -> Exception:
     """Return what a push means that the remote has refused by `refusal`, having `said` more to its user."""
+    if lock := _LOCK.search(said):
+        return RefMoved(pushing.ref, old=pushing.old, lock=_plain(lock[1]), said=_plain(said))
     if _LOST_RACE.search(refusal) or _LOST_RACE.search(said):
         return RefMoved(pushing.ref, old=pushing.old)
-    words = "".join(character if character.isprintable() else " " for character in f"{refusal}. {said}")
     return PushRejected(
-        f"{url} refuses the push to {branch_of(pushing.ref)}: {' '.join(words.split())[:_EXPLANATION].strip(' .')}",
+        f"{url} refuses the push to {branch_of(pushing.ref)}: {_plain(f'{refusal}. {said}')}",
         remedy="Allow this user to push to the branch, or use approval: pr-review",
     )
+
+
+def _plain(words: str) -> str:
+    """Return words of a remote as one line of printable text of bounded length."""
+    printable = "".join(character if character.isprintable() else " " for character in words)
+    return " ".join(printable.split())[:_EXPLANATION].strip(" .")
 
 
 def for_status(status: int, url: str) -> GitError:

@@ -22,6 +22,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import ParamSpec, Protocol, TypeVar
 
@@ -32,8 +34,17 @@ from kardinal.api.repository_url import RepositoryURL
 from kardinal.git.cache import MAX_AGE, Cache, discard
 from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
-from kardinal.git.errors import DamagedRepository, GitError, MirrorBusy, MirrorReplaced, RefMoved, TransferStopped
+from kardinal.git.errors import (
+    BranchLocked,
+    DamagedRepository,
+    GitError,
+    MirrorBusy,
+    MirrorReplaced,
+    RefMoved,
+    TransferStopped,
+)
 from kardinal.git.meaning import Expected
+from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.program import GitProgram, find_git
 from kardinal.git.redirects import following
@@ -63,6 +74,9 @@ _MAX_USED = 256
 """References that a fetch asks for."""
 _EVERYTHING = "refs/heads/*"
 
+_LOCK_KNOWN = timedelta(minutes=15)
+"""How long after a refusal a lock of the host counts as being there: longer than between two attempts."""
+
 find_git_once = cache(find_git)
 
 
@@ -87,6 +101,19 @@ class Transport(Protocol):
     def try_push(self, url: str, expected: Expected) -> None:
         """Ask `url` for the right to move a reference, as far as it can be asked without moving it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundLock:
+    """A lock file at the host that the last push to a reference has met.
+
+    It counts as being there while the reference is at `tip`, and for a while after the last push at most.
+    """
+
+    path: str
+    said: str
+    tip: str | None
+    until: datetime
 
 
 class MirrorBackend:
@@ -124,6 +151,7 @@ class MirrorBackend:
         self._discarded = 0
         self._empty = False
         self._children = Children(limits)
+        self._locks: dict[str, _FoundLock] = {}
 
     def use(self, *refs: str) -> None:
         for ref in refs:
@@ -202,11 +230,19 @@ class MirrorBackend:
 
     @off_loop
     def try_push(self, ref: str, *, at: str) -> None:
+        found = self._locks.get(ref)
+        # Only a push finds a lock, and this is none.
+        if found is not None and found.tip == at and self._clock.now() < found.until:
+            raise BranchLocked(branch_of(ref), said=found.said, lock=found.path)
         following(self.url.text, lambda address: self._transport.try_push(address, Expected(ref, at)))
 
     async def close(self) -> None:
-        """Kill the transfers under way: a push may have happened, and is found by its trailers."""
-        self._children.close()
+        """Kill the fetches under way, and let a push end. One that has to be killed is found by its trailers."""
+        self._children.stop()
+        try:
+            await asyncio.to_thread(self._children.wait)
+        finally:
+            self._children.kill()
         await asyncio.gather(*self._running, return_exceptions=True)
 
     @property
@@ -283,7 +319,14 @@ class MirrorBackend:
         discard(self._path)
 
     def _push(self, new: str | None, expected: Expected) -> None:
-        following(self.url.text, lambda address: self._transport.push(address, new, expected))
+        self._locks.pop(expected.ref, None)
+        try:
+            following(self.url.text, lambda address: self._transport.push(address, new, expected))
+        except RefMoved as moved:
+            if moved.lock:
+                until = self._clock.now() + _LOCK_KNOWN
+                self._locks[expected.ref] = _FoundLock(moved.lock, moved.said, tip=expected.old, until=until)
+            raise
 
     @property
     def _transport(self) -> Transport:

@@ -157,7 +157,7 @@ class GitProgram:
         """Move a reference of `url` from the expected commit to `new`; None deletes it."""
         options = ("--porcelain", "--no-verify", "--no-signed", "--no-recurse-submodules", "--no-progress")
         lease = f"--force-with-lease={expected.ref}:{expected.old or ''}"
-        trace, ended = self._run(url, "push", *options, lease, url, f"{new or ''}:{expected.ref}")
+        trace, ended = self._run(url, "push", *options, lease, url, f"{new or ''}:{expected.ref}", pushes=True)
         for flag, ref, summary in _PORCELAIN.findall(ended.text):
             if ref != expected.ref:
                 continue
@@ -177,7 +177,7 @@ class GitProgram:
         if ended.code != 0:
             raise self._failure(trace, ended, url, pushing=expected)
 
-    def _run(self, url: str, *arguments: str) -> tuple[_Trace, Ended]:
+    def _run(self, url: str, *arguments: str, pushes: bool = False) -> tuple[_Trace, Ended]:
         trace = _Trace()
         with contextlib.ExitStack() as files:
             numbers: list[int] = []
@@ -204,7 +204,9 @@ class GitProgram:
                 key, hosts = lend(self._credentials.private_key), lend(self._credentials.known_hosts)
                 environment |= {"GIT_SSH_COMMAND": ssh_command(key, hosts), "GIT_SSH_VARIANT": "ssh"}
             command = [self._program, f"--git-dir={self._mirror}", *arguments]
-            ended = self._children.run(command, url=url, environment=environment, files=numbers, reader=trace)
+            ended = self._children.run(
+                command, url=url, environment=environment, files=numbers, reader=trace, pushes=pushes
+            )
         return trace, ended
 
     def _configuration(self, url: str, lend: Callable[[str], int]) -> str:

@@ -319,7 +319,8 @@ class Repository:
             self._backend.try_push(branch_ref(branch), at=require_tip(self._backend, branch))
 
         async with self._observed("check-push"):
-            await self._now(ask)
+            await self._backend.refresh()
+            await converge(self._backend, ask)
 
     def watch(self, callback: Callable[[], None]) -> Subscription:
         """Call back when a reference of this local repository may have moved, and once at the beginning."""

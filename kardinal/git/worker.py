@@ -53,8 +53,8 @@ def _result(request: dict[str, Any], report: Any) -> dict[str, Any]:
         transfer(
             request["mirror"], request["new"], Transfer(request["url"], credentials, progress=progress, pushing=pushing)
         )
-    except RefMoved:
-        return {"error": RefMoved.__name__}
+    except RefMoved as moved:
+        return {"error": RefMoved.__name__, "lock": moved.lock, "said": moved.said}
     except Redirected as redirect:
         return {"error": Redirected.__name__, "location": redirect.location}
     except GitError as error:

@@ -94,7 +94,9 @@ class WorkerProgram:
             command = [sys.executable, "-P", "-m", "kardinal.git.worker", f"/dev/fd/{number}"]
             environment = {name: os.environ[name] for name in _environment_names() if name in os.environ}
             environment |= {"HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)}
-            ended = self._children.run(command, url=url, environment=environment, files=[number], reader=events)
+            ended = self._children.run(
+                command, url=url, environment=environment, files=[number], reader=events, pushes=expected is not None
+            )
         if events.result is None:
             raise failure_of(ended.text, url, pushing=expected)
         if events.result:
@@ -108,7 +110,7 @@ def _environment_names() -> list[str]:
 def _error(result: dict[str, Any], expected: Expected | None) -> Exception:
     name = result["error"]
     if name == RefMoved.__name__ and expected is not None:
-        return RefMoved(expected.ref, old=expected.old)
+        return RefMoved(expected.ref, old=expected.old, lock=result["lock"], said=result["said"])
     if name == Redirected.__name__:
         return Redirected(result["location"])
     if name in _OF_MIRRORS:

@@ -3,7 +3,8 @@
 Probes answer first. Then caches are read, and only when all are complete do the other parts start, because a
 reconciler that runs on half a world deletes the other half. Stopping goes backwards: controllers hand out no more
 keys and finish what they have begun, then the helpers stop, then the recorder writes out what it was told, and at
-last caches and probes end. All of it has thirty seconds.
+last caches and probes end. Runs under way have thirty seconds, and the helpers more after that, so that a push to a
+Git host can end: less than `terminationGracePeriodSeconds` of the pods.
 
 The first failure of any part ends the program and is what `run` raises; what fails because of the stop is noise.
 Controllers and caches are declared before the start, so that the permissions a program needs and the memory it takes
@@ -43,6 +44,9 @@ __all__ = ["Manager", "Runnable"]
 
 SYNC_SECONDS = 120.0
 GRACE_SECONDS = 30.0
+"""For the runs under way."""
+HELPERS_SECONDS = 70.0
+"""For the helpers, after that."""
 WORKERS = 4
 ITEM_BACKOFF = Backoff(base=0.005, cap=1000.0, jitter=0.1)
 
@@ -209,16 +213,17 @@ class Manager:
             raise
 
     async def stop(self) -> None:
-        """Stop everything, newest first, within the grace; at once when cancelled. Stopping twice is harmless."""
+        """Stop everything, newest first, within its grace; at once when cancelled. Stopping twice is harmless."""
         if self._state == "stopped":
             return
         self._state = "stopped"
         late: list[str] = []
-        deadline = asyncio.get_running_loop().time() + self._grace
+        loop = asyncio.get_running_loop()
         for controller in self._controllers:
             controller.queue.shut_down()
         try:
-            late += await self._wait_for_controllers(deadline)
+            late += await self._wait_for_controllers(loop.time() + self._grace)
+            deadline = loop.time() + HELPERS_SECONDS
             for runnable in reversed(self._started):
                 await self._within(deadline, type(runnable).__name__, runnable.stop(), late)
             await self.recorder.flush()
@@ -229,7 +234,7 @@ class Manager:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._server.stop()
         if late:
-            raise GraceExceeded(f"not stopped within {self._grace:.0f} s: {', '.join(late)}")
+            raise GraceExceeded(f"not stopped in time: {', '.join(late)}")
 
     async def run(self, stop_event: asyncio.Event | None = None) -> None:
         """Run as a process does: until `stop_event`, SIGINT or SIGTERM, or the first failure, which is raised.

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+import structlog
+
 from kardinal.api import PIPELINE, Pipeline, set_condition
 from kardinal.api.base import Condition
 from kardinal.objects import JsonObject, Key, key_of
@@ -40,6 +42,8 @@ _DEADLINE = 70.0
 _INPUTS_DEADLINE = 30.0
 """Seconds for one look, and for its inputs; a transfer under way goes on by itself, and the next look shares it."""
 _BY_CREDENTIALS = "credentials"
+
+log = structlog.get_logger(__name__)
 
 
 def condition_type(shard: str | None) -> str:
@@ -145,6 +149,9 @@ class ReadinessReconciler:
             raise
         except Exception as error:
             failure = classified(error)
+            if not failure.known:
+                name = pipeline.metadata.name
+                log.error("a repository could not be looked at, by a bug", pipeline=name, exc_info=error)
             return failure.reason, failure.message
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kardinal.api import PIPELINE, names
+from kardinal.api import PIPELINE, PROMOTION_STEP, names
 from kardinal.objects import JsonObject
 from tests.agent.inputs import copying, platform_repository
-from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent
 from tests.support.names import DEV, PROD, STAGING, TEAM
 from tests.support.objects import environment, pipeline
 from tests.support.repository import GitRepository
@@ -120,6 +121,30 @@ async def test_a_promotion_that_is_tried_again_has_the_repository_looked_at_agai
     repository.git("update-ref", "-d", "refs/heads/main")
     await create(world, promotion_step(repository))
     assert "has no branch main" in await judged(world, "False", reason="BranchNotFound")
+
+
+@pytest.mark.virtual_time("lives through the back-off")
+async def test_a_lock_that_a_killed_push_has_left_at_the_host_is_told_with_what_to_remove(
+    world: World, repository: GitRepository, server: SmartServer
+) -> None:
+    repository.git("config", "http.receivepack", "true")
+    await start_agent(world, allow_local_repositories=False)
+    await deploy(world)
+    url = f"{server.url}/gitops.git"
+    git = {"url": url, "provider": "git", "secretRef": {"name": "git"}}
+    await world.apply(secret(server), pipeline(repository, environments=[DEV], git=git))
+    await judged(world, "True")
+    lock = repository.path / "refs" / "heads" / "main.lock"
+    lock.touch()
+    await create(world, promotion_step(url, provider="git", git=git))
+    told = await judged(world, "False", reason="BranchLocked")
+    stored = await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}")
+    for said in (told, stored["status"]["message"]):
+        assert "File exists" in said
+        assert re.search(rf"has left {repository.path}/\S*heads/main.lock: remove it at the host", said)
+    lock.unlink()
+    await reached(world, "Verified")
+    assert await judged(world, "True")
 
 
 def with_input(name: str, config: dict[str, Any]) -> JsonObject:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kardinal.git.child import PUSH_ENDS_WITHIN
+from kardinal.runtime.manager import GRACE_SECONDS, HELPERS_SECONDS
 from tests.support.identities import documents_of
 from tests.support.names import TEAM
 from tests.support.server import ApiServer
@@ -156,3 +158,11 @@ def test_services_select_pods_and_ports_that_exist() -> None:
 def ports_of(program: str) -> dict[str, int]:
     [container] = PODS[program]["spec"]["containers"]
     return {port["name"]: port["containerPort"] for port in container["ports"]}
+
+
+@pytest.mark.parametrize("program", sorted(PODS))
+def test_a_pod_is_given_the_time_in_which_a_push_to_a_host_may_end(program: str) -> None:
+    """Kubernetes kills what is there when it is over: runs, then helpers, and one of those waits for the push."""
+    needed = GRACE_SECONDS + HELPERS_SECONDS
+    assert PODS[program]["spec"]["terminationGracePeriodSeconds"] > needed
+    assert PUSH_ENDS_WITHIN < HELPERS_SECONDS

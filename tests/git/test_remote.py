@@ -186,6 +186,23 @@ async def test_a_lock_that_is_not_given_up_ends_as_a_transient_error(remote: Rep
     assert (await remote.land("main", setting("dev", b"v2\n"), message("dev"))).changed
 
 
+async def test_the_right_to_push_is_asked_for_again_where_the_branch_moves_meanwhile(
+    remote: Repository, server: SmartServer, bare: Git, transport: str
+) -> None:
+    before = await remote.head("main")
+
+    def move(exchange: Exchange, path: str) -> bool:
+        if "receive-pack" in exchange.path:
+            server.trouble = no_trouble
+            bare.commit({**manifests(), "README.md": "other\n"}, parent=before.commit)
+        return False
+
+    server.trouble = move
+    await remote.check_push("main")
+    # libgit2 asks for nothing.
+    assert (server.trouble is no_trouble) is (transport == "git")
+
+
 async def test_a_proposal_is_pushed_and_its_branch_deleted(remote: Repository, bare: Git) -> None:
     landed = await remote.propose(
         "kardinal/app-1/dev", base="main", edit=setting("dev", b"v2\n"), message=message("dev")

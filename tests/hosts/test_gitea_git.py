@@ -10,14 +10,25 @@ from pathlib import Path
 import pytest
 
 from hack.gitea.server import RunningGitea
-from kardinal.git import AuthenticationFailed, Credentials, GitRunner, PushRejected, Repositories, Repository
+from kardinal.git import (
+    AuthenticationFailed,
+    BranchLocked,
+    Credentials,
+    GitRunner,
+    PushRejected,
+    Repositories,
+    Repository,
+    TransferLimits,
+    TransferStopped,
+)
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PROVIDERS, PullRequests
 from kardinal.scm.http import HostSessions
-from tests.git.conftest import message, setting
+from tests.git.conftest import message, setting, until
 from tests.hosts.gitea_host import GiteaHost
 from tests.hosts.host import FILE, HEAD, PATIENCE, new_pull_request, patient
 from tests.support.gitea import new_project
+from tests.support.held_push import HeldPush
 
 MERGE_METHODS = ("merge", "squash", "rebase")
 
@@ -110,3 +121,35 @@ async def test_programs_that_merge_at_once_agree_on_the_commit_that_landed(
     # Gitea itself may merge twice what is asked twice in one instant; the second commit then changes nothing.
     assert host.git("diff", landed, host.tip("main")) == ""
     assert host.content(landed) == "v2"
+
+
+async def test_the_locks_of_a_killed_push_block_the_repository_and_one_that_may_end_leaves_none(
+    host: GiteaHost, repository: Repository, tmp_path: Path
+) -> None:
+    project = host.project
+    bare = project.server.directory / "data" / "gitea-repositories" / project.organization / "config.git"
+    held, runner = HeldPush(bare), GitRunner(workers=2)
+    for ending in (0.0, 60.0):
+        limits = TransferLimits(ending=ending)
+        directory = tmp_path / f"mirrors-{ending:.0f}"
+        program = Repositories(directory, runner=runner, clock=SystemClock(), allow_local=False, limits=limits)
+        pushing = program.open(host.url, await credentials(host))
+        landing = asyncio.create_task(pushing.land("main", setting("prod", b"v2\n"), message("prod")))
+        await until(held.reached)
+        closing = asyncio.create_task(program.close())
+        if ending:
+            held.release()
+            assert (await landing).changed
+        else:
+            with pytest.raises(TransferStopped):
+                await landing
+            await until(held.killed)
+            held.forget()
+            with pytest.raises(BranchLocked, match=r"has left \S*(HEAD|main)\.lock: remove it at the host"):
+                await repository.land("main", setting("prod", b"v2\n"), message("prod"))
+            for lock in held.locks:
+                lock.unlink()
+            held.again()
+        await closing
+    runner.close()
+    assert not any(lock.exists() for lock in held.locks)

@@ -37,6 +37,19 @@ class Part:
         self.diary.append(f"{self.name} stops")
 
 
+class SlowPart(Part):
+    """A runnable whose stop waits until it is let go."""
+
+    def __init__(self, name: str, diary: list[str]) -> None:
+        super().__init__(name, diary)
+        self.gate = asyncio.Event()
+
+    async def stop(self) -> None:
+        await super().stop()
+        await self.gate.wait()
+        self.diary.append(f"{self.name} has stopped")
+
+
 class Diarist:
     """A reconciler that writes down its runs."""
 
@@ -157,6 +170,27 @@ async def test_what_does_not_stop_in_time_is_cancelled_and_named(
     await until(lambda: diary)
     with pytest.raises(GraceExceeded, match="controller slow"):
         await manager.stop()
+
+
+async def test_a_run_that_does_not_end_leaves_the_helpers_their_time(
+    client: Client, clock: VirtualClock, diary: list[str]
+) -> None:
+    manager = Manager(client, clock=clock, name="test", grace=0.05)
+    reconciler = Diarist(diary)
+    reconciler.gate.clear()
+    channel = Channel()
+    manager.controller("slow", reconciler, [channel])
+    part = SlowPart("part", diary)
+    manager.add(part)
+    await manager.start()
+    channel.push(KEY)
+    await until(lambda: len(diary) == 2)
+    stopping = asyncio.create_task(manager.stop())
+    await until(lambda: diary[-1] == "part stops")
+    part.gate.set()
+    with pytest.raises(GraceExceeded, match=r"controller slow$"):
+        await stopping
+    assert diary[-1] == "part has stopped"
 
 
 async def test_a_kind_that_cannot_be_read_is_named_when_starting_takes_too_long(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import http.server
 import os
+import select
+import signal
 import socket
 import ssl
 import subprocess
@@ -77,8 +79,29 @@ class Exchange(http.server.BaseHTTPRequestHandler):
 
     def ask_git(self) -> bytes:
         """Git's answer to this request; what it changes is changed from here on."""
+        done = subprocess.run(
+            ["git", "http-backend"], input=self.body, env=self._environment(), capture_output=True, check=False
+        )
+        return done.stdout
+
+    def git(self) -> subprocess.Popen[bytes]:
+        """Start Git on this request, in a process group of its own."""
+        git = subprocess.Popen(
+            ["git", "http-backend"],
+            env=self._environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert git.stdin is not None
+        git.stdin.write(self.body)
+        git.stdin.close()
+        return git
+
+    def _environment(self) -> dict[str, str]:
         path, _, query = self.path.partition("?")
-        environment = {
+        return {
             "PATH": os.environ["PATH"],
             "GIT_PROJECT_ROOT": str(self.server.root),
             "GIT_HTTP_EXPORT_ALL": "1",
@@ -94,10 +117,6 @@ class Exchange(http.server.BaseHTTPRequestHandler):
             "REMOTE_USER": USER,
             "REMOTE_ADDR": "127.0.0.1",
         }
-        done = subprocess.run(
-            ["git", "http-backend"], input=self.body, env=environment, capture_output=True, check=False
-        )
-        return done.stdout
 
     def send(self, answer: bytes) -> None:
         """Pass on an answer of Git's."""
@@ -216,3 +235,19 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(certificate))
         yield certificate
+
+
+def killed_with_its_client(exchange: Exchange, path: str) -> bool:
+    """Answer a push as Gitea does: Git is killed, with its hooks, when the client hangs up."""
+    if exchange.command != "POST" or not path.endswith("receive-pack"):
+        return False
+    with exchange.git() as git:
+        while git.poll() is None:
+            # After its request a client says nothing: what can be read is the end of the connection.
+            if select.select([exchange.connection], [], [], 0.01)[0]:
+                os.killpg(git.pid, signal.SIGKILL)
+                exchange.close_connection = True
+                return True
+        assert git.stdout is not None
+        exchange.send(git.stdout.read())
+    return True
