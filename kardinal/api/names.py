@@ -107,6 +107,7 @@ FINALIZER = "kardinal.io/proposal"
 ANNOTATION_HOSTS = "kardinal.io/hosts"
 """On a Secret: the hosts, `host[:port]` separated by commas, that it may be sent to."""
 ANNOTATION_PIN = "kardinal.io/pin"
+"""On a Bundle: `true` where newer ones do not take its place. A label of this name would be read by nothing."""
 ANNOTATION_SOURCE = "kardinal.io/source"
 ANNOTATION_WOKEN = "kardinal.io/woken-at"
 """On a PromotionStep: when a host last said that its pull request may have changed. It says nothing else."""
@@ -192,10 +193,10 @@ def label_value(text: str) -> str:
 
 
 def is_reserved_for_ci(label: str) -> bool:
-    """Return whether a label is one that kardinal reads and CI has no say in; `kardinal.io/pin` is the users'."""
+    """Return whether a label is one of kardinal's own, in which CI has no say."""
     prefix, slash, _ = label.rpartition("/")
     ours = any(prefix == domain or prefix.endswith(f".{domain}") for domain in _OUR_DOMAINS)
-    return bool(slash) and ours and label != ANNOTATION_PIN
+    return bool(slash) and ours
 
 
 def slug(text: str) -> str:

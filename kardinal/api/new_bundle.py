@@ -14,7 +14,7 @@ from typing import Any
 
 from kardinal.api.bundle import BUNDLE, Artifacts, BundleType, Intent, Provenance
 from kardinal.api.image import bundle_title
-from kardinal.api.names import ANNOTATION_SOURCE, LABEL_PIPELINE, bundle_name, label_value
+from kardinal.api.names import ANNOTATION_PIN, ANNOTATION_SOURCE, LABEL_PIPELINE, bundle_name, label_value
 from kardinal.objects import JsonObject
 
 __all__ = ["NAME_ATTEMPTS", "NewBundle"]
@@ -35,6 +35,8 @@ class NewBundle:
     provenance: Provenance | None = None
     intent: Intent = field(default_factory=Intent)
     labels: Mapping[str, str] = field(default_factory=dict)
+    pin: bool = False
+    """Whether newer Bundles do not take its place."""
 
     def manifest(self, name: str, *, annotations: Mapping[str, str] | None = None) -> JsonObject:
         """Return the object to create under `name`."""
@@ -43,6 +45,7 @@ class NewBundle:
             "artifacts": self.artifacts.to_json(),
             "intent": self.intent.to_json(),
         }
+        pinned = {ANNOTATION_PIN: "true"} if self.pin else {}
         if self.provenance is not None:
             spec["provenance"] = self.provenance.to_json()
         return {
@@ -52,7 +55,7 @@ class NewBundle:
                 "name": name,
                 "namespace": self.namespace,
                 "labels": {**self.labels, LABEL_PIPELINE: label_value(self.pipeline)},
-                "annotations": {ANNOTATION_SOURCE: self.source, **(annotations or {})},
+                "annotations": {ANNOTATION_SOURCE: self.source, **pinned, **(annotations or {})},
             },
             "spec": spec,
         }

@@ -12,7 +12,7 @@ from kardinal.api import BUNDLE
 from kardinal.api.artifacts import artifact_problems
 from kardinal.api.bundle import Artifacts, Image, Intent, Provenance
 from kardinal.api.image import ImageReferenceError, promoted_image
-from kardinal.api.names import is_reserved_for_ci
+from kardinal.api.names import ANNOTATION_PIN, is_reserved_for_ci
 from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
 from kardinal.cli.output import print_value, without_managed_fields
@@ -50,6 +50,7 @@ def create() -> None:
 @click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label that gates can read. May be repeated."
 )
+@click.option("--pin", is_flag=True, help="Keep its place: newer Bundles do not supersede it.")
 @click.option("--commit", help="Commit the artifacts were built from.")
 @click.option("--ci-run", metavar="URL", help="The CI run that built them.")
 @click.option("--author", help="Who made the change.")
@@ -72,6 +73,7 @@ async def bundle(
     target: str | None,
     skips: tuple[str, ...],
     labels: tuple[str, ...],
+    pin: bool,
     commit: str | None,
     ci_run: str | None,
     author: str | None,
@@ -101,6 +103,7 @@ async def bundle(
         provenance=provenance if provenance != Provenance() else None,
         intent=Intent(target=target, skip=skips),
         labels=_labels(labels),
+        pin=pin,
     )
     manifests = new.manifests(now=datetime.now(UTC))
     if dry_run:
@@ -152,6 +155,8 @@ def _labels(pairs: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--label")
+        if key == ANNOTATION_PIN:
+            raise click.BadParameter(f"{key} is an annotation: pass --pin", param_hint="--label")
         if is_reserved_for_ci(key):
             raise click.BadParameter(f"{key} is one of kardinal's own labels", param_hint="--label")
         labels[key] = value

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kardinal.api import Bundle, Model, Pipeline
 from kardinal.api.artifacts import artifact_problems
+from kardinal.api.names import ANNOTATION_PIN
 from kardinal.api.pipeline import Environment, Git
 from kardinal.api.supported import unsupported_choices
 from kardinal.objects.supported import FIELD_VALUES
@@ -72,6 +73,10 @@ def bundle_problems(bundle: Bundle) -> tuple[Problem, ...]:
         Problem(subject, f"spec.{found.field}", found.reason, found.message, found.remedy)
         for found in artifact_problems(bundle.spec.type, bundle.spec.artifacts)
     ]
+    if ANNOTATION_PIN in bundle.metadata.labels:
+        field, message = f"metadata.labels[{ANNOTATION_PIN}]", "a label of this name pins nothing"
+        remedy = f'write metadata.annotations: {{{ANNOTATION_PIN}: "true"}}'
+        problems.append(Problem(subject, field, "PinIsAnAnnotation", message, remedy))
     return tuple(problems)
 
 

@@ -48,6 +48,7 @@ class _Entry(Model):
     pipelines: Globs = ("*",)
     types: Annotated[tuple[BundleType, ...], Field(max_length=8)] = ("image", "config", "mixed")
     may_skip: Globs = ()
+    may_pin: bool = False
     expires: Time | None = None
 
 
@@ -61,6 +62,7 @@ class Token:
     pipelines: tuple[str, ...] = ("*",)
     types: tuple[BundleType, ...] = ("image", "config", "mixed")
     may_skip: tuple[str, ...] = ()
+    may_pin: bool = False
     expires: datetime | None = None
 
     @property
@@ -145,6 +147,7 @@ def _token(entry: _Entry) -> Token:
         pipelines=entry.pipelines,
         types=entry.types,
         may_skip=entry.may_skip,
+        may_pin=entry.may_pin,
         expires=entry.expires,
     )
 

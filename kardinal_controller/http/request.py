@@ -15,7 +15,7 @@ from kardinal.api import Pipeline
 from kardinal.api.artifacts import artifact_problems
 from kardinal.api.base import DnsLabel, Model, Name
 from kardinal.api.bundle import Artifacts, BundleType, Intent, Provenance
-from kardinal.api.names import LABEL_PIPELINE, is_reserved_for_ci
+from kardinal.api.names import ANNOTATION_PIN, LABEL_PIPELINE, is_reserved_for_ci
 from kardinal.api.new_bundle import NewBundle
 from kardinal.objects.suggestions import nearest
 from kardinal_controller.http.problem import ERRORS_SHOWN, FieldError, ProblemError
@@ -47,6 +47,7 @@ class BundleRequest(BaseModel):
         dict[str, Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]],
         Field(max_length=ENTRIES["labels"]),
     ] = Field(default_factory=dict)
+    pin: bool = False
 
     def bundle(self) -> NewBundle:
         """Return the Bundle to create."""
@@ -59,6 +60,7 @@ class BundleRequest(BaseModel):
             provenance=self.provenance,
             intent=self.intent,
             labels=self.labels,
+            pin=self.pin,
         )
 
 
@@ -122,7 +124,9 @@ def _field_errors(document: dict[str, Any], namespace: str) -> Iterator[FieldErr
         yield FieldError("intent.rollback", "is asked for by a person with `kardinal rollback`: leave it out")
     labels = document.get("labels")
     for label, value in labels.items() if isinstance(labels, dict) else ():
-        if is_reserved_for_ci(label) and (label, value) != (LABEL_PIPELINE, document.get("pipeline")):
+        if label == ANNOTATION_PIN:
+            yield FieldError(f"labels[{label}]", 'is an annotation of the Bundle: write "pin": true in the body')
+        elif is_reserved_for_ci(label) and (label, value) != (LABEL_PIPELINE, document.get("pipeline")):
             yield FieldError(f"labels[{label}]", "labels of this prefix are kardinal's: leave it out")
         elif not LABEL_KEY.fullmatch(label):
             yield FieldError(f"labels[{label}]", "is not a label: write [prefix/]name")

@@ -176,6 +176,9 @@ def _check_scope(request: BundleRequest, token: Token) -> None:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"{token.title} may not post to Pipeline {request.pipeline}")
     if request.type not in token.types:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"{token.title} may not post Bundles of type {request.type}")
+    if request.pin and not token.may_pin:
+        message = f"{token.title} may not pin Bundles: leave pin out, or give it mayPin: true in tokens.yaml"
+        raise ProblemError(HTTPStatus.FORBIDDEN, message)
 
 
 def _delivery(http: web.Request) -> Delivery:

@@ -34,6 +34,21 @@ async def test_create_bundle_makes_one_that_carries_what_was_given(cli: Cli, wor
     assert created["spec"]["provenance"] == {"author": "dana", "commitSHA": "abc123def456"}
 
 
+async def test_a_bundle_is_pinned_by_an_annotation_and_a_label_of_that_name_is_refused(cli: Cli, world: World) -> None:
+    await world.apply(pipeline(REPOSITORY))
+    create = ("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3")
+    refused = await cli.attempt(*create, "--label", "kardinal.io/pin=true")
+    assert (refused.code, await world.objects(BUNDLE)) == (2, [])
+    assert "is an annotation: pass --pin" in refused.err
+    await cli(*create, "--pin")
+    (created,) = await world.objects(BUNDLE)
+    assert created["metadata"]["annotations"]["kardinal.io/pin"] == "true"
+    manifest = {**created, "metadata": {"name": "x", "labels": {"kardinal.io/pin": "true"}}}
+    (world.directory / "home" / "bundle.yaml").write_text(yaml.safe_dump(manifest))
+    linted = await cli.attempt("lint", "-f", "bundle.yaml")
+    assert "metadata.labels[kardinal.io/pin]: a label of this name pins nothing" in linted.err
+
+
 async def test_two_bundles_of_one_version_and_one_second_both_get_a_name(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY))
     await asyncio.gather(*(cli("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.2.3") for _ in range(3)))

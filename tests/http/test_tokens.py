@@ -43,6 +43,32 @@ async def test_a_token_posts_to_the_pipelines_of_its_scope(world: World, shop: C
     assert len(await world.objects(BUNDLE)) == 1
 
 
+async def test_a_bundle_is_pinned_only_with_a_token_that_may_and_never_by_a_label(
+    world: World, session: aiohttp.ClientSession
+) -> None:
+    tokens = [
+        token_entry("plain", token=SHOP, key=SHOP_KEY),
+        token_entry("release", token="release", key="release-key", mayPin=True),
+    ]
+    await world.apply(pipeline(REPOSITORY, provider="git"))
+    await world.client.create(SECRET, webhook_secret(tokens_yaml=yaml.safe_dump(tokens)))
+    url = (await start_api(world)).api.url
+    plain = Ci(url, session, world.clock, token=SHOP, key=SHOP_KEY)
+    release = Ci(url, session, world.clock, token="release", key="release-key")
+    for ci in (plain, Ci(url, session, world.clock)):
+        refused = await ci.post(body_of(pin=True))
+        assert refused.status == 403
+        assert "may not pin Bundles" in refused.body["detail"]
+    assert (await plain.post(body_of(pin=False))).status == 201
+    labelled = await release.post(body_of(labels={"kardinal.io/pin": "true"}))
+    assert labelled.status == 422
+    assert 'write "pin": true in the body' in str(labelled.body)
+    posted = await release.post(body_of(pin=True))
+    assert posted.status == 201
+    made = await world.get(BUNDLE, posted.body["name"])
+    assert made["metadata"]["annotations"]["kardinal.io/pin"] == "true"
+
+
 async def test_a_token_is_not_good_with_the_key_of_another(shop: Ci) -> None:
     assert (await shop.post(body_of(pipeline="shop-web"), key=HMAC_KEY)).status == 401
 
