@@ -1,5 +1,7 @@
 """Policy gates: which apply, what their expressions read, and how they are answered. Pure.
 
+template_warnings             what of a template has no effect
+needs                         which expressions are never true without an attribute
 matching                      which templates apply to a Pipeline and an environment
 binding                       the facts of an environment, and the globs that select them
 coverage                      which gates hold what Pipelines write to

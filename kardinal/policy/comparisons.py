@@ -7,6 +7,7 @@ is decided by them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,10 @@ from kardinal import cel
 from kardinal.cel.references import chain
 from kardinal.cel.syntax import Call, Constant, Name, Node, children
 
-__all__ = ["Comparison", "comparisons", "numbers"]
+__all__ = ["Comparison", "comparisons", "label_mistake", "numbers"]
+
+_LABELS = "bundle.labels."
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -58,6 +62,21 @@ def numbers(source: str) -> frozenset[float]:
         found = frozenset(_numbers(cel.syntax_of(source)))
         _NUMBERS.put(source, found)
     return found
+
+
+def label_mistake(comparison: Comparison) -> str | None:
+    """Return what is wrong with the comparison of a label with something that is not text, and the right form.
+
+    None is not among it: it may be an older way to ask whether there is such a label.
+    """
+    literal = comparison.literal
+    if not comparison.path.startswith(_LABELS) or isinstance(literal, str) or literal is None:
+        return None
+    label = comparison.path.removeprefix(_LABELS)
+    path = comparison.path if _PLAIN_NAME.fullmatch(label) else f'{_LABELS.rstrip(".")}["{label}"]'
+    written, right = f"{path} {comparison.operator}", f'{path} {comparison.operator} "{comparison.literal_text}"'
+    outcome = {"==": "is never true", "!=": "is always true"}.get(comparison.operator, "cannot be answered")
+    return f"{written} {comparison.literal_text} {outcome}: labels are strings, write {right}"
 
 
 def _comparisons(node: Node) -> Iterator[Comparison]:

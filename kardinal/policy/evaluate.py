@@ -16,15 +16,13 @@ from typing import Literal
 from kardinal import cel
 from kardinal.objects.text import cut
 from kardinal.policy.attributes import trusts_creator, unserved
-from kardinal.policy.comparisons import Comparison, comparisons
+from kardinal.policy.comparisons import Comparison, comparisons, label_mistake
 from kardinal.policy.context import SOAK, Attributes
 
 __all__ = ["Answer", "evaluate", "fault", "skip_warning"]
 
 REASON_LIMIT = 500
 VALUE_LIMIT = 64
-
-_LABELS = "bundle.labels."
 
 _FAULTS: cel.SourceCache[str] = cel.SourceCache(characters=1 << 20)
 """The fault of an expression, empty when nothing is: a refused one is not parsed again for every answer."""
@@ -99,14 +97,8 @@ def _error(reason: str) -> Answer:
 
 
 def _hints(found: Iterable[Comparison]) -> list[str]:
-    """Comparisons of a label with something that is not text: the commonest way to write a gate that never opens."""
-    return [
-        f'{comparison} is never true: labels are strings, write {comparison.operator} "{comparison.literal_text}"'
-        for comparison in found
-        if comparison.path.startswith(_LABELS)
-        and comparison.operator == "=="
-        and not isinstance(comparison.literal, str)
-    ]
+    """Return what keeps a gate closed for ever: mostly a label that is compared with something that is not text."""
+    return [hint for comparison in found if comparison.operator == "==" and (hint := label_mistake(comparison))]
 
 
 def _shown(observed: Iterable[tuple[str, object]], expression: str, *, otherwise: str) -> str:

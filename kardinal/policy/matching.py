@@ -15,10 +15,8 @@ from kardinal.api.names import (
     LABEL_APPLIES_TO,
     LABEL_BUNDLE,
     LABEL_PIPELINE,
-    LABEL_SCOPE,
     LABEL_TYPE,
     TYPE_FREEZE,
-    TYPE_GATE,
     TYPE_HOLD,
     TYPE_SKIP_PERMISSION,
     gate_name,
@@ -27,17 +25,14 @@ from kardinal.api.names import (
 from kardinal.api.policy_gate import GateScope, PolicyGateSpec
 from kardinal.objects.naming import short_hash
 from kardinal.policy.binding import Binding, Place
-from kardinal.policy.evaluate import skip_warning
 
 __all__ = [
     "GateTemplate",
     "collect",
-    "gate_warnings",
     "instance_names",
     "is_freeze",
     "is_instance",
     "is_template",
-    "name_warnings",
     "named_environments",
 ]
 
@@ -116,43 +111,6 @@ def instance_names(bundle: str, wanted: Collection[tuple[str, str, str]]) -> dic
         key: name if taken.count(name) == 1 else gate_name(bundle, key[2], f"{key[1]}-{short_hash('/'.join(key))}")
         for key, name in plain.items()
     }
-
-
-def gate_warnings(gate: PolicyGate, *, unknown: Collection[str], policy_namespaces: Collection[str]) -> tuple[str, ...]:
-    """Return what a template says in vain; `unknown` are the environments that it names and no Pipeline has."""
-    labels = gate.metadata.labels
-    org = gate.metadata.namespace in policy_namespaces
-    warnings = []
-    if unknown:
-        warnings.append(f"no Pipeline has an environment {' or '.join(sorted(unknown))}: the gate holds nothing there")
-    if labels.get(LABEL_SCOPE) == "org" and not org:
-        warnings.append(f"{gate.metadata.namespace} is not a policy namespace: the gate counts as a team's")
-    if org and LABEL_PIPELINE in labels:
-        warnings.append(f"{LABEL_PIPELINE} limits team gates only: this org gate holds for every Pipeline")
-    kind = labels.get(LABEL_TYPE, TYPE_GATE)
-    if kind == TYPE_SKIP_PERMISSION and not org:
-        warnings.append("only a gate in a policy namespace can permit a skip: this one permits nothing")
-    elif kind == TYPE_SKIP_PERMISSION and (warning := skip_warning(gate.spec.expression)):
-        warnings.append(warning)
-    elif kind not in (TYPE_GATE, TYPE_SKIP_PERMISSION, *_ASKED_BY_AGENTS):
-        warnings.append(f"{LABEL_TYPE} {kind!r} is unknown: the gate counts as {TYPE_GATE}")
-    return tuple(warnings)
-
-
-def name_warnings(gate: PolicyGate, *, policy_namespaces: Collection[str]) -> tuple[str, ...]:
-    """Return by which names an org gate selects that the author of a Pipeline chooses, and could choose otherwise."""
-    if gate.metadata.namespace not in policy_namespaces:
-        return ()
-    names = {
-        "an environment": bool(named_environments(gate)),
-        "a Pipeline": gate.spec.match is not None and gate.spec.match.pipelines is not None,
-    }
-    return tuple(
-        f"it selects by the name of {name}, which the author of a Pipeline chooses: "
-        "select by repositories, branches or paths in spec.match instead"
-        for name, selects in names.items()
-        if selects
-    )
 
 
 def _limited_to(gate: PolicyGate, *, pipeline: str, namespace: str) -> bool:

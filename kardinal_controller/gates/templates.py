@@ -7,20 +7,29 @@ always closed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final
 
-from kardinal.api import POLICY_GATE, PolicyGate, set_condition
+from kardinal.api import POLICY_GATE, Pipeline, PolicyGate, set_condition
 from kardinal.api.names import LABEL_APPLIES_TO, LABEL_PIPELINE
 from kardinal.api.policy_gate import PolicyGateStatus
+from kardinal.api.stored import StoredModels
 from kardinal.objects import JsonObject, Key, key_of, labels_of
+from kardinal.policy.context import SOAK
 from kardinal.policy.evaluate import fault
-from kardinal.policy.matching import gate_warnings, is_instance, is_template, name_warnings, named_environments
+from kardinal.policy.matching import is_instance, is_template, named_environments
+from kardinal.policy.template_warnings import gate_warnings, ignored_fields, label_mistakes, name_warnings
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import either, generation_changed
+from kardinal.translation.soakless import First, asks_for_soak, firsts_held, soak_warning
 from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 
 __all__ = ["TemplateReconciler"]
+
+_AT_ONCE: Final = 32
+"""Pipelines that are looked at before others have a turn on the event loop."""
 
 
 class TemplateReconciler:
@@ -42,6 +51,7 @@ class TemplateReconciler:
         self._clock = clock
         self._policy_namespaces = policy_namespaces
         self._expressions = expressions
+        self._pipelines = StoredModels(Pipeline)
 
     def sources(self) -> Sequence[Source]:
         return [
@@ -55,7 +65,7 @@ class TemplateReconciler:
             return Result()
         gate = PolicyGate.model_validate(current)
         await self._expressions.prepare([gate.spec.expression])
-        reason, message = self._verdict(gate)
+        reason, message = await self._verdict(gate)
         now = self._clock.now()
         conditions = set_condition(
             gate.status.conditions,
@@ -75,13 +85,33 @@ class TemplateReconciler:
             self._recorder.event(current, type="Warning", reason=reason, note=message)
         return Result()
 
-    def _verdict(self, gate: PolicyGate) -> tuple[str, str]:
+    async def _verdict(self, gate: PolicyGate) -> tuple[str, str]:
         if broken := fault(gate.spec.expression):
             return "InvalidExpression", f"{broken}; the gate stays closed"
-        vain = gate_warnings(gate, unknown=self._unknown(gate), policy_namespaces=self._policy_namespaces)
+        vain = [f"{field} {remedy}" for field, remedy in ignored_fields(gate)]
+        vain += gate_warnings(
+            gate,
+            unknown=self._unknown(gate),
+            policy_namespaces=self._policy_namespaces,
+            has_pipeline=self._caches.has_environment("", gate.metadata.namespace),
+        )
+        vain += filter(None, (*label_mistakes(gate), soak_warning(await self._firsts(gate))))
         names = name_warnings(gate, policy_namespaces=self._policy_namespaces)
         reason = "Ineffective" if vain else "SelectsByName" if names else "Valid"
         return reason, "; ".join((*vain, *names))
+
+    async def _firsts(self, gate: PolicyGate) -> list[First]:
+        """Return the first environments that a gate stands before that asks for a soak."""
+        if not asks_for_soak(gate) or not is_template(gate.metadata.labels):
+            return []
+        namespace = gate.metadata.namespace
+        everywhere = namespace in self._policy_namespaces
+        found: list[First] = []
+        for pipelines in _batched(self._caches.pipelines.list(None if everywhere else namespace)):
+            models = [self._pipelines.of(each) for each in pipelines]
+            found += firsts_held(gate, models, policy_namespaces=self._policy_namespaces)
+            await asyncio.sleep(0)  # There may be thousands.
+        return found
 
     def _unknown(self, gate: PolicyGate) -> set[str]:
         """Return the environments that a gate names and no Pipeline has; none before there is any Pipeline."""
@@ -100,10 +130,21 @@ class TemplateReconciler:
         return lambda environment: any(environment in ("", entry["name"]) for entry in entries)
 
     def _templates_of_pipeline(self, pipeline: JsonObject) -> Iterable[Key]:
-        """Return the templates whose warnings depend on Pipelines: those that name environments."""
-        namespaces = [*self._policy_namespaces, pipeline["metadata"]["namespace"]]
+        """Return the templates whose warnings depend on a Pipeline.
+
+        Those of its namespace are, and of the organisation's those that name environments or ask for a soak.
+        """
+        own = pipeline["metadata"]["namespace"]
         return [
             key_of(gate)
-            for gate in self._caches.templates(namespaces)
-            if gate["spec"].get("appliesTo") or LABEL_APPLIES_TO in labels_of(gate)
+            for gate in self._caches.templates([*self._policy_namespaces, own])
+            if gate["metadata"]["namespace"] == own
+            or gate["spec"].get("appliesTo")
+            or LABEL_APPLIES_TO in labels_of(gate)
+            or SOAK.rpartition(".")[2] in gate["spec"]["expression"]
         ]
+
+
+def _batched(found: Sequence[JsonObject]) -> Iterator[Sequence[JsonObject]]:
+    """Yield objects a few at a time."""
+    return (found[start : start + _AT_ONCE] for start in range(0, len(found), _AT_ONCE))

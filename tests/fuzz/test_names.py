@@ -13,7 +13,8 @@ from kardinal.api.names import bundle_name, gate_name, label_value, step_name
 from kardinal.api.repository_url import InvalidRepositoryURL, LocalRepositoryRefused, RepositoryURL
 from kardinal.graph.identity import is_owned_by
 from kardinal.objects import GRAPH, controller_of
-from kardinal.policy.matching import collect, gate_warnings
+from kardinal.policy.matching import collect
+from kardinal.policy.template_warnings import gate_warnings
 from tests.fuzz.inputs import fuzzed, texts
 
 hosts = st.sampled_from(

@@ -115,10 +115,10 @@ def test_what_cannot_be_decided_is_closed_and_says_why(expression: str, says: st
 @pytest.mark.parametrize(
     ("expression", "write"),
     [
-        ("bundle.labels.hotfix == true", 'write == "true"'),
-        ("true == bundle.labels.hotfix", 'write == "true"'),
-        ('bundle.labels["hotfix"] == true', 'write == "true"'),
-        ("schedule.isWeekend && bundle.labels.hotfix == 1", 'write == "1"'),
+        ("bundle.labels.hotfix == true", '== "true"'),
+        ("true == bundle.labels.hotfix", '== "true"'),
+        ('bundle.labels["hotfix"] == true', '== "true"'),
+        ("schedule.isWeekend && bundle.labels.hotfix == 1", '== "1"'),
     ],
 )
 @pytest.mark.parametrize("labels", [{"hotfix": "true"}, {}])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kardinal.api import PolicyGate
-from kardinal.policy.matching import gate_warnings, named_environments
+from kardinal.policy.matching import named_environments
+from kardinal.policy.template_warnings import gate_warnings
 from tests.support.objects import environment
 from tests.translation.values import gates, identifiers, node, org_gate, pipeline, step, team_gate, translated
 

@@ -55,7 +55,7 @@ def test_the_permission_is_evaluated_for_this_bundle() -> None:
 
 def test_the_reason_tells_how_to_write_a_permission_that_compares_a_label_with_true() -> None:
     error = denied(protecting(), permission("bundle.labels.hotfix == true"), labels={"hotfix": "true"})
-    assert 'labels are strings, write == "true"' in str(error)
+    assert 'labels are strings, write bundle.labels.hotfix == "true"' in str(error)
 
 
 def test_a_permission_for_another_environment_permits_nothing() -> None:
