@@ -48,12 +48,14 @@ class SecretNotFound(AgentError):
     """A Secret that does not exist: it can be made at any time, so it is looked for again."""
 
     transient = True
+    blocked = True
 
 
 class SecretUnreadable(AgentError):
     """A Secret that the agent may not read: an administrator can permit it at any time, so it is tried again."""
 
     transient = True
+    blocked = True
 
 
 class ConfigurationError(AgentError):
@@ -64,7 +66,8 @@ class ConfigurationError(AgentError):
 class Failure:
     """A failed attempt. `known` is False for an error that is none of kardinal's: the log has all of it.
 
-    `attempts` is how often such a failure is met before it ends the promotion; None for always.
+    `attempts` is how often such a failure is met before it ends the promotion; None for always. `blocked`: it is met
+    until a person has put something right, such as a Secret.
     """
 
     reason: str
@@ -72,7 +75,13 @@ class Failure:
     transient: bool
     retry_after: float | None = None
     attempts: int | None = None
+    blocked: bool = False
     known: bool = True
+
+    @property
+    def passing(self) -> bool:
+        """Return whether it may pass by itself."""
+        return self.transient and not self.blocked
 
 
 def classified(error: Exception) -> Failure:
@@ -80,7 +89,12 @@ def classified(error: Exception) -> Failure:
     if isinstance(error, KardinalError):
         message = f"{error.field}: {error}" if error.field else str(error)
         return Failure(
-            error.name, message, transient=error.transient, retry_after=error.retry_after, attempts=error.attempts
+            error.name,
+            message,
+            transient=error.transient,
+            retry_after=error.retry_after,
+            attempts=error.attempts,
+            blocked=error.transient and error.blocked,
         )
     if isinstance(error, TimeoutError):
         return Failure("Timeout", "no answer in time", transient=True)

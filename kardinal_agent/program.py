@@ -35,7 +35,7 @@ from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.ownership import Ownership, StepRefusals
 from kardinal_agent.execution.proposals import Proposals
 from kardinal_agent.execution.verified import VerifiedSteps
-from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
+from kardinal_agent.execution.watches import MergeWatches, ProgressWrites, RefusedCredentials
 from kardinal_agent.health import Clusters, Detector, HealthChecks, HealthNamespaces, Refreshes, adapters
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.hosts.others import OtherPullRequests
@@ -208,6 +208,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         status=manager.status,
         observer=PromotionObserver(manager.recorder, metrics),
         merges=merges,
+        credentials=RefusedCredentials(versions, channel),
         host_memory=HostMemory(clock, backoff=RETRY),
         progress=ProgressWrites(PROGRESS_INTERVAL, clock=clock),
         proposals=Proposals(manager.client),

@@ -68,9 +68,11 @@ class RepositoryUnreachable(GitError):
 
 
 class AuthenticationFailed(GitError):
-    """Credentials that are missing, wrong or not sufficient."""
+    """Credentials that are missing, wrong or not sufficient: those of a Secret can be put right at any time."""
 
     field = "git.secretRef"
+    transient = True
+    blocked = True
 
 
 class BranchNotFound(GitError):

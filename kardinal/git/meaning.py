@@ -148,6 +148,7 @@ def no_credentials(url: str) -> AuthenticationFailed:
     return AuthenticationFailed(
         f"{url} asks for credentials",
         remedy="Put username and password, or a token, into a Secret and name it in secretRef",
+        transient=False,
     )
 
 

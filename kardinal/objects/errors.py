@@ -7,6 +7,7 @@ What is decided about an error is data that it carries, so that no caller keeps 
     remedy         what to do about it
     retry_after    seconds that the other side asked to wait
     attempts       how often it is tried at most where it is transient; None leaves it to the caller
+    blocked        where it is transient: only a person can mend it, outside of the resources, such as in a Secret
 
 The trees below it: `kardinal.kube.errors`, `kardinal.git.errors`, `kardinal.scm.errors`, `kardinal.runtime.errors`,
 `kardinal.translation.errors`, `kardinal_agent.errors`, `kardinal.api.repository_url`.
@@ -25,6 +26,7 @@ class KardinalError(Exception):
     remedy: str = ""
     retry_after: float | None = None
     attempts: int | None = None
+    blocked: bool = False
 
     def __init__(self, message: str = "", *, remedy: str = "", transient: bool | None = None) -> None:
         super().__init__(message)

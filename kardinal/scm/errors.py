@@ -116,9 +116,11 @@ class RateLimited(HostError):
 
 
 class AccessDenied(HostError):
-    """A credential that is refused, or that lacks a permission."""
+    """A credential that is refused, or that lacks a permission: its Secret can be put right at any time."""
 
     field = "git.secretRef"
+    transient = True
+    blocked = True
 
 
 class RequestRefused(HostError):

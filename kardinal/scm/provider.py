@@ -47,6 +47,7 @@ class Target:
             raise AccessDenied(
                 f"the pull requests of {self.url} need a credential",
                 remedy="Name a Secret with a token in git.secretRef",
+                transient=False,
             )
         return self.sessions, self.authenticator
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -17,7 +16,7 @@ import structlog
 
 from kardinal.api import format_duration
 from kardinal.api.evidence import Evidence
-from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.api.promotion_step import PromotionStepStatus, Proposal
 from kardinal.git.inputs import with_inputs
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Result
@@ -51,9 +50,10 @@ from kardinal_agent.execution.machine import (
 )
 from kardinal_agent.execution.ownership import OwnedStep
 from kardinal_agent.execution.refusals import refusal
+from kardinal_agent.execution.retries import again, limited_by
 from kardinal_agent.execution.sources import Sources
 from kardinal_agent.execution.tools import Tools
-from kardinal_agent.execution.withdrawal import withdraw
+from kardinal_agent.execution.withdrawal import tell_failure, withdraw
 from kardinal_agent.health import undetected
 from kardinal_agent.remotes import Queued, Remote
 from kardinal_agent.steps import Done, StepContext, StepResult, Waiting
@@ -76,9 +76,9 @@ log = structlog.get_logger(__name__)
 
 
 class Attempt:
-    """One run over one PromotionStep."""
+    """One run over one PromotionStep; `kept` is the proposal of the attempt before, if it is still open."""
 
-    def __init__(self, tools: Tools, raw: JsonObject, owned: OwnedStep) -> None:
+    def __init__(self, tools: Tools, raw: JsonObject, owned: OwnedStep, *, kept: Proposal | None = None) -> None:
         self._tools = tools
         self._key: Key = key_of(raw)
         self._step = owned.step
@@ -97,6 +97,8 @@ class Attempt:
         self._draft = StatusDraft(
             raw, self._step, self._bundle, writer=tools.status, observer=tools.observer, clock=tools.clock
         )
+        self._kept = kept
+        self._mended = tools.credentials.take(self._key)
         self._proof: Done | None = None
         self._remote: Remote | None = None
         self._sources = Sources(self._step, self._bundle, tools.remotes, remote=self._open)
@@ -104,7 +106,7 @@ class Attempt:
     async def run(self) -> Result:
         """Go as far as it goes now; the result says when to look again even if nothing happens."""
         if (number := self._step.spec.attempt) and number != self._draft.status.attempt:
-            self._draft.move(transitions.restarted(number))
+            self._draft.move(transitions.restarted(number, self._kept))
         try:
             return await self._run()
         except StepDeleted:
@@ -164,6 +166,7 @@ class Attempt:
             queued=(self._entry.message if self._entry else None) or "",
             refusal=self._refusal,
             holds=self._holds(),
+            mended=self._mended,
             undetermined=undetermined(self._bundle, spec.update, spec.steps),
             undetected=undetected(self._step.model_copy(update={"status": status})),
             proven=self._proof is not None,
@@ -232,10 +235,7 @@ class Attempt:
     async def _failed_attempt(self, failure: Failure, index: int) -> Result | None:
         """Repeat the step, go on without it, or end the promotion."""
         step, status = self._sequence[index], self._draft.status
-        attempts = status.retry.attempts + 1 if status.retry else 1
-        if failure.transient and step.spec.retry is not None and attempts >= step.spec.retry.attempts:
-            message = f"{failure.message} (attempt {attempts} of {step.spec.retry.attempts})"
-            failure = replace(failure, message=message, transient=False)
+        failure = limited_by(step, status, failure)
         if failure.transient or not step.spec.continue_on_error:
             return await self._retry(failure, name=step.name, deadline=self._deadline(index))
         self._tools.merges.release(self._key)
@@ -337,24 +337,20 @@ class Attempt:
 
     async def _retry(self, failure: Failure, *, name: str, deadline: datetime | None = None) -> Result:
         """Repeat what another attempt may do, at the deadline at the latest; anything else ends the promotion."""
-        message = f"{name}: {failure.message}"
-        if not failure.transient:
+        message, now = f"{name}: {failure.message}", self._tools.clock.now()
+        wait = again(self._draft.status, failure, message, now=now, backoff=self._tools.backoff, deadline=deadline)
+        if wait is None:
             return await self._fail(failure.reason, message)
-        status, now = self._draft.status, self._tools.clock.now()
-        attempts = status.retry.attempts if status.retry else 0
-        limited = (status.retry.limited or 0) if status.retry else 0
-        if failure.attempts is not None:
-            limited += 1
-            if limited >= failure.attempts:
-                return await self._fail(failure.reason, message)
-        delay = timedelta(seconds=max(self._tools.backoff.delay(attempts), failure.retry_after or 0.0))
-        if deadline is not None:
-            delay = min(delay, max(deadline - now, timedelta()))
-        return await self._pause(transitions.retrying(status, message, now=now, delay=delay, limited=limited), delay)
+        secret = self._step.spec.git.secret_ref
+        if failure.blocked and secret is not None:
+            self._tools.credentials.wait(self._key, Key(self._key.namespace, secret.name))
+        return await self._pause(wait.status, wait.delay)
 
     async def _fail(self, reason: str, message: str) -> Result:
         begun = self._draft.status.started_at is not None
         evidence = self._evidence() if begun else None
+        if self._sequence:
+            await tell_failure(self._context(len(self._sequence) - 1, self._sequence), message)
         status = transitions.failed(self._draft.status, message, evidence, now=self._tools.clock.now())
         await self._draft.save(status, reason=reason)
         return self._rest()
@@ -389,6 +385,7 @@ class Attempt:
         self._tools.merges.release(self._key)
         self._tools.health.release(self._key)
         self._tools.progress.forget(self._key)
+        self._tools.credentials.forget(self._key)
         self._tools.host_memory.forget(self._key)
         return Result()
 

@@ -4,30 +4,36 @@ When a PromotionStep goes, its Graph and its Bundle may be gone already. So noth
 only programs write, has the branch and the UID of the Bundle, and the branch is ours only if its commit carries that
 UID and the name of this PromotionStep. A step without the note has no effect on any host, whatever its spec says.
 
-A pull request that is open is closed with a comment, and the branch removed unless others have committed to it. A host
-that does not let this happen holds the deletion for `PATIENCE` at most.
+A pull request that is open is closed with a comment, and the branch removed unless others have committed to it. One
+that is open when another attempt begins is kept, with its approvals: the attempt goes on with it. A host that does not
+let a withdrawal happen holds the deletion for `PATIENCE` at most.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
 import structlog
 from pydantic import ValidationError
 
 from kardinal.api import PROMOTION_STEP, PromotionStep
 from kardinal.api.names import FINALIZER, PROPOSALS, TRAILER_STEP, TRAILER_UID
+from kardinal.api.promotion_step import Proposal
 from kardinal.git import BranchNotFound, Repository
 from kardinal.git.discarding import OwnCommit
 from kardinal.kube import Client
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.runtime import Backoff, Clock, Result
 from kardinal.runtime.finalizers import Patience, has_finalizer, is_being_deleted, remove_finalizer
-from kardinal.scm import PullRequest, PullRequestEnded, PullRequestNotFound, PullRequests
+from kardinal.scm import PullRequest, PullRequestEnded, PullRequestError, PullRequestNotFound, PullRequests
 from kardinal.steps.commit_plan import committer_of
 from kardinal_agent.errors import Failure, classified
+from kardinal_agent.execution.withdrawal import OUTCOME
 from kardinal_agent.metrics import AgentMetrics, Figure
 from kardinal_agent.remotes import Queued, Remote, Remotes
 from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle, without_owner
@@ -45,6 +51,8 @@ LEFT_AFTER = 5
 
 TURN = timedelta(seconds=5)
 """How soon to look again for a turn at a busy host."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
@@ -82,19 +90,23 @@ class Cleanup:
             return Result()
         return await self._after_the_end(raw, step)
 
-    async def before_attempt(self, raw: JsonObject, step: PromotionStep) -> Result | None:
-        """Withdraw what an earlier attempt has left; None once another one may begin."""
+    async def before_attempt(self, raw: JsonObject, step: PromotionStep) -> Result | Proposal | None:
+        """Withdraw what an earlier attempt has left, or return the proposal with which another one goes on.
+
+        A `Result` says when to look again; anything else, that the attempt may begin.
+        """
         if step.spec.attempt == step.status.attempt or not has_finalizer(raw, FINALIZER) or not _is_noted(step):
             return None
-        key, failure = key_of(raw), await self._attempt(step, f"Another attempt to promote {_what(step)} begins.")
-        if failure is None or not failure.transient:
-            self._failures.pop(key, None)
-            return None
-        return Result(requeue_after=self._delay(key, failure))
+        key, outcome = key_of(raw), await self._attempt(step, partial(_keep_or_withdraw, step))
+        if isinstance(outcome, Failure) and outcome.transient:
+            return Result(requeue_after=self._delay(key, outcome))
+        self._failures.pop(key, None)
+        return None if isinstance(outcome, Failure) else outcome
 
     async def _before_deletion(self, raw: JsonObject, step: PromotionStep) -> Result:
         within = self._patience.left(raw).total_seconds()
-        failure = await self._attempt(step, f"The promotion of {_what(step)} was deleted.", within=within)
+        comment = f"The promotion of {_what(step)} was deleted."
+        failure = await self._attempt(step, partial(_withdraw, step, comment=comment), within=within)
         if failure is None:
             return await self._release(raw)
         left = self._patience.left(raw)
@@ -104,20 +116,22 @@ class Cleanup:
         return await self._release(raw)
 
     async def _after_the_end(self, raw: JsonObject, step: PromotionStep) -> Result:
-        failure = await self._attempt(step, "")
+        failure = await self._attempt(step, partial(_withdraw, step, comment=""))
         if failure is None:
             return await self._release(raw)
         key = key_of(raw)
         delay = self._delay(key, failure)
         return Result(requeue_after=delay if self._failures[key] < LEFT_AFTER else None)
 
-    async def _attempt(self, step: PromotionStep, comment: str, *, within: float = ATTEMPT_DEADLINE) -> Failure | None:
-        """Withdraw the proposal once; return why it is not withdrawn."""
+    async def _attempt(
+        self, step: PromotionStep, action: Callable[[Remote], Awaitable[T]], *, within: float = ATTEMPT_DEADLINE
+    ) -> T | Failure:
+        """Do something about the proposal once; return its result, or why it could not be done."""
         try:
             async with asyncio.timeout(min(max(within, 1.0), ATTEMPT_DEADLINE)):
                 remote = await self._remotes.open(step, withdrawing=True)
                 try:
-                    await _withdraw(step, remote, comment)
+                    return await action(remote)
                 finally:
                     remote.release()
         except Queued as queued:
@@ -127,7 +141,6 @@ class Cleanup:
             if not failure.known:
                 log.error("a proposal could not be withdrawn, by a bug", exc_info=error)
             return failure
-        return None
 
     def _delay(self, key: Key, failure: Failure) -> timedelta:
         failures = self._failures.get(key, 0)
@@ -172,17 +185,36 @@ def _what(step: PromotionStep) -> str:
     return f"Bundle {step.spec.bundle_ref} to {step.spec.environment}"
 
 
-async def _withdraw(step: PromotionStep, remote: Remote, comment: str) -> None:
+def _own_commit(step: PromotionStep, proposal: Proposal) -> OwnCommit:
+    name = f"{step.metadata.namespace}/{step.metadata.name}"
+    return OwnCommit(trailers={TRAILER_STEP: name, TRAILER_UID: proposal.bundle_uid}, committer=committer_of(step))
+
+
+async def _keep_or_withdraw(step: PromotionStep, remote: Remote) -> Proposal | None:
+    """Return the proposal if it is open and to be merged where the promotion wants it; withdraw any other."""
+    proposal = step.status.proposal
+    assert proposal is not None  # noqa: S101 - `_is_noted`
+    own = _own_commit(step, proposal)
+    if remote.pull_requests is not None and not await _is_of_others(remote.repository, proposal.branch, own):
+        found = await _pull_request(step, remote.proposals)
+        if found is not None and found.state == "open" and found.base == step.spec.target_branch:
+            comment = f"Another attempt to promote {_what(step)} goes on with this pull request."
+            try:
+                await remote.proposals.comment(found.number, comment, marker=OUTCOME)
+            except PullRequestError as error:
+                if error.transient:
+                    raise
+                log.warning("a pull request was not told of another attempt", pull_request=found.url, error=str(error))
+            return proposal
+    await _withdraw(step, remote, comment=f"Another attempt to promote {_what(step)} begins.")
+    return None
+
+
+async def _withdraw(step: PromotionStep, remote: Remote, *, comment: str) -> None:
     """Close the pull request with `comment`, unless that is empty, and remove the branch."""
     proposal, base = step.status.proposal, step.spec.target_branch
     assert proposal is not None  # noqa: S101 - `_is_noted`
-    own = OwnCommit(
-        trailers={
-            TRAILER_STEP: f"{step.metadata.namespace}/{step.metadata.name}",
-            TRAILER_UID: proposal.bundle_uid,
-        },
-        committer=committer_of(step),
-    )
+    own = _own_commit(step, proposal)
     repository, found = remote.repository, None
     if comment:
         if await _is_of_others(repository, proposal.branch, own):

@@ -81,6 +81,8 @@ class Observation:
     """Why the PromotionStep cannot be executed as written."""
     holds: Sequence[str] = ()
     """The reasons against every effect outside the process, each in words."""
+    mended: bool = False
+    """Whether the credential that was refused has changed since."""
     undetermined: str | None = None
     """The part of what it would write that is not known yet, in words."""
     undetected: bool = False
@@ -188,7 +190,7 @@ def decide(seen: Observation) -> Action:
         return Fail("InvalidSpec", seen.refusal)
     if status.started_at is None and not _upstream_verified(spec):
         return _patient(seen) or Await("waits until every upstream environment is Verified")
-    if status.retry is not None and seen.now < status.retry.next_at:
+    if status.retry is not None and seen.now < status.retry.next_at and not seen.mended:
         return Delay(status.retry.next_at)
     if superseded:
         return Abandon()

@@ -83,13 +83,15 @@ class PromotionReconciler:
             self._tools.health.release(key)
             return await self._refusals.refuse(raw, str(error))
         self._refusals.forget(key)
-        if (wait := await self._cleanup.before_attempt(raw, owned.step)) is not None:
-            return wait
-        return await Attempt(self._tools, raw, owned).run()
+        left = await self._cleanup.before_attempt(raw, owned.step)
+        if isinstance(left, Result):
+            return left
+        return await Attempt(self._tools, raw, owned, kept=left).run()
 
     def _rest(self, key: Key) -> None:
         self._tools.merges.release(key)
         self._tools.progress.forget(key)
+        self._tools.credentials.forget(key)
         self._tools.host_memory.forget(key)
         self._refusals.forget(key)
 

@@ -11,7 +11,7 @@ from kardinal.steps.rendering import Renderer
 from kardinal_agent.execution.gates import Gates
 from kardinal_agent.execution.observer import PromotionObserver
 from kardinal_agent.execution.proposals import Proposals
-from kardinal_agent.execution.watches import MergeWatches, ProgressWrites
+from kardinal_agent.execution.watches import MergeWatches, ProgressWrites, RefusedCredentials
 from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Remotes
@@ -37,6 +37,7 @@ class Tools:
     status: StatusWriter
     observer: PromotionObserver
     merges: MergeWatches
+    credentials: RefusedCredentials
     host_memory: HostMemory
     progress: ProgressWrites
     proposals: Proposals

@@ -13,7 +13,7 @@ from typing import Literal
 
 from kardinal.api import Bundle, PromotionStep, set_condition
 from kardinal.api.evidence import Evidence
-from kardinal.api.promotion_step import NO_AGENT, PromotionStepStatus, Retry, StepProgress
+from kardinal.api.promotion_step import NO_AGENT, PromotionStepStatus, Proposal, Retry, StepProgress
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.steps.declaration import PlannedStep
@@ -74,9 +74,12 @@ def awaiting(status: Status, message: str) -> Status:
     return status.model_copy(update={"state": status.state or "Pending", "message": _cut(message)})
 
 
-def restarted(attempt: int) -> Status:
-    """Return the status of an attempt that starts over: of the one before, the Bundle keeps what came of it."""
-    return Status(state="Pending", attempt=attempt)
+def restarted(attempt: int, proposal: Proposal | None) -> Status:
+    """Return the status of an attempt that starts over, with the `proposal` that is still open.
+
+    Of the one before, the Bundle keeps what came of it.
+    """
+    return Status(state="Pending", attempt=attempt, proposal=proposal)
 
 
 def withdrawn(status: Status) -> Status:

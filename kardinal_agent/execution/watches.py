@@ -1,6 +1,6 @@
-"""The memory of promotions between runs: subscriptions to their repositories, and when progress was written.
+"""The memory of promotions between runs: subscriptions to their repositories, refused credentials, written progress.
 
-Both are caches. A process that starts looks at every waiting promotion once and subscribes again.
+All are caches. A process that starts looks at every waiting promotion once and subscribes again.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from datetime import timedelta
 from kardinal.git import Subscription
 from kardinal.objects import Key
 from kardinal.runtime import Channel, Clock
+from kardinal_agent.secret_versions import SecretVersions
 from kardinal_agent.steps import Subscribe
 
-__all__ = ["MergeWatches", "ProgressWrites"]
+__all__ = ["MergeWatches", "ProgressWrites", "RefusedCredentials"]
 
 
 class MergeWatches:
@@ -37,6 +38,42 @@ class MergeWatches:
         """End all subscriptions."""
         for key in list(self._subscriptions):
             self.release(key)
+
+
+class RefusedCredentials:
+    """Run the promotions whose credential was refused as soon as anything has read its Secret anew.
+
+    Agents may not watch Secrets: a change is found by the next promotion, poll or look at a Pipeline that reads one.
+    """
+
+    def __init__(self, versions: SecretVersions, channel: Channel) -> None:
+        self._channel = channel
+        self._waiting: dict[Key, set[Key]] = {}
+        self._mended: set[Key] = set()
+        versions.subscribe(self._changed)
+
+    def wait(self, key: Key, secret: Key) -> None:
+        """Ask for a run of `key` at the next change of `secret`."""
+        self._waiting.setdefault(secret, set()).add(key)
+
+    def take(self, key: Key) -> bool:
+        """Return whether the Secret that `key` waits for has changed since it was asked last."""
+        mended = key in self._mended
+        self._mended.discard(key)
+        return mended
+
+    def forget(self, key: Key) -> None:
+        """Drop what is known of `key`."""
+        self._mended.discard(key)
+        for secret in [secret for secret, keys in self._waiting.items() if key in keys]:
+            self._waiting[secret].discard(key)
+            if not self._waiting[secret]:
+                del self._waiting[secret]
+
+    def _changed(self, secret: Key) -> None:
+        for key in self._waiting.pop(secret, ()):
+            self._mended.add(key)
+            self._channel.push(key)
 
 
 class ProgressWrites:

@@ -3,15 +3,34 @@
 What has landed has landed and goes on to its end; that is asked of the repository, because the process may have died
 between landing and noting it. A pull request that waits for a review is closed with a comment that says why, and its
 branch is removed unless others have committed to it.
+
+The pull request of a promotion that has failed stays open, because `kardinal retry` goes on with it; a comment and the
+statuses say that merging it alone does nothing for the promotion.
 """
 
 from __future__ import annotations
 
+import asyncio
+
+import structlog
+
 from kardinal.scm import PullRequest, PullRequestEnded, PullRequests
+from kardinal.steps.markdown import cell
+from kardinal_agent.errors import classified
+from kardinal_agent.hosts.statuses import Subject, statuses_of
+from kardinal_agent.remotes import Queued
 from kardinal_agent.steps import StepContext
 from kardinal_agent.steps.pull_requests import AGENT, own_pull_request
 
-__all__ = ["withdraw"]
+__all__ = ["OUTCOME", "tell_failure", "withdraw"]
+
+OUTCOME = "outcome"
+"""The marker of the comment that says what has become of the promotion."""
+
+_DEADLINE = 10.0
+"""Seconds of real time that a host has to take the news of a failure."""
+
+log = structlog.get_logger(__name__)
 
 
 async def withdraw(context: StepContext, reason: str) -> bool:
@@ -50,3 +69,39 @@ async def _is_merged_instead(pull_requests: PullRequests, found: PullRequest, co
     except PullRequestEnded:
         return True
     return False
+
+
+async def tell_failure(context: StepContext, message: str) -> None:
+    """Say on a pull request that is still open that its promotion has failed; a host that does not answer is not told.
+
+    `message` is why.
+    """
+    noted = context.status.pull_request
+    if noted is None or context.status.promoted_at is not None:
+        return
+    try:
+        async with asyncio.timeout(_DEADLINE):
+            await _tell_failure(context, noted.number, message)
+    except Queued as queued:
+        log.warning("a pull request was not told of a failure", pull_request=noted.url, error=queued.message)
+    except Exception as error:
+        log.warning("a pull request was not told of a failure", pull_request=noted.url, error=classified(error).message)
+
+
+async def _tell_failure(context: StepContext, number: int, message: str) -> None:
+    remote, spec = await context.remote(), context.step.spec
+    found = await remote.proposals.get(number)
+    if found.state != "open":
+        return
+    bundle = context.bundle.metadata.name
+    await remote.proposals.comment(
+        number,
+        f"The promotion of Bundle {bundle} to {spec.environment} has failed: {cell(message)}\n\n"
+        "Merging this pull request changes the environment, and no promotion goes on from it any more. "
+        f"`kardinal retry {bundle} --env {spec.environment}` goes on with it; else close it.",
+        marker=OUTCOME,
+    )
+    if remote.capabilities.statuses and found.head_commit is not None:
+        subject = Subject(spec.pipeline, spec.environment)
+        for status in statuses_of({subject: [f"the promotion has failed: {message}"]}):
+            await context.host_memory.status(remote.repository.url, remote.proposals, found.head_commit, status)

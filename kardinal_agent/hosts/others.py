@@ -226,12 +226,13 @@ class OtherPullRequests:
         key = (look.repository, commit)
         before = self._failed.get(key)
         count = before.count + 1 if before is not None else 1
-        short = error.transient and count < FAILURES
+        passing = error.transient and not error.blocked
+        short = passing and count < FAILURES
         failed = _Failed(self._clock.monotonic() + (AGAIN if short else REFUSED), count, listing)
         if isinstance(error, RateLimited | AccessDenied):
             raise error
         _keep(self._failed, key, failed)
-        look.more = look.more or error.transient
+        look.more = look.more or passing
         log.warning("a pull request was not told about", commit=commit, error=str(error))
         if look.silent >= FAILURES:
             raise error

@@ -127,7 +127,7 @@ class HostPoll:
             more = True
         except Exception as error:
             failure = classified(error)
-            more = failure.transient and bool(group.pipelines)
+            more = failure.passing and bool(group.pipelines)
             log.warning("open pull requests could not be looked at", repository=str(key), error=failure.message)
         self._tell(key, group, failure)
         interval = _shorter(self._interval, max(AGAIN, (failure and failure.retry_after) or 0.0) if more else None)
@@ -202,7 +202,7 @@ class HostPoll:
 
     def _tell(self, key: Key, group: Group, failure: Failure | None) -> None:
         """Say once on the Pipelines why their statuses cannot be written."""
-        message = failure.message if failure is not None and not failure.transient else ""
+        message = failure.message if failure is not None and not failure.passing else ""
         if message and self._told.get(key) != message:
             for pipeline in group.pipelines:
                 current = self._pipelines.get(pipeline.metadata.namespace, pipeline.metadata.name)

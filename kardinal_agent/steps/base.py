@@ -28,7 +28,7 @@ from kardinal.steps.images import ImageChange
 from kardinal_agent.health import HealthChecks
 from kardinal_agent.hosts.memory import HostMemory
 from kardinal_agent.remotes import Remote
-from kardinal_agent.steps.proposal_branch import proposal_branch
+from kardinal_agent.steps.proposal_branch import proposal_branch, proposed_by
 
 __all__ = ["Announcement", "Done", "Flag", "StatusFields", "Step", "StepContext", "StepResult", "Subscribe", "Waiting"]
 
@@ -157,7 +157,9 @@ class StepContext:
     @property
     def message(self) -> CommitMessage:
         """Return the message of the promotion's commit."""
-        return commit_message(self.step, self.bundle)
+        attempt = proposed_by(self.step, self.status)
+        spec = self.step.spec.model_copy(update={"attempt": attempt})
+        return commit_message(self.step.model_copy(update={"spec": spec}), self.bundle)
 
     @property
     def target(self) -> str:

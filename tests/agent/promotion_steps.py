@@ -323,6 +323,12 @@ async def reached(
     return status
 
 
+async def is_held(world: World, *, reason: str = "Blocked") -> bool:
+    """Return whether the default promotion has the condition Held for a reason."""
+    conditions = (await state(world)).get("conditions", ())
+    return any((one["type"], one["status"], one["reason"]) == ("Held", "True", reason) for one in conditions)
+
+
 async def wake(world: World, environment: str = DEV, *, bundle: str = BUNDLE_NAME) -> None:
     """Say what a webhook says: the pull request of a PromotionStep is worth another look."""
     body = {"metadata": {"annotations": {names.ANNOTATION_WOKEN: uuid.uuid4().hex}}}

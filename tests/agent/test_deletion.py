@@ -262,7 +262,7 @@ async def test_a_forged_note_reaches_no_proposal_of_another_promotion(
     await _is_deleted_without_an_effect(world, repository, reviewer, note=note)
 
 
-async def test_another_attempt_withdraws_what_the_one_before_has_left(
+async def test_another_attempt_goes_on_with_the_review_that_the_one_before_has_left(
     world: World, repository: GitRepository, reviewer: PullRequests
 ) -> None:
     await start_agent(world)
@@ -277,13 +277,13 @@ async def test_another_attempt_withdraws_what_the_one_before_has_left(
     await put(world, made)
     await admit_attempt(world)
     await reached(world, "WaitingForMerge", within=timedelta(minutes=1))
-    first, second = await reviewer.list()
-    assert (first.state, first.comments) == (
-        "closed",
-        (f"Another attempt to promote Bundle {BUNDLE_NAME} to {DEV} begins.",),
+    (found,) = await reviewer.list()
+    assert (found.state, found.head, found.comments) == (
+        "open",
+        BRANCH,
+        (f"Another attempt to promote Bundle {BUNDLE_NAME} to {DEV} goes on with this pull request.",),
     )
-    assert (second.state, second.head) == ("open", f"{BRANCH}-2")
-    assert repository.branches() == [f"{BRANCH}-2", "main"]
+    assert repository.branches() == [BRANCH, "main"]
 
 
 async def admit_attempt(world: World) -> None:

@@ -15,7 +15,16 @@ from structlog.testing import capture_logs
 from kardinal.api import PROMOTION_STEP, names
 from kardinal.git.program import find_git
 from kardinal.objects import JsonObject
-from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
+from tests.agent.promotion_steps import (
+    BUNDLE_NAME,
+    create,
+    deploy,
+    is_held,
+    promotion_step,
+    reached,
+    start_agent,
+    state,
+)
 from tests.support.names import DEV, STAGING, TEAM
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, self_signed, serving
@@ -75,9 +84,10 @@ async def test_refused_credentials_name_the_field_to_change(world: World, server
     await start_agent(world)
     await world.apply(secret(server.url.removeprefix("https://"), username=USER, password="wrong-one"))
     await create(world, remote_step(server))
-    status = await reached(world, "Failed")
-    assert status["conditions"][0]["reason"] == "AuthenticationFailed"
-    assert status["message"].startswith("git-clone: git.secretRef: ")
+    await world.until(lambda: is_held(world))
+    status = await state(world)
+    assert status["state"] == "Promoting"
+    assert status["message"].startswith("will be tried again: git-clone: git.secretRef: ")
     assert "wrong-one" not in status["message"]
 
 

@@ -220,7 +220,7 @@ async def test_wrong_credentials_are_refused_once_and_never_shown(
     repository = repositories.open(f"{server.url}/gitops.git", Credentials(USER, secret))
     with pytest.raises(AuthenticationFailed, match="refuses the credentials") as caught:
         await repository.head("main")
-    assert not caught.value.transient
+    assert caught.value.blocked
     assert secret not in repr(caught.value)
     assert len(server.requests) <= 3
 

@@ -50,7 +50,7 @@ class _Patient:
                     try:
                         return await getattr(self._pulls, name)(*args, **kwargs)
                     except KardinalError as error:
-                        if not error.transient or isinstance(error, HeadMoved):
+                        if not error.transient or error.blocked or isinstance(error, HeadMoved):
                             raise
                         await asyncio.sleep(0.1)
 

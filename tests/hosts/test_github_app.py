@@ -123,7 +123,7 @@ async def test_a_repository_that_a_new_token_does_not_see_yet_is_asked_for_again
         moment.skip(seconds)
         with pytest.raises(KardinalError, match=r"git\.url") as hidden:
             await as_app.list("open")
-        assert hidden.value.transient is transient
+        assert hidden.value.blocked is not transient
     assert await as_app.list("open") == []
 
 
@@ -182,7 +182,7 @@ async def test_what_keeps_an_app_out_is_said(
     with pytest.raises(AccessDenied) as denied:
         await as_app.list("open")
     assert says in str(denied.value)
-    assert not denied.value.transient
+    assert denied.value.blocked
     assert _pem(app_key)[40:80] not in str(denied.value)
 
 

@@ -87,9 +87,9 @@ class Case:
 
 
 MERGING = [
-    Case("401", "PUT", MERGE, AccessDenied, False, 401, {"message": "401 Unauthorized"}, says="allowed to merge"),
-    Case("403", "PUT", MERGE, AccessDenied, False, 403, {"message": "403 Forbidden"}, says="role Developer"),
-    Case("scope", "PUT", MERGE, AccessDenied, False, 403, {"error": "insufficient_scope"}, says="scope api"),
+    Case("401", "PUT", MERGE, AccessDenied, True, 401, {"message": "401 Unauthorized"}, says="allowed to merge"),
+    Case("403", "PUT", MERGE, AccessDenied, True, 403, {"message": "403 Forbidden"}, says="role Developer"),
+    Case("scope", "PUT", MERGE, AccessDenied, True, 403, {"error": "insufficient_scope"}, says="scope api"),
     Case("405", "PUT", MERGE, MergeBlocked, True, 405, {"message": "405 Method Not Allowed"}, says="mergeable"),
     Case("406", "PUT", MERGE, MergeConflict, False, 406, {"message": "Branch cannot be merged"}, says="Promote again"),
     Case("409", "PUT", MERGE, HeadMoved, True, 409, {"message": "SHA does not match HEAD of source branch"}),
@@ -125,7 +125,7 @@ OPENING = [
     Case("branch not known yet", "GET", "/compare$", HostUnavailable, True, 404, {"message": "404 Ref Not Found"}),
     Case("lost", "POST", REQUESTS, HostUnavailable, True, kind="lost"),
     Case("reset", "POST", REQUESTS, HostUnavailable, True, kind="reset"),
-    Case("forbidden", "POST", REQUESTS, AccessDenied, False, 403, {"message": "403 Forbidden"}, says="role Developer"),
+    Case("forbidden", "POST", REQUESTS, AccessDenied, True, 403, {"message": "403 Forbidden"}, says="role Developer"),
 ]
 
 

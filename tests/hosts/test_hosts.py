@@ -33,7 +33,7 @@ async def test_a_token_that_is_revoked_in_flight_ends_the_promotion_and_is_not_s
     for request in (pulls.get(number), pulls.merge(number, by="kardinal"), pulls.open(new_pull_request())):
         with pytest.raises(AccessDenied, match="put a valid one into the Secret") as denied:
             await request
-        assert not denied.value.transient
+        assert denied.value.blocked
         assert denied.value.field == "git.secretRef"
         assert host.secret()["token"] not in str(denied.value)
 

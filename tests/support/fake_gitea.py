@@ -24,6 +24,8 @@ from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, se
 __all__ = ["FakeGitea", "Pull", "Request", "fake_gitea", "fake_giteas"]
 
 _OWNER = "acme"
+_COMMENTS = 1_000
+"""More than a pull request has: the ids of comments are counted over all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,7 @@ class FakeGitea:
             ("GET", r"/pulls/([^/]+)/([^/]+)", self._find),
             ("GET", r"/issues/(\d+)/comments", self._comments),
             ("POST", r"/issues/(\d+)/comments", self._comment),
+            ("PATCH", r"/issues/comments/(\d+)", self._edit_comment),
             ("PUT", r"/issues/(\d+)/labels", self._label),
             ("GET", r"/commits/(\w+)/status", self._statuses),
             ("POST", r"/statuses/(\w+)", self._set_status),
@@ -273,12 +276,18 @@ class FakeGitea:
     def _comments(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
         return 200, [
-            {"id": index, "body": text, "user": {"login": USER}} for index, text in enumerate(pull.comments, start=1)
+            {"id": _COMMENTS * pull.number + index, "body": text, "user": {"login": USER}}
+            for index, text in enumerate(pull.comments)
         ]
 
     def _comment(self, request: Request, number: str) -> Reply:
         self.pulls[int(number)].comments.append(request.body["body"])
         return 201, {"id": 1, "body": request.body["body"]}
+
+    def _edit_comment(self, request: Request, identity: str) -> Reply:
+        number, index = divmod(int(identity), _COMMENTS)
+        self.pulls[number].comments[index] = request.body["body"]
+        return 200, {"id": int(identity), "body": request.body["body"]}
 
     def _label(self, request: Request, number: str) -> Reply:
         self.pulls[int(number)].labels = request.body["labels"]

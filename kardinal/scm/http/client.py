@@ -213,7 +213,7 @@ class HostClient:
                 else f"Give the token, and its user, the permission {permission or 'that this needs'}"
             )
         error = kind(message, remedy=remedy)
-        error.transient = rule.outcome is not Outcome.TERMINAL
+        error.transient = rule.outcome is not Outcome.TERMINAL or error.blocked
         if isinstance(error, HostError):
             error.status = answer.status
         error.retry_after = self._retry_after(answer, rule)

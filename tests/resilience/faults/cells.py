@@ -33,9 +33,9 @@ class Cell:
     """One effect and one fault.
 
     `effect`: the requests that are hit, `times` of them after the first `spared`. `state`, `reason` and `says`: the
-    status in the end, where the reason is that of the first condition. `commits`: those of the promotion on the target.
-    `pulls`: pull requests ever opened. `calls`: requests of the effect at most, those that were hit among them.
-    `github`: what is different there.
+    status in the end, where the reason is that of the first condition; the state Held is the condition with the reason
+    Blocked. `commits`: those of the promotion on the target. `pulls`: pull requests ever opened. `calls`: requests of
+    the effect at most, those that were hit among them. `github`: what is different there.
     """
 
     name: str
@@ -89,6 +89,11 @@ def refused(
     )
 
 
+def held(name: str, effect: str, strike: Strike, **fields: Any) -> Cell:
+    """Return a cell that holds the promotion before anything has landed, until a person mends the credential."""
+    return replace(refused(name, effect, strike, reason="Blocked", **fields), state="Held")
+
+
 def _hook(repository: GitRepository) -> None:
     """Refuse every push from now on, as a protected branch does."""
     hook = repository.path / "hooks" / "pre-receive"
@@ -118,8 +123,8 @@ GIT = [
     Cell(name="fetch: references cut short", effect=FETCH, strike=strikes.cut, flow="push", pulls=0, calls=8),
     Cell(name="fetch: pack cut short", effect=FETCH, strike=strikes.cut, flow="push", spared=1, pulls=0, calls=8),
     Cell(name="fetch: stalled", effect=FETCH_REFS, strike=strikes.stall, flow="push", pulls=0, calls=6),
-    refused("fetch: 401", FETCH_REFS, answer(401), flow="push", reason="AuthenticationFailed", calls=4),
-    refused("fetch: 403", FETCH_REFS, answer(403), flow="push", reason="AuthenticationFailed", calls=4),
+    held("fetch: 401", FETCH_REFS, answer(401), flow="push", calls=4),
+    held("fetch: 403", FETCH_REFS, answer(403), flow="push", calls=4),
     Cell(name="fetch: 404", effect=FETCH_REFS, strike=answer(404), flow="push", pulls=0, calls=6),
     Cell(name="push: 503 of refs", effect=PUSH_REFS, strike=answer(503), flow="push", pulls=0),
     Cell(name="push: 503", effect=PUSH, strike=answer(503), flow="push", pulls=0),
@@ -131,8 +136,8 @@ GIT = [
     Cell(name="push: same file moved", effect=PUSH, strike=strikes.meanwhile(_same_file), flow="push", pulls=0),
     Cell(name="push: killed before", effect=PUSH, strike=strikes.die_before, flow="push", pulls=0, calls=3),
     Cell(name="push: killed after", effect=PUSH, strike=strikes.die_after, flow="push", pulls=0),
-    refused("push: 401", PUSH_REFS, answer(401), flow="push", reason="AuthenticationFailed", calls=3),
-    refused("push: 403", PUSH_REFS, answer(403), flow="push", reason="AuthenticationFailed", calls=3),
+    held("push: 401", PUSH_REFS, answer(401), flow="push", calls=3),
+    held("push: 403", PUSH_REFS, answer(403), flow="push", calls=3),
     refused("push: refused by a hook", PUSH, strikes.meanwhile(_hook), flow="push", reason="PushRejected", calls=3),
     Cell(name="proposal: 503", effect=PUSH, strike=answer(503)),
     Cell(name="proposal: answer lost", effect=PUSH, strike=strikes.lost),
@@ -155,14 +160,14 @@ OPENING = [
     Cell(name="open: killed before", effect=OPEN, strike=strikes.die_before),
     Cell(name="open: killed after", effect=OPEN, strike=strikes.die_after, calls=2),
     Cell(name="open: target moved", effect=OPEN, strike=strikes.meanwhile(_commit), calls=1),
-    refused("open: 401", OPEN, answer(401), reason="AccessDenied", says="git.secretRef"),
-    refused("open: 403", OPEN, answer(403), reason="AccessDenied", says="the permission "),
+    held("open: 401", OPEN, answer(401), says="git.secretRef"),
+    held("open: 403", OPEN, answer(403), says="the permission "),
     refused("open: moved", OPEN, answer(301), reason="RequestRefused", says="git.url"),
     Cell(name="find: 502", effect=FIND, strike=answer(502), calls=8),
-    refused("find: 401", FIND, answer(401), reason="AccessDenied", says="git.secretRef"),
+    held("find: 401", FIND, answer(401), says="git.secretRef"),
     Cell(name="labels: 502", effect=LABELS, strike=answer(502), calls=8),
     # GitHub takes labels only of a pull request that is there.
-    refused("labels: 403", LABELS, answer(403), reason="AccessDenied", github={"pulls": 1}),
+    held("labels: 403", LABELS, answer(403), github={"pulls": 1}),
 ]
 """Faults of hosts at a new pull request."""
 
@@ -171,7 +176,7 @@ MERGING = [
     Cell(name="status: 429", effect=STATUS, strike=answer(429, headers={"Retry-After": "30"}), calls=3),
     Cell(name="status: answer lost", effect=STATUS, strike=strikes.lost, calls=2),
     Cell(name="status: killed after", effect=STATUS, strike=strikes.die_after, calls=2),
-    refused("status: 403", STATUS, answer(403), reason="AccessDenied", pulls=1),
+    held("status: 403", STATUS, answer(403), pulls=1),
     # At GitHub it is a PUT, which aiohttp sends again by itself on a new connection.
     Cell(name="merge: 502", effect=MERGE, strike=answer(502)),
     Cell(name="merge: 405", effect=MERGE, strike=answer(405)),
@@ -183,13 +188,13 @@ MERGING = [
     Cell(name="merge: killed before", effect=MERGE, strike=strikes.die_before, github={"calls": 3}),
     Cell(name="merge: killed after", effect=MERGE, strike=strikes.die_after, calls=1, github={"calls": 2}),
     Cell(name="merge: target moved", effect=MERGE, strike=strikes.meanwhile(_commit), calls=1),
-    refused("merge: 403", MERGE, answer(403), reason="AccessDenied", pulls=1),
+    held("merge: 403", MERGE, answer(403), pulls=1),
     Cell(name="wait: 502", effect=GET, strike=answer(502), flow="review", calls=6),
     Cell(name="wait: 404 in the first minute", effect=GET, strike=answer(404), flow="review", calls=6),
     Cell(name="wait: answer cut short", effect=GET, strike=strikes.cut, flow="review", calls=6),
     Cell(name="wait: endless drip", effect=GET, strike=strikes.drip, flow="review", calls=6),
     Cell(name="wait: killed", effect=GET, strike=strikes.die_before, flow="review", calls=6),
-    refused("wait: 401", GET, answer(401), flow="review", reason="AccessDenied", pulls=1),
+    held("wait: 401", GET, answer(401), flow="review", pulls=1),
     refused("wait: 404 for good", GET, answer(404), flow="review", reason="PullRequestNotFound", pulls=1, calls=20),
 ]
 """Faults of hosts at a pull request that is there."""
@@ -208,7 +213,7 @@ OF_GITHUB = [
     Cell(name="merge: base modified", effect=MERGE, strike=answer(405, MOVED)),
     Cell(name="queue: 502", effect=QUEUE, strike=answer(502)),
     Cell(name="branch: 502", effect=TIDY, strike=answer(502), calls=1),
-    refused("queue: 401", QUEUE, answer(401), reason="AccessDenied", says="git.secretRef", pulls=1),
+    held("queue: 401", QUEUE, answer(401), says="git.secretRef", pulls=1),
 ]
 """Faults that only GitHub has, or that it means in another way."""
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from kardinal.objects import JsonObject
 from tests.agent.hosted import hosted_step
-from tests.agent.promotion_steps import create, reached, wake
+from tests.agent.promotion_steps import create, is_held, reached, state, wake
 from tests.resilience.faults import strikes
 from tests.resilience.faults.cells import CELLS, FLOWS, GITHUB, Cell
 from tests.resilience.faults.promotions import assert_no_secret, prepare, start, survive
@@ -60,6 +60,9 @@ async def ended(world: World, day: Day, cell: Cell) -> JsonObject:
         await reached(world, "WaitingForMerge")
         day.host.merge(1)
         await wake(world)
+    if cell.state == "Held":
+        await world.until(lambda: is_held(world))
+        return await state(world)
     return await reached(world, cell.state)
 
 

@@ -17,7 +17,7 @@ from kardinal.kube import Client, ConnectionFailed, Forbidden
 from kardinal.objects import SECRET
 from kardinal_agent.program import Agent, AgentOptions
 from tests.agent.hosted import git_secret, hosted_step
-from tests.agent.promotion_steps import create, promotion_step, reached, start_agent, state, wake
+from tests.agent.promotion_steps import create, is_held, promotion_step, reached, start_agent, state, wake
 from tests.resilience.faults import strikes
 from tests.resilience.faults.cells import FETCH_REFS, FLOWS, GET, OPEN, STATUS
 from tests.resilience.faults.promotions import assert_no_secret, prepare, start, survive
@@ -51,13 +51,13 @@ CREDENTIALS = [
     Credential(name="for another port", hosts="127.0.0.1", reason="SecretNotForHost"),
     Credential(name="for no host", hosts="", reason="SecretNotForHost"),
     Credential(name="not a credential of Git", label="webhook", reason="SecretNotForHost"),
-    Credential(name="another token", data={"token": "not-this-one"}, reason="AuthenticationFailed", requests=4),
-    Credential(name="a token of two lines", data={"token": "a\r\nX-Evil: b"}, reason="AccessDenied"),
+    Credential(name="another token", data={"token": "not-this-one"}, reason="Blocked", requests=4),
+    Credential(name="a token of two lines", data={"token": "a\r\nX-Evil: b"}, reason="Blocked"),
 ]
 
 
 @pytest.mark.parametrize("credential", CREDENTIALS, ids=str)
-async def test_a_credential_that_is_of_no_use_ends_the_promotion(
+async def test_a_credential_that_is_of_no_use_ends_or_holds_the_promotion(
     world: World, day: Day, credential: Credential
 ) -> None:
     with capture_logs() as lines:
@@ -66,7 +66,11 @@ async def test_a_credential_that_is_of_no_use_ends_the_promotion(
         secret["metadata"]["labels"][names.LABEL_CREDENTIALS] = credential.label
         await world.apply(secret)
         await create(world, hosted_step(day.host))
-        status = await reached(world, "Failed")
+        if credential.reason == "Blocked":
+            await world.until(lambda: is_held(world))
+        else:
+            await reached(world, "Failed")
+        status = await state(world)
     assert status["conditions"][0]["reason"] == credential.reason
     assert day.host.repository.branches() == ["main"]
     assert len(day.seen) <= credential.requests
@@ -166,12 +170,14 @@ async def test_a_webhook_that_is_delivered_often_writes_nothing(world: World, da
     assert day.host.repository.promotions(DEV) == []
 
 
-async def test_a_token_that_is_revoked_while_it_waits_ends_the_promotion(world: World, day: Day) -> None:
+async def test_a_token_that_is_revoked_while_it_waits_holds_the_promotion(world: World, day: Day) -> None:
     await waiting(world, day)
     day.strikes(".*", answer(401), times=1000)
     with capture_logs() as lines:
         await wake(world)
-        status = await reached(world, "Failed")
+        await world.until(lambda: is_held(world))
+    status = await state(world)
+    assert status["state"] == "WaitingForMerge"
     assert "git.secretRef" in status["message"]
     assert len(day.host.proposals()) == 1
     await assert_no_secret(world, lines)
