@@ -83,7 +83,7 @@ async def test_a_sharded_environment_is_never_promoted_by_the_control_plane(
     way = pipeline(repository, provider="git", environments=[DEV, environment(PROD, shard="eu")])
     await world.apply(way, bundle("app-1"))
     await world.wait_for(PROMOTION_STEP, f"app-1-{PROD}", lambda _: True)
-    await world.live(timedelta(minutes=5))
+    await world.idle(timedelta(seconds=50))
     assert (len(repository.promotions(DEV)), repository.promotions(PROD)) == (1, [])
     await start_agent(world, shard="eu")
     await world.wait_for(BUNDLE, "app-1", phase("Verified"))
