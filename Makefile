@@ -87,12 +87,13 @@ fmt: $(INSTALLED) ## format the code
 crds: $(INSTALLED) ## regenerate crds/ from the models
 	$(BIN)/python -m kardinal.api.crds crds
 
-docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps, the states and the contract suite
+docs: $(INSTALLED) ## regenerate what docs/ shows of the CLI, the steps, the states, the contract suite and the bytes of others
 	$(BIN)/python -m hack.docs.cli_reference docs/cli.md
 	$(BIN)/python -m hack.docs.steps docs/steps.md
 	$(BIN)/python -m hack.docs.states docs/states.md
 	$(BIN)/python -m hack.docs.contract docs/contract.md
 	$(BIN)/python -m hack.docs.limits docs/local-plane-limits.md
+	$(BIN)/python -m hack.docs.foreign_bytes docs/security.md
 
 bench: $(INSTALLED) ## measure promotions on this machine, some minutes; ARGS="--api real": on a real API server
 	$(BIN)/python -m hack.bench.promotion $(ARGS)
