@@ -72,8 +72,9 @@ class PullRequest:
 
     `head_commit` is the commit that would be merged, or was. `merge_commit` and `merged_at` are None unless `state` is
     `merged`: the commit on the base branch with which the change landed, whatever the method, and when. `mergeable` is
-    None where the provider does not know, or has not decided yet. `comments`, `closed_by` and the last three fields are
-    known to provider `local` alone.
+    None where the provider does not know, or has not decided yet. `draft`: a person has said that it is not to be
+    merged, whether the host keeps that in a field or as a prefix of the title. `comments`, `closed_by` and the last
+    three fields are known to provider `local` alone.
     """
 
     number: int
@@ -87,6 +88,7 @@ class PullRequest:
     labels: tuple[str, ...] = ()
     author: str = ""
     head_commit: str | None = None
+    draft: bool = False
     mergeable: bool | None = None
     merged_by: str | None = None
     merged_at: datetime | None = None

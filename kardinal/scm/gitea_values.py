@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pydantic import AwareDatetime, BaseModel, Field, RootModel
 
 from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.values import has_draft_title
 
 __all__ = ["ApiFile", "ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of"]
 
@@ -40,6 +41,7 @@ class ApiPullRequest(BaseModel):
     state: str
     merged: bool = False
     mergeable: bool = False
+    draft: bool | None = None
     created_at: AwareDatetime
     merged_at: AwareDatetime | None = None
     merge_commit_sha: str | None = None
@@ -80,6 +82,7 @@ class ApiPullRequest(BaseModel):
             labels=tuple(label.name for label in self.labels or ()),
             author=self.user.login if self.user else "",
             head_commit=self.head.sha or None,
+            draft=has_draft_title(self.title) if self.draft is None else self.draft,
             mergeable=True if self.mergeable else None,
             merged_by=self.merged_by.login if self.merged and self.merged_by else None,
             merged_at=self.merged_at if self.merged else None,

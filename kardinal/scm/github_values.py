@@ -66,6 +66,7 @@ class ApiPullRequest(BaseModel):
     merge_commit_sha: str | None = None
     user: ApiUser | None = None
     labels: list[ApiLabel] = []
+    draft: bool = False
     head: ApiBranch
     base: ApiBranch
     mergeable: bool | None = None
@@ -94,6 +95,7 @@ class ApiPullRequest(BaseModel):
             labels=tuple(label.name for label in self.labels),
             author=self.user.login if self.user else "",
             head_commit=self.head.sha,
+            draft=self.draft,
             mergeable=self.mergeable,
             merged_by=self.merged_by.login if merged and self.merged_by else None,
             merged_at=self.merged_at,

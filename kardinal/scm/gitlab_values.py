@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, Field
 
 from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
+from kardinal.scm.values import has_draft_title
 
 __all__ = [
     "SENT_STATES",
@@ -55,6 +56,7 @@ class ApiMergeRequest(BaseModel):
     merged_by: ApiUser | None = None
     author: ApiUser | None = None
     labels: list[str] = []
+    draft: bool | None = None
     source_branch: str
     target_branch: str
     source_project_id: int | None = None
@@ -101,6 +103,7 @@ class ApiMergeRequest(BaseModel):
             labels=tuple(self.labels),
             author=self.author.username if self.author else "",
             head_commit=self.sha,
+            draft=has_draft_title(self.title) if self.draft is None else self.draft,
             mergeable=None if merged else mergeable,
             merged_by=by.username if merged and by else None,
             merged_at=self.merged_at if merged else None,

@@ -39,6 +39,7 @@ from kardinal.scm.base import (
 from kardinal.scm.comments import is_marked, marked
 from kardinal.scm.errors import (
     HeadMoved,
+    MergeBlocked,
     PullRequestEnded,
     PullRequestError,
     PullRequestNotFound,
@@ -46,6 +47,7 @@ from kardinal.scm.errors import (
 )
 from kardinal.scm.provider import Provider, Target
 from kardinal.scm.record import Record
+from kardinal.scm.values import has_draft_title
 from kardinal.steps.capabilities import Capabilities
 
 __all__ = ["LOCAL", "local_pull_requests"]
@@ -155,6 +157,8 @@ class LocalPullRequests:
                 raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
             proposed = await self._proposed(number, record)
             if record.state == "open":
+                if has_draft_title(record.title):
+                    raise MergeBlocked(f"pull request {number} is a draft", remedy="Take the prefix off its title")
                 if expected_head not in (None, proposed):
                     raise HeadMoved(f"branch {record.head} is at {proposed}, and no longer at {expected_head}")
                 landed = await self._repository.merge(record.base, proposed)

@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from kardinal.scm.base import NewPullRequest, PullRequest, PullRequestState
 from kardinal.scm.comments import unmarked
 from kardinal.scm.errors import PullRequestError
+from kardinal.scm.values import has_draft_title
 
 __all__ = ["Record"]
 
@@ -73,4 +74,5 @@ class Record(BaseModel):
 
     def pull_request(self, number: int, *, repository: str) -> PullRequest:
         fields = dict(self) | {"comments": tuple(map(unmarked, self.comments))}
-        return PullRequest(number=number, url=f"{repository}#pull/{number}", **fields)
+        draft = has_draft_title(self.title)
+        return PullRequest(number=number, url=f"{repository}#pull/{number}", draft=draft, **fields)

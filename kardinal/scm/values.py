@@ -8,7 +8,10 @@ from pydantic import BaseModel, ValidationError
 
 from kardinal.scm.errors import UnknownAnswer
 
-__all__ = ["parsed", "same_text"]
+__all__ = ["has_draft_title", "parsed", "same_text"]
+
+_DRAFT = ("wip:", "[wip]", "draft:", "[draft]", "(draft)")
+"""Beginnings of the title of a draft at Gitea and at GitLab, unless their administrators chose others."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -26,3 +29,8 @@ def parsed(model: type[M], value: Any) -> M:
 def same_text(one: str, other: str) -> bool:
     """Return whether two texts are the same to a host that changes line endings and trims."""
     return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()
+
+
+def has_draft_title(title: str) -> bool:
+    """Return whether a title makes a pull request a draft, where the host has no field that says so."""
+    return title.strip().casefold().startswith(_DRAFT)

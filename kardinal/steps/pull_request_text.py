@@ -220,5 +220,7 @@ def _diff(diff: str | None) -> Iterable[str]:
 
 def _ending(proposal: Proposal) -> str:
     if proposal.merged_by_agent:
-        return "kardinal merges this pull request by itself; it is here for the record."
-    return "Merging lets the promotion go on; closing without merging ends it as Failed."
+        end = "kardinal merges this pull request by itself, unless it is a draft; it is here for the record."
+    else:
+        end = "Merging lets the promotion go on; closing without merging ends it as Failed."
+    return f"{end}\nkardinal keeps this text up to date. A title that you change, and what you write below, stay."

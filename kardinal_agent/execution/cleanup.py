@@ -36,7 +36,8 @@ from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution.withdrawal import OUTCOME
 from kardinal_agent.metrics import AgentMetrics, Figure
 from kardinal_agent.remotes import Queued, Remote, Remotes
-from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle, without_owner
+from kardinal_agent.steps.pull_requests import AGENT, is_of_bundle
+from kardinal_agent.steps.text_marks import without_owner
 
 __all__ = ["PATIENCE", "Cleanup"]
 

@@ -56,7 +56,8 @@ def _done(pull_request: PullRequest, context: StepContext, announcement: Announc
 
 
 async def _new(context: StepContext, remote: Remote) -> NewPullRequest:
-    spec, text = context.step.spec, await text_of(context, remote.repository, context.status.diff)
+    spec = context.step.spec
+    text = await text_of(context, remote.repository, context.status.diff)
     return NewPullRequest(
         title=text.title,
         body=text.body,

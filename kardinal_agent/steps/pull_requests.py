@@ -1,66 +1,83 @@
 """Shared by the steps that open, await and withdraw a pull request: which one is ours, and what it says.
 
-The body ends with a mark that is not shown: whose pull request it is, and a digest of the text. By the first a process
-that died finds its own, whatever the host's clock says. By the second the text is written again only when kardinal has
-something else to say, and not because a host or a person has changed its form.
+The part of the body that is ours says whose pull request it is, and has digests of what was written. By the first a
+process that died finds its own, whatever the host's clock says. By the digests the text is written again only when
+kardinal has something else to say, and not because a host or a person has changed its form; and the title only while it
+is the one that kardinal wrote (`text_marks`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from dataclasses import dataclass
 
 from kardinal.git import Repository
 from kardinal.scm import PullRequest, PullRequests
 from kardinal.steps.pull_request_text import Proposal, body, title
 from kardinal_agent.steps.base import StepContext
+from kardinal_agent.steps.text_marks import marked, named_bundles, own_part, text_digest
 
-__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of", "without_owner"]
+__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of"]
 
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
 
-_MARK = re.compile(r"<!-- kardinal (?P<uid>[\w.-]+) (?P<digest>[0-9a-f]{16}) -->\s*\Z")
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Title and body of a pull request, with the mark in the body."""
+    """What the pull request of a Bundle says: its title, and the part of its body that is kardinal's."""
 
+    uid: str
     title: str
-    body: str
+    text: str
 
-    def is_told(self, pull_request: PullRequest) -> bool:
-        """Return whether the last text that was written is this one."""
-        told, ours = _MARK.search(pull_request.body), _MARK.search(self.body)
-        return told is not None and ours is not None and told["digest"] == ours["digest"]
+    @property
+    def body(self) -> str:
+        """Return the body of a new pull request."""
+        return f"{self._marked()}\n"
+
+    def changes_of(self, found: PullRequest) -> dict[str, str]:
+        """Return the title and the body to write; empty where the pull request says it already.
+
+        What people have written stays: a title that is not the one that kardinal wrote, and everything around the part
+        of the body that is kardinal's. A body without that part is theirs altogether.
+        """
+        part = own_part(found.body, uid=self.uid, title=found.title)
+        if part is None or part.digest == self._digest:
+            return {}
+        changes = {"body": f"{part.before}{self._marked()}{part.after}"}
+        return {**changes, "title": self.title} if part.has_title(found.title) else changes
+
+    @property
+    def _digest(self) -> str:
+        return text_digest(self.title, self.text)
+
+    def _marked(self) -> str:
+        return marked(self.text, uid=self.uid, digest=self._digest, title=self.title)
 
 
 def is_of_bundle(pull_request: PullRequest, uid: str) -> bool:
     """Return whether the mark of a pull request names the Bundle; true without one, which people may have removed."""
-    mark = _MARK.search(pull_request.body)
-    return mark is None or mark["uid"] == uid
-
-
-def without_owner(body: str) -> str:
-    """Return the text of a pull request that is withdrawn, so that a promotion that is made again leaves it alone."""
-    return _MARK.sub(lambda mark: f"<!-- kardinal withdrawn {mark['digest']} -->\n", body)
+    named = named_bundles(pull_request.body)
+    return not named or uid in named
 
 
 async def own_pull_request(context: StepContext, pull_requests: PullRequests) -> PullRequest | None:
     """Return the newest pull request of the branch if it is this promotion's own, whatever has become of it.
 
     The process may have died between opening it and noting its number, and a person may have merged or closed it
-    meanwhile. An older one belongs to an earlier Bundle of the name.
+    meanwhile. An older one belongs to an earlier Bundle of the name. People can write any mark: so one that has ended
+    is ours only with the commit that was pushed, or where it was opened since the promotion began.
     """
     found = await pull_requests.find(context.branch, base=context.target)
     if found is None:
         return None
-    mark = _MARK.search(found.body)
-    if mark is not None:
-        return found if mark["uid"] == context.bundle.metadata.uid else None
-    started = context.status.started_at
+    uid, started = context.bundle.metadata.uid, context.status.started_at
+    named = named_bundles(found.body)
+    if named and uid not in named:
+        return None
+    proposed = context.status.commit
+    if named and (found.state == "open" or (proposed is not None and found.head_commit == proposed)):
+        return found
     return found if started is not None and found.created_at >= started else None
 
 
@@ -81,6 +98,4 @@ async def text_of(context: StepContext, repository: Repository, diff: str | None
         merged_by_agent=context.merges_itself,
         now=context.status.started_at or context.now,
     )
-    heading, text = title(proposal), body(proposal)
-    digest = hashlib.sha256(f"{heading}\n{text}".encode()).hexdigest()[:16]
-    return Text(heading, f"{text}\n<!-- kardinal {context.bundle.metadata.uid} {digest} -->\n")
+    return Text(context.bundle.metadata.uid, title(proposal), body(proposal))

@@ -1,5 +1,7 @@
 """Keep an open pull request true while it waits: its branch, its commit statuses, and its text.
 
+A draft is kept true as well, and waits for a person.
+
 A proposal whose files have changed on the base is made again, as long as only kardinal has written to its branch. What
 others have committed there is never overwritten: where it conflicts with the base the promotion is held, and says in
 which files. Nothing is pushed while a freeze or a gate holds the promotion; statuses and text say so at once.
@@ -7,7 +9,7 @@ which files. Nothing is pushed while a freeze or a gate holds the promotion; sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from kardinal.git import PushRejected
@@ -45,7 +47,14 @@ async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept
         for status in statuses_of({subject: holds}):
             await context.host_memory.status(remote.repository.url, remote.proposals, kept.head, status)
     again = await _text(context, remote, kept)
-    return Kept(kept.found, kept.head, kept.update, kept.blocked, again)
+    return replace(kept, blocked=kept.blocked or _draft(kept.found), again=again)
+
+
+def _draft(found: PullRequest) -> str:
+    """Return that a pull request is a draft, which is a person's word that it is not to be merged."""
+    if not found.draft:
+        return ""
+    return f"pull request {found.number} is a draft, and kardinal merges none: a person marks it as ready, or closes it"
 
 
 async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> Kept:
@@ -117,11 +126,11 @@ async def _retract(context: StepContext, remote: Remote, commit: str | None) -> 
 async def _text(context: StepContext, remote: Remote, kept: Kept) -> timedelta | None:
     """Write the text when it says something else than before; return how long that has to wait."""
     found, diff = kept.found, kept.update.get("diff", context.status.diff)
-    text = await text_of(context, remote.repository, diff)
-    if text.is_told(found):
+    changes = (await text_of(context, remote.repository, diff)).changes_of(found)
+    if not changes:
         return None
     if delay := context.host_memory.text_delay(context.key):
         return delay
     context.host_memory.note_text(context.key)
-    await remote.proposals.update(found.number, title=text.title, body=text.body)
+    await remote.proposals.update(found.number, title=changes.get("title"), body=changes.get("body"))
     return None

@@ -51,6 +51,7 @@ EVERYWHERE = pytest.mark.parametrize(
 )
 """Runs a test at every kind of host: for what their APIs have a part in."""
 
+_NOT_CHECKED = 405, {"message": "Not all required status checks successful"}
 _WRITES = "(POST|PUT|PATCH|DELETE) .*"
 
 
@@ -75,6 +76,7 @@ class Site(ABC):
     """The methods by which a person may merge there."""
     requests: Mapping[Operation, str]
     """Operation of kardinal -> a pattern of the requests that are made for it, as `METHOD path?query`."""
+    draft_prefix = ""
 
     def __init__(self, repository: GitRepository) -> None:
         self.repository = repository
@@ -126,12 +128,29 @@ class Site(ABC):
         """Write the text of a pull request."""
 
     @abstractmethod
+    def retitle(self, number: int, title: str) -> None:
+        """Write the title of a pull request."""
+
+    @abstractmethod
+    def require_check(self, *, required: bool = True) -> None:
+        """Have the branch `main` require a check that has not run."""
+
+    def make_draft(self, number: int) -> None:
+        """Make a pull request a draft as a reviewer does: at most hosts that is a prefix of its title."""
+        self.retitle(number, f"{self.draft_prefix}{self.proposals()[number].title}")
+
+    def make_ready(self, number: int) -> None:
+        """Take back that a pull request is a draft."""
+        self.retitle(number, self.proposals()[number].title.removeprefix(self.draft_prefix))
+
+    @abstractmethod
     def status(self, number: int, context: str) -> tuple[str, str]:
         """Return state and description of a status of the head of a pull request."""
 
 
 class GiteaSite(Site):
     provider = "gitea"
+    draft_prefix = "WIP: "
     requests: Mapping[Operation, str] = {
         "find": r"GET /pulls/main/.*",
         "open": r"POST /pulls",
@@ -180,6 +199,12 @@ class GiteaSite(Site):
 
     def edit(self, number: int, body: str) -> None:
         self.fake.pulls[number].body = body
+
+    def retitle(self, number: int, title: str) -> None:
+        self.fake.pulls[number].title = title
+
+    def require_check(self, *, required: bool = True) -> None:
+        self.fake.outage = lambda request: _NOT_CHECKED if required and request.path.endswith("/merge") else None
 
     def status(self, number: int, context: str) -> tuple[str, str]:
         return self.fake.status(number, context)
@@ -252,6 +277,18 @@ class GitHubSite(_ServedSite):
     def edit(self, number: int, body: str) -> None:
         self.project.pulls[number].body = body
 
+    def retitle(self, number: int, title: str) -> None:
+        self.project.pulls[number].title = title
+
+    def make_draft(self, number: int) -> None:
+        self.project.pulls[number].draft = True
+
+    def make_ready(self, number: int) -> None:
+        self.project.pulls[number].draft = False
+
+    def require_check(self, *, required: bool = True) -> None:
+        self.project.required_contexts["main"] = {"ci"} if required else set()
+
     def status(self, number: int, context: str) -> tuple[str, str]:
         pull = self.project.pulls[number]
         self.project.follow(pull)
@@ -262,6 +299,7 @@ class GitHubSite(_ServedSite):
 class GitLabSite(_ServedSite):
     provider = "gitlab"
     methods: frozenset[MergeMethod] = frozenset({"merge", "squash"})
+    draft_prefix = "Draft: "
     base = f"/api/v4/projects/{PATH}"
     requests: Mapping[Operation, str] = {
         "find": r"GET /merge_requests\?source_branch=.*",
@@ -315,6 +353,12 @@ class GitLabSite(_ServedSite):
 
     def edit(self, number: int, body: str) -> None:
         self.project.requests[number].description = body
+
+    def retitle(self, number: int, title: str) -> None:
+        self.project.requests[number].title = title
+
+    def require_check(self, *, required: bool = True) -> None:
+        self.project.required_statuses = {"ci"} if required else set()
 
     def status(self, number: int, context: str) -> tuple[str, str]:
         request = self.project.requests[number]

@@ -59,6 +59,11 @@ class GiteaHost(Host):
     async def close_by_person(self, number: int) -> None:
         self.project.api("PATCH", f"{self.project.path}/pulls/{number}", {"state": "closed"}, by=PERSON)
 
+    async def make_draft(self, number: int) -> None:
+        path = f"{self.project.path}/pulls/{number}"
+        title = self.project.api("GET", path, by=PERSON)["title"]
+        self.project.api("PATCH", path, {"title": f"WIP: {title}"}, by=PERSON)
+
     async def comments(self, number: int) -> list[str]:
         found = self.project.api("GET", f"{self.project.path}/issues/{number}/comments", by=PERSON)
         return [comment["body"] for comment in found]

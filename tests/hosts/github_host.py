@@ -60,6 +60,9 @@ class GitHubHost(Host):
     async def close_by_person(self, number: int) -> None:
         self.project.pulls[number].state = "closed"
 
+    async def make_draft(self, number: int) -> None:
+        self.project.pulls[number].draft = True
+
     async def comments(self, number: int) -> list[str]:
         return [comment.body for comment in self.project.pulls[number].comments]
 

@@ -63,6 +63,10 @@ class GitLabHost(Host):
     async def close_by_person(self, number: int) -> None:
         self.project.requests[number].state = "closed"
 
+    async def make_draft(self, number: int) -> None:
+        request = self.project.requests[number]
+        request.title = f"Draft: {request.title}"
+
     async def comments(self, number: int) -> list[str]:
         return [note.body for note in self.project.requests[number].notes if not note.system]
 

@@ -157,6 +157,10 @@ class Host(ABC):
     async def close_by_person(self, number: int) -> None: ...
 
     @abstractmethod
+    async def make_draft(self, number: int) -> None:
+        """Say as a person that a pull request is not to be merged, by the host's own means."""
+
+    @abstractmethod
     async def comments(self, number: int) -> list[str]:
         """Return the text of every comment."""
 

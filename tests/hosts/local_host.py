@@ -49,5 +49,9 @@ class LocalHost(Host):
     async def close_by_person(self, number: int) -> None:
         await (await self._person()).close(number, by=PERSON, comment="")
 
+    async def make_draft(self, number: int) -> None:
+        pulls = await self._person()
+        await pulls.update(number, title=f"Draft: {(await pulls.get(number)).title}")
+
     async def comments(self, number: int) -> list[str]:
         return list((await (await self._person()).get(number)).comments)

@@ -163,6 +163,18 @@ async def test_a_head_that_moved_is_not_merged(host: Host, pulls: PullRequests) 
     assert (shown.state, shown.head_commit) == ("open", added)
 
 
+async def test_a_draft_is_told_apart_and_the_host_merges_none(host: Host, pulls: PullRequests) -> None:
+    host.propose()
+    opened = await pulls.open(new_pull_request())
+    assert not opened.draft
+    await host.make_draft(opened.number)
+    assert (await pulls.get(opened.number)).draft
+    before = host.tip("main")
+    with pytest.raises(MergeBlocked):
+        await (await host.connect()).merge(opened.number, by="kardinal")
+    assert host.tip("main") == before
+
+
 async def test_a_conflict_with_the_base_merges_nothing(host: Host, pulls: PullRequests) -> None:
     host.propose()
     number = (await pulls.open(new_pull_request())).number

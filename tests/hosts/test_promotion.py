@@ -94,6 +94,45 @@ async def test_a_person_merges_what_the_status_lets_through(world: World, projec
     assert '"1.1.0"' in base64.b64decode(content).decode()
 
 
+async def test_a_title_that_a_reviewer_made_a_draft_stays_and_nothing_is_merged(
+    world: World, project: GiteaProject, tmp_path: Path
+) -> None:
+    project.protect("main", enable_status_check=True, status_check_contexts=["kardinal", "ci"])
+    await start_agent(world)
+    await deploy(world)
+    await world.apply(secret(project))
+    await create(world, hosted(project, approval="auto", pr=True))
+    status = await reached(world, "WaitingForMerge")
+    path = f"{project.path}/pulls/{status['pullRequest']['number']}"
+    await GiteaHost(tmp_path, project).make_draft(status["pullRequest"]["number"])
+    found = project.api("GET", path)
+    project.api("PATCH", path, {"body": f"{found['body']}Wait for the incident.\n"}, by="alice")
+    project.api("POST", f"{project.path}/statuses/{found['head']['sha']}", {"context": "ci", "state": "success"})
+    await wake(world)
+    await world.until(lambda: is_held(world))
+    assert "is a draft, and kardinal merges none" in (await state(world))["message"]
+    title = found["title"]
+    assert title.startswith("WIP: ")
+    content = project.api("GET", f"{project.path}/contents/{OVERLAY}")["content"]
+    project.api(
+        "PUT",
+        f"{project.path}/contents/{OVERLAY}",
+        {
+            "branch": "main",
+            "message": "More",
+            "sha": project.api("GET", f"{project.path}/contents/{OVERLAY}")["sha"],
+            "content": base64.b64encode(base64.b64decode(content) + b"# more\n").decode(),
+        },
+    )
+    await wake(world)
+    found = project.api("GET", path)
+    assert (found["state"], found["title"]) == ("open", title)
+    assert found["body"].endswith("-->\nWait for the incident.\n")
+    project.api("PATCH", path, {"title": title.removeprefix("WIP: ")}, by="alice")
+    await wake(world)
+    await reached(world, "Verified")
+
+
 async def test_a_branch_that_a_person_deletes_ends_the_promotion(
     world: World, project: GiteaProject, tmp_path: Path
 ) -> None:

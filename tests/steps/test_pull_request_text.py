@@ -101,6 +101,7 @@ def test_the_body_is_that_of_the_design_with_every_table_filled() -> None:
 ---
 
 Merging lets the promotion go on; closing without merging ends it as Failed.
+kardinal keeps this text up to date. A title that you change, and what you write below, stay.
 """
     )
 

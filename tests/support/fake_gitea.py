@@ -55,6 +55,10 @@ class Pull:
     reviews: list[dict[str, Any]] = field(default_factory=list)
     fork: bool = False
 
+    @property
+    def is_draft(self) -> bool:
+        return self.title.upper().startswith(("WIP:", "[WIP]"))
+
 
 Reply = tuple[int, Any]
 
@@ -245,6 +249,8 @@ class FakeGitea:
 
     def _merge(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
+        if pull.is_draft:
+            return 405, {"message": "Work in progress PRs cannot be merged"}
         if request.body.get("head_commit_id") not in (None, self._head(pull)):
             return 409, {"message": "head out of date"}
         self.merge_methods.append(request.body["Do"])
@@ -328,6 +334,7 @@ class FakeGitea:
             "number": pull.number,
             "html_url": f"{self.url.removesuffix('.git')}/pulls/{pull.number}",
             "title": pull.title,
+            "draft": pull.is_draft,
             "body": pull.body,
             "state": pull.state,
             "merged": merged,

@@ -86,6 +86,7 @@ class Pull:
     reviews: list[Review] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     queued: bool = False
+    draft: bool = False
 
 
 @dataclass
@@ -161,6 +162,8 @@ class Project:
 
     def obstacle(self, pull: Pull) -> str:
         """Return why GitHub does not merge yet; empty where nothing stands against it."""
+        if pull.draft:
+            return "Pull Request is still a draft"
         statuses = {status.context: status.state for status in self.statuses.get(pull.head_sha, [])}
         for context in sorted(self.required_contexts.get(pull.base, ())):
             if statuses.get(context) != "success":

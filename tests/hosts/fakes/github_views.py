@@ -31,6 +31,7 @@ class View:
             "title": pull.title,
             "body": pull.body or None,
             "state": pull.state,
+            "draft": pull.draft,
             "created_at": _time(pull.created_at),
             "updated_at": _time(pull.created_at),
             "closed_at": _time(pull.merged_at) if merged else None,

@@ -81,6 +81,7 @@ def _shown(call: Call, request: MergeRequest) -> dict[str, Any]:
         "iid": request.iid,
         "project_id": project.identifier,
         "title": request.title,
+        "draft": request.is_draft,
         "description": request.description,
         "state": request.state,
         "created_at": _time(request.created_at),
@@ -185,7 +186,7 @@ def _merge(call: Call) -> Reply:
     if project.access_level < 30:
         raise refuse(401, "401 Unauthorized")
     status = project.status(request)
-    if status in ("not_open", "ci_must_pass", "need_rebase", "broken_status"):
+    if status in ("not_open", "ci_must_pass", "need_rebase", "broken_status", "draft_status"):
         raise refuse(405, "405 Method Not Allowed")
     if call.body.get("sha", request.sha) != request.sha:
         raise refuse(409, "SHA does not match HEAD of source branch")

@@ -55,6 +55,10 @@ class MergeRequest:
     rebase_looks: int = 0
     merge_error: str | None = None
 
+    @property
+    def is_draft(self) -> bool:
+        return self.title.casefold().startswith(("draft:", "[draft]", "(draft)"))
+
 
 @dataclass
 class Project:
@@ -99,6 +103,8 @@ class Project:
             return "not_open"
         if request.fork or self.git.head(request.source) is None:
             return "broken_status"
+        if request.is_draft:
+            return "draft_status"
         states = {status.name: status.state for status in self.statuses.get(request.sha, [])}
         if any(states.get(name) != "success" for name in self.required_statuses):
             return "ci_must_pass"
