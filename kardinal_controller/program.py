@@ -26,7 +26,7 @@ from kardinal_controller.caches import Caches
 from kardinal_controller.expressions import ExpressionCompiler
 from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
-from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
+from kardinal_controller.http import ApiServer, HostSecrets, HostWebhooks, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
 from kardinal_controller.pipelines import HistoryReconciler, OtherChangesReconciler, ValidationReconciler
 from kardinal_controller.registries import FLAG, Registry, TagLookups
@@ -121,7 +121,7 @@ class Controller:
             recorder=self.manager.recorder,
             attestations=self._attestations,
             hosts=HostWebhooks(
-                client,
+                HostSecrets(client, clock=clock),
                 self._caches.pipelines,
                 wakes=Wakes(client, self._caches.steps, clock=clock),
                 parsers=webhook_parsers(extensions),

@@ -33,6 +33,7 @@ __all__ = [
     "is_local_spelling",
     "repository_key",
     "same_host",
+    "same_path",
     "ssh_spelling",
     "without_git_suffix",
 ]
@@ -159,6 +160,18 @@ def same_host(one: str, other: str) -> bool:
     if is_local_spelling(one) or is_local_spelling(other):
         return False
     return RepositoryURL(text=one).host == RepositoryURL(text=other).host
+
+
+def same_path(one: str, other: str) -> bool:
+    """Return whether two URLs name one path at their hosts, whatever these are called. Raises `InvalidRepositoryURL`.
+
+    `https://git.example.com/acme/app.git` and `git@10.0.0.7:acme/app` do. A host that is served below a path has it in
+    its https URLs alone, so one URL may have more in front: `https://example.com/git/acme/app`.
+    """
+    if is_local_spelling(one) or is_local_spelling(other):
+        return False
+    shorter, longer = sorted((repository_key(url).split("/")[1:] for url in (one, other)), key=len)
+    return longer[-len(shorter) :] == shorter
 
 
 def ssh_spelling(url: str) -> str:

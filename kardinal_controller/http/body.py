@@ -1,26 +1,35 @@
 """The bytes of a request body: decoded within bounds, before or after authentication (pure).
 
 Decoding is quick for text and numbers; what costs is to allocate lists and maps, so their number is counted before.
-orjson bounds the nesting at 1,024 levels, and nothing walks what has no meaning.
+orjson bounds the nesting at 1,024 levels, and nothing walks what has no meaning. Work on a large body is done in a
+thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import orjson
 
 from kardinal.api.base import DNS_LABEL_PATTERN
 from kardinal_controller.http.problem import FieldError, ProblemError
 
-__all__ = ["DEFAULT_NAMESPACE", "BodyUnreadable", "decode", "is_namespace", "namespace_of"]
+__all__ = ["DEFAULT_NAMESPACE", "LARGE", "BodyUnreadable", "decode", "is_namespace", "namespace_of", "off_loop"]
+
+LARGE = 64 * 1024
+"""Bytes from which a body is large: few are held at once, and it is worked on off the event loop."""
 
 DEFAULT_NAMESPACE = "default"
 """The namespace of a request that names none."""
 CONTAINERS = 5_000
 """Opening brackets in a body; one of 64 images has less than a hundred."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _NAMESPACE = re.compile(DNS_LABEL_PATTERN)
 _NAMESPACE_LIMIT = 63
@@ -64,3 +73,8 @@ def namespace_of(document: dict[str, Any]) -> str:
 def is_namespace(name: object) -> bool:
     """Return whether `name` could be that of a namespace."""
     return isinstance(name, str) and len(name) <= _NAMESPACE_LIMIT and _NAMESPACE.fullmatch(name) is not None
+
+
+async def off_loop(body: bytes, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what `work` returns, done in a thread where `body` is large."""
+    return await asyncio.to_thread(work, *args, **kwargs) if len(body) > LARGE else work(*args, **kwargs)

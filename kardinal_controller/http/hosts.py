@@ -1,28 +1,32 @@
-"""`POST /webhooks/{provider}/{namespace}/{pipeline}`: a Git host says that something has changed.
+"""`POST /webhooks/{provider}/{namespace}[/{pipeline}]`: a Git host says that something has changed.
 
-A delivery is authenticated before anything of it is parsed, over its raw bytes, with the Secret that the Pipeline names
-in `git.webhookSecretRef`; nothing but that Secret is read. Every delivery that cannot be authenticated gets the same
-answer: an unknown Pipeline, one of another provider or without a Secret, and a wrong signature. What is authenticated
+A delivery is authenticated before anything of it is parsed, over its raw bytes, with the Secret that a Pipeline names
+in `git.webhookSecretRef`; no other Secret is read. Every delivery that cannot be authenticated gets the same answer: an
+unknown Pipeline or namespace, one of another provider or without a Secret, and a wrong signature. What is authenticated
 wakes promotions and Pipelines (`wakes`), and changes nothing else.
+
+The path without a Pipeline takes the deliveries of any repository, so that one webhook of a repository, an organisation
+or an App serves many Pipelines. It wakes those of the namespace whose own Secret signs the delivery and whose
+repository it is about. Each delivery is compared with `COMPARED` secrets, random ones included where the namespace has
+fewer, so that neither the answer nor its time tells how many there are or which was right.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from secrets import token_bytes
 from typing import Protocol
 
-from kardinal.api.names import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
-from kardinal.kube import Client, Forbidden, KubeError, NotFound
-from kardinal.objects import SECRET, JsonObject, Key, labels_of
+from kardinal.api.repository_url import InvalidRepositoryURL, same_path
+from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.errors import KardinalError
-from kardinal.objects.secrets import SecretValueError, secret_value
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger
+from kardinal_controller.http.body import off_loop
+from kardinal_controller.http.host_secrets import HostSecrets
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
 from kardinal_controller.http.wakes import Wakes
@@ -31,20 +35,17 @@ __all__ = ["HostDelivery", "HostWebhooks", "WebhookParser"]
 
 DELIVERIES_PER_MINUTE = 600
 """Deliveries a minute per Pipeline whose signature is right; more are answered 429."""
-LIFETIME = 5.0
-"""Seconds that a Secret, or that there is none, is remembered."""
-REMEMBERED = 4096
-"""Secrets that are remembered."""
-KEY = "webhookSecret"
-_SHORTEST = 16
-"""Bytes of a secret; a shorter one can be guessed, an empty one is none."""
-_NOBODY = b"\0" * 32
+COMPARED = 16
+"""Secrets that a delivery for a namespace is compared with; of more, those of the first names."""
 
 _log = get_logger(__name__)
 
 
 class HostDelivery(Protocol):
     """The subject of a delivery, as the parser of a provider returns it."""
+
+    @property
+    def repository(self) -> str: ...
 
     @property
     def number(self) -> int | None: ...
@@ -61,9 +62,11 @@ WebhookParser = Callable[[Mapping[str, str], bytes, bytes], HostDelivery]
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Tried:
+    """One secret compared with a delivery: `delivery` is None where it does not sign it."""
+
     secret: bytes
-    until: float
+    delivery: HostDelivery | None
 
 
 class HostWebhooks:
@@ -71,101 +74,132 @@ class HostWebhooks:
 
     def __init__(
         self,
-        client: Client,
+        secrets: HostSecrets,
         pipelines: Informer,
         *,
         wakes: Wakes,
         parsers: Mapping[str, WebhookParser],
         clock: Clock,
     ) -> None:
-        self._client = client
+        self._secrets = secrets
         self._pipelines = pipelines
         self._wakes = wakes
         self._parsers = parsers
-        self._clock = clock
         self._rate = RateLimit(limit=DELIVERIES_PER_MINUTE, window=60.0, clock=clock)
-        self._secrets: OrderedDict[Key, _Entry] = OrderedDict()
-        self._reading = asyncio.Lock()
-
-    def __len__(self) -> int:
-        """Return the number of Secrets that are remembered."""
-        return len(self._secrets)
+        self._crowded = RateLimit(limit=1, window=3600.0, clock=clock)
+        # Of this process alone: a constant would be a secret that everybody knows.
+        self._decoy = token_bytes(32)
 
     async def stop(self) -> None:
         await self._wakes.stop()
 
     async def receive(self, provider: str, pipeline: Key, headers: Mapping[str, str], body: bytes) -> None:
-        """Wake what a delivery is about. Raises `ProblemError` 401, 400, 429."""
-        parser = self._parsers.get(provider)
-        secret = await self._secret(provider, pipeline)
-        if parser is None or secret is None:
-            # As much work as for a wrong signature, and the same answer.
-            parser, secret = parser or next(iter(self._parsers.values())), _NOBODY
-            self._parsed(parser, headers, body, secret)
+        """Wake the Pipeline of the path. Raises `ProblemError` 401, 400, 429."""
+        found = self._pipelines.get(*pipeline)
+        named = _secret_of(found, provider)
+        secret = await self._secrets.read(named) if named is not None else b""
+        [tried] = await self._compare(provider, headers, body, [secret] if secret else [], most=1)
+        if found is None or tried.delivery is None:
             raise _unauthorized()
-        delivery = self._parsed(parser, headers, body, secret)
-        if wait := self._rate.admit(pipeline):
+        self._admit([found])
+        self._wake(found, tried.delivery)
+
+    async def receive_for_namespace(
+        self, provider: str, namespace: str, headers: Mapping[str, str], body: bytes
+    ) -> None:
+        """Wake those Pipelines of a namespace whose secret and repository a delivery has; raises as `receive`."""
+        users: dict[Key, list[JsonObject]] = {}
+        for pipeline in self._pipelines.list(namespace):
+            if (named := _secret_of(pipeline, provider)) is not None:
+                users.setdefault(named, []).append(pipeline)
+        secrets = {named: await self._secrets.read(named) for named in self._first(namespace, sorted(users))}
+        distinct = sorted({secret for secret in secrets.values() if secret})
+        tried = await self._compare(provider, headers, body, distinct, most=COMPARED)
+        signed = {one.secret: one.delivery for one in tried if one.delivery is not None}
+        if not signed:
+            raise _unauthorized()
+        concerned = [
+            (pipeline, delivery)
+            for named, secret in secrets.items()
+            if (delivery := signed.get(secret)) is not None
+            for pipeline in users[named]
+            if _is_of(pipeline, delivery)
+        ]
+        admitted = self._admit([pipeline for pipeline, _ in concerned])
+        for pipeline, delivery in concerned:
+            if key_of(pipeline) in admitted:
+                self._wake(pipeline, delivery)
+
+    def _first(self, namespace: str, named: Sequence[Key]) -> Sequence[Key]:
+        if len(named) > COMPARED and not self._crowded.admit(namespace):
+            _log.warning(
+                f"the Pipelines of a namespace name more than {COMPARED} Secrets for webhooks: deliveries to the path "
+                "of the namespace are compared with the first; use one Secret for several Pipelines, or the path of "
+                "one Pipeline",
+                namespace=namespace,
+                ignored=[key.name for key in named[COMPARED:]],
+            )
+        return named[:COMPARED]
+
+    async def _compare(
+        self, provider: str, headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], *, most: int
+    ) -> list[_Tried]:
+        """Compare a delivery with `most` secrets, however few there are."""
+        parser = self._parsers.get(provider)
+        if parser is None:
+            # As much work as for a provider that there is, and the same answer.
+            parser, secrets = next(iter(self._parsers.values())), ()
+        decoys = [self._decoy] * (most - len(secrets))
+        return await off_loop(body, lambda: [_try(parser, headers, body, each) for each in [*secrets, *decoys]])
+
+    def _admit(self, pipelines: Sequence[JsonObject]) -> set[Key]:
+        """Return those that take one more delivery; raises `ProblemError` 429 where none does."""
+        waits = {key_of(pipeline): self._rate.admit(key_of(pipeline)) for pipeline in pipelines}
+        admitted = {key for key, wait in waits.items() if not wait}
+        if waits and not admitted:
             raise ProblemError(
                 HTTPStatus.TOO_MANY_REQUESTS,
-                f"Pipeline {pipeline.name} takes {DELIVERIES_PER_MINUTE} deliveries a minute",
-                headers={"Retry-After": str(wait)},
+                f"Pipeline {next(iter(waits)).name} takes {DELIVERIES_PER_MINUTE} deliveries a minute",
+                headers={"Retry-After": str(min(waits.values()))},
             )
-        self._wakes.wake(pipeline, number=delivery.number, branch=delivery.branch)
-        found = self._pipelines.get(*pipeline)
-        if delivery.proposed and found is not None and found["spec"]["git"].get("statusOnOthers"):
-            self._wakes.wake_pipeline(pipeline)
+        return admitted
 
-    def _parsed(self, parser: WebhookParser, headers: Mapping[str, str], body: bytes, secret: bytes) -> HostDelivery:
-        try:
-            return parser(headers, body, secret)
-        except KardinalError as error:
-            if getattr(error, "status", None) == HTTPStatus.BAD_REQUEST and secret is not _NOBODY:
-                raise ProblemError(HTTPStatus.BAD_REQUEST, str(error)) from None
-            raise _unauthorized() from None
-
-    async def _secret(self, provider: str, pipeline: Key) -> bytes | None:
-        """Return the secret of a Pipeline that is at this provider; None where there is none to be used."""
-        found = self._pipelines.get(*pipeline)
-        git = found["spec"]["git"] if found is not None else {}
-        name = (git.get("webhookSecretRef") or {}).get("name")
-        if not name or git.get("provider") != provider:
-            return None
-        key = Key(pipeline.namespace, name)
-        # Read once for all that wait for it.
-        async with self._reading:
-            entry, now = self._secrets.get(key), self._clock.monotonic()
-            if entry is None or entry.until <= now:
-                entry = self._secrets[key] = _Entry(await self._read(key), now + LIFETIME)
-                self._secrets.move_to_end(key)
-                while len(self._secrets) > REMEMBERED:
-                    self._secrets.popitem(last=False)
-        return entry.secret or None
-
-    async def _read(self, key: Key) -> bytes:
-        try:
-            secret = await self._client.get(SECRET, key.name, key.namespace)
-        except (NotFound, Forbidden) as error:
-            _log.warning("the Secret of a webhook cannot be read", secret=str(key), error=type(error).__name__)
-            return b""
-        except KubeError as error:
-            raise ProblemError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "the API server did not answer; try again", headers={"Retry-After": "5"}
-            ) from error
-        value, problem = _usable(secret)
-        if problem:
-            _log.warning(f"the Secret of a webhook is not used: {problem}", secret=str(key))
-        return value
+    def _wake(self, pipeline: JsonObject, delivery: HostDelivery) -> None:
+        key = key_of(pipeline)
+        self._wakes.wake(key, number=delivery.number, branch=delivery.branch)
+        if delivery.proposed and pipeline["spec"]["git"].get("statusOnOthers"):
+            self._wakes.wake_pipeline(key)
 
 
-def _usable(secret: JsonObject) -> tuple[bytes, str]:
-    """Return the secret in a Secret, or why it is not used."""
-    if labels_of(secret).get(LABEL_CREDENTIALS) != CREDENTIALS_WEBHOOK:
-        return b"", f"it has no label {LABEL_CREDENTIALS}={CREDENTIALS_WEBHOOK}"
+def _secret_of(pipeline: JsonObject | None, provider: str) -> Key | None:
+    """Return the Secret that a Pipeline at this provider names; None where there is none."""
+    if pipeline is None:
+        return None
+    git = pipeline["spec"]["git"]
+    name = (git.get("webhookSecretRef") or {}).get("name")
+    return Key(pipeline["metadata"]["namespace"], name) if name and git.get("provider") == provider else None
+
+
+def _try(parser: WebhookParser, headers: Mapping[str, str], body: bytes, secret: bytes) -> _Tried:
+    """Compare a delivery with one secret. Raises `ProblemError` 400 for a body that is signed and cannot be read."""
     try:
-        value = secret_value(secret, KEY).rstrip(b"\r\n")
-    except SecretValueError as error:
-        return b"", str(error)
-    return (value, "") if len(value) >= _SHORTEST else (b"", f"{KEY} has less than {_SHORTEST} bytes")
+        return _Tried(secret, parser(headers, body, secret))
+    except KardinalError as error:
+        if getattr(error, "status", None) == HTTPStatus.BAD_REQUEST:
+            raise ProblemError(HTTPStatus.BAD_REQUEST, str(error)) from None
+        return _Tried(secret, None)
+
+
+def _is_of(pipeline: JsonObject, delivery: HostDelivery) -> bool:
+    """Return whether a delivery is about the repository of a Pipeline.
+
+    The name of the host does not count, because a host may be reached by others than the one that it gives itself; the
+    secret says which host it is.
+    """
+    try:
+        return same_path(pipeline["spec"]["git"]["url"], delivery.repository)
+    except InvalidRepositoryURL:
+        return False
 
 
 def _unauthorized() -> ProblemError:

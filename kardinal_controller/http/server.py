@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import orjson
 from aiohttp import web
@@ -29,7 +29,7 @@ from kardinal.runtime.logging import describe, get_logger
 from kardinal.runtime.recorder import EventRecorder
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.http.authentication import Authenticator, Claim, unauthorized
-from kardinal_controller.http.body import BodyUnreadable, decode, is_namespace, namespace_of
+from kardinal_controller.http.body import LARGE, BodyUnreadable, decode, is_namespace, namespace_of, off_loop
 from kardinal_controller.http.creation import Creator
 from kardinal_controller.http.credentials import Token
 from kardinal_controller.http.delivery import Delivery
@@ -44,15 +44,10 @@ BODY_LIMIT = 1024 * 1024
 """Bytes of a request body that are read; more is answered 413."""
 BODY_DEADLINE = 30.0
 """Seconds a client may take to send its body."""
-LARGE = 64 * 1024
-"""Bytes from which a body is large: it waits for its turn, and is decoded off the event loop."""
 LARGE_AT_ONCE = 4
 """Large bodies that are held at once: of all whose token is not known before, and of the tokens of each namespace."""
 POSTS_PER_MINUTE = 100
 """Bundles a minute per Pipeline; more are answered 429."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _log = get_logger(__name__)
 
@@ -88,6 +83,7 @@ class ApiServer:
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_problems])
         app.router.add_post("/api/v1/bundles", self._post_naming_namespace)
         app.router.add_post("/api/v1/namespaces/{namespace}/bundles", self._post_to_namespace)
+        app.router.add_post("/webhooks/{provider}/{namespace}", self._post_of_host)
         app.router.add_post("/webhooks/{provider}/{namespace}/{pipeline}", self._post_of_host)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
         await runner.setup()
@@ -115,8 +111,8 @@ class ApiServer:
             token = self._authenticator.authenticate(claim, body)
             if name := self._creator.made_by(claim):
                 return _created(name, namespace)
-            document = await _off_loop(body, decode, body)
-            request = await _off_loop(body, parse_request, document, namespace=namespace)
+            document = await off_loop(body, decode, body)
+            request = await off_loop(body, parse_request, document, namespace=namespace)
             return await self._create(request, claim, token, body)
 
     async def _post_naming_namespace(self, http: web.Request) -> web.Response:
@@ -124,7 +120,7 @@ class ApiServer:
         delivery = _delivery(http)
         async with _body(http, self._strangers) as body:
             try:
-                document = await _off_loop(body, decode, body)
+                document = await off_loop(body, decode, body)
             except BodyUnreadable as error:
                 raise unauthorized(error.detail) from None
             namespace = namespace_of(document)
@@ -132,14 +128,17 @@ class ApiServer:
             token = self._authenticator.authenticate(claim, body)
             if name := self._creator.made_by(claim):
                 return _created(name, namespace)
-            request = await _off_loop(body, parse_request, document, namespace=namespace)
+            request = await off_loop(body, parse_request, document, namespace=namespace)
             return await self._create(request, claim, token, body)
 
     async def _post_of_host(self, http: web.Request) -> web.Response:
         names = http.match_info
         async with _body(http, self._strangers) as body:
-            pipeline = Key(names["namespace"], names["pipeline"])
-            await self._hosts.receive(names["provider"], pipeline, http.headers, body)
+            provider, namespace = names["provider"], names["namespace"]
+            if "pipeline" in names:
+                await self._hosts.receive(provider, Key(namespace, names["pipeline"]), http.headers, body)
+            else:
+                await self._hosts.receive_for_namespace(provider, namespace, http.headers, body)
         return web.Response(status=HTTPStatus.ACCEPTED.value)
 
     async def _create(self, request: BundleRequest, claim: Claim, token: Token, body: bytes) -> web.Response:
@@ -231,11 +230,6 @@ async def _read(http: web.Request) -> bytes:
 
 def _too_large() -> ProblemError:
     return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
-
-
-async def _off_loop(body: bytes, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what `work` returns, done in a thread where `body` is large."""
-    return await asyncio.to_thread(work, *args, **kwargs) if len(body) > LARGE else work(*args, **kwargs)
 
 
 @web.middleware

@@ -15,7 +15,7 @@ from kardinal.kube import Client
 from kardinal.objects import SECRET
 from kardinal.runtime import Clock, Manager
 from kardinal_controller.attestations import Attestations
-from kardinal_controller.http import ApiServer, HostWebhooks, Wakes
+from kardinal_controller.http import ApiServer, HostSecrets, HostWebhooks, Wakes
 from tests.support.identities import SYSTEM_NAMESPACE
 from tests.support.objects import pipeline
 from tests.support.registry import EXTENSIONS
@@ -31,7 +31,7 @@ REPOSITORY = "https://git.example.com/acme/gitops.git"
 class Program:
     manager: Manager
     api: ApiServer
-    hosts: HostWebhooks
+    secrets: HostSecrets
     runner: GitRunner = field(default_factory=lambda: GitRunner(workers=1))
 
     async def start(self) -> None:
@@ -51,7 +51,8 @@ async def start_api(world: World, *, clock: Clock | None = None) -> Program:
         pipelines, own = manager.informer(PIPELINE), clock or world.clock
         wakes = Wakes(client, manager.informer(PROMOTION_STEP), clock=own)
         parsers = webhook_parsers(EXTENSIONS)
-        hosts = HostWebhooks(client, pipelines, wakes=wakes, parsers=parsers, clock=own)
+        secrets = HostSecrets(client, clock=own)
+        hosts = HostWebhooks(secrets, pipelines, wakes=wakes, parsers=parsers, clock=own)
         server = ApiServer(
             client,
             pipelines,
@@ -63,7 +64,7 @@ async def start_api(world: World, *, clock: Clock | None = None) -> Program:
         )
         manager.add(attestations)
         manager.add(server)
-        return Program(manager, server, hosts)
+        return Program(manager, server, secrets)
 
     return await world.run(build, identity="controller")
 

@@ -166,7 +166,7 @@ async def test_ten_thousand_stray_deliveries_cost_no_write_and_no_memory(
     assert world.audit.writes == writes
     # The Secret is read once in five seconds.
     assert sum(world.audit.counts.values()) - requests <= 60
-    assert len(program.hosts) == 1
+    assert len(program.secrets) == 1
     assert not await woken(world, DEV)
 
 

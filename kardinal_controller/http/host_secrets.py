@@ -1,0 +1,92 @@
+"""The Secrets that deliveries of Git hosts are signed with, each read once in `LIFETIME` seconds.
+
+A Secret is used only if it says that it is for webhooks, and its value is too long to be guessed. What cannot be used
+is an empty secret, which signs nothing; the log says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from kardinal.api.names import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
+from kardinal.kube import Client, Forbidden, KubeError, NotFound
+from kardinal.objects import SECRET, JsonObject, Key, labels_of
+from kardinal.objects.secrets import SecretValueError, secret_value
+from kardinal.runtime.clock import Clock
+from kardinal.runtime.logging import get_logger
+from kardinal_controller.http.problem import ProblemError
+
+__all__ = ["HostSecrets"]
+
+LIFETIME = 5.0
+"""Seconds that a Secret, or that there is none, is remembered."""
+REMEMBERED = 4096
+"""Secrets that are remembered."""
+KEY = "webhookSecret"
+_SHORTEST = 16
+"""Bytes of a secret; a shorter one can be guessed, an empty one is none."""
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    secret: bytes
+    until: float
+
+
+class HostSecrets:
+    """Reads and remembers the Secrets of `git.webhookSecretRef`."""
+
+    def __init__(self, client: Client, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self._reading = asyncio.Lock()
+
+    def __len__(self) -> int:
+        """Return the number of Secrets that are remembered."""
+        return len(self._entries)
+
+    async def read(self, key: Key) -> bytes:
+        """Return the secret in a Secret, empty where it is not to be used. Raises `ProblemError` 503."""
+        # Read once for all that wait for it.
+        async with self._reading:
+            entry = self._entries.get(key)
+            now = self._clock.monotonic()
+            if entry is None or entry.until <= now:
+                entry = _Entry(await self._read(key), now + LIFETIME)
+                self._entries[key] = entry
+                self._entries.move_to_end(key)
+                while len(self._entries) > REMEMBERED:
+                    self._entries.popitem(last=False)
+        return entry.secret
+
+    async def _read(self, key: Key) -> bytes:
+        try:
+            secret = await self._client.get(SECRET, key.name, key.namespace)
+        except (NotFound, Forbidden) as error:
+            _log.warning("the Secret of a webhook cannot be read", secret=str(key), error=type(error).__name__)
+            return b""
+        except KubeError as error:
+            raise ProblemError(
+                HTTPStatus.SERVICE_UNAVAILABLE, "the API server did not answer; try again", headers={"Retry-After": "5"}
+            ) from error
+        value, problem = _usable(secret)
+        if problem:
+            _log.warning(f"the Secret of a webhook is not used: {problem}", secret=str(key))
+        return value
+
+
+def _usable(secret: JsonObject) -> tuple[bytes, str]:
+    """Return the secret in a Secret, or why it is not used."""
+    if labels_of(secret).get(LABEL_CREDENTIALS) != CREDENTIALS_WEBHOOK:
+        return b"", f"it has no label {LABEL_CREDENTIALS}={CREDENTIALS_WEBHOOK}"
+    try:
+        value = secret_value(secret, KEY).rstrip(b"\r\n")
+    except SecretValueError as error:
+        return b"", str(error)
+    return (value, "") if len(value) >= _SHORTEST else (b"", f"{KEY} has less than {_SHORTEST} bytes")
