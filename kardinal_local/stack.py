@@ -98,6 +98,7 @@ async def run_programs(
     *,
     simulate: bool,
     allow_bypassing_hooks: bool = False,
+    scm_poll_interval: float = 300.0,
     delay: timedelta | None = None,
     renderer: Renderer | None = None,
 ) -> AsyncIterator[Endpoints]:
@@ -106,7 +107,13 @@ async def run_programs(
         connection = await load_connection(plane.kubeconfig_for("installer"))
         async with Client(connection, user_agent="kardinal-local") as installer:
             await _install(installer)
-            endpoints = await _start_controller(stack, plane, directory, allow_bypassing_hooks=allow_bypassing_hooks)
+            endpoints = await _start_controller(
+                stack,
+                plane,
+                directory,
+                allow_bypassing_hooks=allow_bypassing_hooks,
+                scm_poll_interval=scm_poll_interval,
+            )
             if simulate:
                 await start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
             await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
@@ -146,7 +153,12 @@ async def until_served(client: Client, names: set[str]) -> None:
 
 
 async def _start_controller(
-    stack: AsyncExitStack, plane: ServedPlane, directory: Path, *, allow_bypassing_hooks: bool
+    stack: AsyncExitStack,
+    plane: ServedPlane,
+    directory: Path,
+    *,
+    allow_bypassing_hooks: bool,
+    scm_poll_interval: float,
 ) -> Endpoints:
     before = await asyncio.to_thread(_last_addresses, directory)
     connection = await load_connection(plane.kubeconfig_for("controller"))
@@ -155,6 +167,7 @@ async def _start_controller(
         policy_namespaces=(POLICY_NAMESPACE,),
         allow_local_repositories=True,
         allow_bypassing_hooks=allow_bypassing_hooks,
+        scm_poll_interval=scm_poll_interval,
         quote_namespaces=("*",),
         git_cache_dir=directory / "git",
         api_address=before["api"],

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
+from click.core import ParameterSource
 
 from kardinal.cli.errors import CommandError
 from kardinal.cli.ranges import WholeNumber
+from kardinal.git.options import scm_poll_option
 from kardinal.runtime.logging import configure
 from kardinal.runtime.process import run
 from kardinal_local import plane as local_plane
@@ -85,6 +87,7 @@ def _directory_option(function: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--allow-bypassing-hooks", is_flag=True, help="Change repositories that have hooks, which do not run then."
 )
+@scm_poll_option
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="warning")
 def up(
     *,
@@ -95,15 +98,20 @@ def up(
     durable: bool,
     chaos: int | None,
     allow_bypassing_hooks: bool,
+    scm_poll_interval: float,
     log_level: str,
 ) -> None:
     """Start in the foreground; ends cleanly with Ctrl-C."""
-    if only and (simulate or allow_bypassing_hooks):
-        option = "--simulate" if simulate else "--allow-bypassing-hooks"
-        raise click.UsageError(f"{option} needs the controllers: leave out --only plane")
+    programs: dict[str, Any] = {
+        "simulate": simulate,
+        "allow_bypassing_hooks": allow_bypassing_hooks,
+        "scm_poll_interval": scm_poll_interval,
+    }
+    given = [name for name in programs if _is_given(name)]
+    if only and given:
+        raise click.UsageError(f"--{given[0].replace('_', '-')} needs the controllers: leave out --only plane")
     configure(level=log_level)
     options = PlaneOptions(port=port, durable=durable, chaos=chaos)
-    programs = {"simulate": simulate, "allow_bypassing_hooks": allow_bypassing_hooks}
     serving = _serve_plane(directory, options) if only else _serve_all(directory, options, **programs)
     # Until all is ready hardly anything becomes garbage: to look for it is a tenth of a start.
     gc.disable()
@@ -117,19 +125,22 @@ def up(
         gc.enable()
 
 
+def _is_given(option: str) -> bool:
+    """Return whether the command line has an option."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
 async def _serve_plane(directory: Path, options: PlaneOptions) -> None:
     with stop_signals() as stopped:
         async with run_plane(directory, options) as plane:
             await _announce(plane, {"server": plane.url}, stopped)
 
 
-async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool, allow_bypassing_hooks: bool) -> None:
+async def _serve_all(directory: Path, options: PlaneOptions, *, simulate: bool, **programs: Any) -> None:
     with stop_signals() as stopped:
         async with run_plane(directory, options, hold=True) as plane:
             run_programs = await asyncio.to_thread(_import_programs)
-            async with run_programs(
-                plane, directory, simulate=simulate, allow_bypassing_hooks=allow_bypassing_hooks
-            ) as endpoints:
+            async with run_programs(plane, directory, simulate=simulate, **programs) as endpoints:
                 notes = ["simulator    stands in for a GitOps tool and a kubelet: no pods run"] if simulate else []
                 await _announce(plane, asdict(endpoints), stopped, notes)
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import signal
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from kardinal.api import PIPELINE
-from tests.resilience.processes import Local, Shell
-from tests.support.names import DEV
-from tests.support.objects import pipeline
+from kardinal.api import BUNDLE, PIPELINE, PROMOTION_STEP
+from kardinal.objects import SECRET
+from tests.agent.hosted import git_secret
+from tests.resilience.processes import Local, Shell, make_namespace, state, wait_for
+from tests.support.fake_gitea import fake_giteas
+from tests.support.names import DEV, TEAM
+from tests.support.objects import bundle, environment, pipeline
 from tests.support.repository import GitRepository
 
 
@@ -78,3 +82,33 @@ async def _ended_cleanly(local: Local) -> None:
     assert await local.process.ended() == 0
     assert local.process.lines[-1] == "stopping"
     assert "Traceback" not in local.process.output
+
+
+@pytest.mark.local_only("the programs of a plane")
+@pytest.mark.timeout(180)
+async def test_hosts_are_asked_as_often_as_it_is_told_to(
+    shell: Shell, repository: GitRepository, tmp_path: Path
+) -> None:
+    local = Local(shell, tmp_path / "local", "--scm-poll-interval", "1s")
+    with fake_giteas(tmp_path / "served", now=lambda: datetime.now(UTC)) as served:
+        host = served(repository)
+        reviewed = environment(DEV, approval="pr-review")
+        way = pipeline(host.url, provider=host.provider, environments=[reviewed])
+        way["spec"]["git"]["secretRef"] = {"name": "git"}
+        await local.up()
+        async with local.client() as client:
+            await make_namespace(client)
+            await client.create(SECRET, git_secret(host))
+            await client.create(PIPELINE, way)
+            await client.create(BUNDLE, bundle("my-app-1"))
+            await wait_for(client, PROMOTION_STEP, state("WaitingForMerge"), f"my-app-1-{DEV}")
+            # No webhook tells of it, and by default five minutes pass until the host is asked.
+            host.merge(next(iter(host.pulls)))
+            await wait_for(client, PROMOTION_STEP, state("HealthChecking"), f"my-app-1-{DEV}", namespace=TEAM)
+        await local.kill()
+
+
+async def test_how_often_hosts_are_asked_needs_the_controllers(shell: Shell, tmp_path: Path) -> None:
+    command = ("kardinal", "local", "up", "--dir", tmp_path / "local", "--scm-poll-interval")
+    assert "--scm-poll-interval needs the controllers" in await shell.run(*command, "1s", "--only", "plane", code=2)
+    assert "is not a duration" in await shell.run(*command, "soon", code=2)
