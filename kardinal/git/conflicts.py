@@ -14,7 +14,7 @@ from kardinal.git.history import History
 from kardinal.git.objects import Entry, Staging
 from kardinal.git.runner import off_loop
 
-__all__ = ["conflicting_files"]
+__all__ = ["conflicting_files", "contested"]
 
 
 @off_loop
@@ -27,14 +27,14 @@ def conflicting_files(backend: Backend, history: History, branch: str, base: str
     if origin is None or str(origin) in (tip, onto):
         return ()
     trees = [history.commit(staging, commit).tree for commit in (str(origin), onto, tip)]
-    for blob in _contested(staging, *map(Entry.directory, trees)):
+    for blob in contested(staging, *map(Entry.directory, trees)):
         staging.read(blob)
     index = repository.merge_trees(trees[0], trees[1], trees[2], flags=MergeFlag(0))
     found = (entry.path for conflict in index.conflicts or () for entry in conflict if entry is not None)
     return tuple(sorted(set(found)))
 
 
-def _contested(staging: Staging, origin: Entry | None, ours: Entry | None, theirs: Entry | None) -> Iterator[str]:
+def contested(staging: Staging, origin: Entry | None, ours: Entry | None, theirs: Entry | None) -> Iterator[str]:
     """Yield the files, old and new, that both sides have changed in different ways."""
     if ours in (origin, theirs) or theirs == origin:
         return
@@ -43,6 +43,6 @@ def _contested(staging: Staging, origin: Entry | None, ours: Entry | None, their
         trees = [staging.tree(side.id) if side is not None and side.is_directory else {} for side in sides]
         for name in sorted(set().union(*trees)):
             before, one, other = (tree.get(name) for tree in trees)
-            yield from _contested(staging, before, one, other)
+            yield from contested(staging, before, one, other)
         return
     yield from (side.id for side in sides if side is not None and side.is_file)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kardinal.git.backend import Backend
+from kardinal.git.base_merges import below_base_merges
 from kardinal.git.history import History, contains
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
@@ -40,7 +41,9 @@ def discard(backend: Backend, history: History, branch: str, *, base: str, own: 
         return False
     onto = backend.tip(branch_ref(base))
     landed = tip == own.merged or (onto is not None and contains(repository, onto, tip))
-    if not landed and (found.id != tip or found.committer != own.committer):
-        return False
+    if not landed:
+        proposed = below_base_merges(repository, history, staging, tip, base=onto, trailers=own.trailers)
+        if found.id != proposed.commit.id or found.committer != own.committer:
+            return False
     backend.remove(branch_ref(branch), old=tip)
     return True

@@ -7,6 +7,7 @@ The branch's name is deterministic, so a restart meets its own work. What it fin
 - our commit at the tip, made where the base's files are still the same, and saying what the edit says: adopted;
 - our commit at the tip, but those files have changed on the base since: replaced by a new commit on today's base,
   because the old one would conflict with it for ever;
+- our commit below merges of the base, as "Update branch" on a host's page makes them: as if it were the tip;
 - our commit below others, or one with our trailers that we did not make, as after `git commit --amend`: a reviewer has
   added to it, so it is adopted as it stands;
 - anything else: refused, because it is not ours to overwrite.
@@ -17,6 +18,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from kardinal.git.backend import Backend, require_tip
+from kardinal.git.base_merges import below_base_merges
 from kardinal.git.errors import DamagedRepository, PushRejected
 from kardinal.git.history import History
 from kardinal.git.landing import PlannedCommit
@@ -42,7 +44,8 @@ def propose(
     ours: str | None = None,
 ) -> Landed:
     """Have `branch` propose the edit of `planned` for `base`; `ours` is the commit that is known to be made here."""
-    staging = Staging(backend.open())
+    repository = backend.open()
+    staging = Staging(repository)
     tip = backend.tip(branch_ref(branch))
     base_tip = require_tip(backend, base)
     before = history.commit(staging, base_tip).tree
@@ -56,9 +59,12 @@ def propose(
                 remedy="Delete or rename it",
             )
         current = history.commit(staging, tip)
-        made_on = history.commit(staging, current.parents[0]).tree if current.parents else current.tree
-        shared = found.id != tip or (tip != ours and current.tree != _edited(staging, made_on, planned))
-        if shared or (_says(staging, current.tree, files) and _agree(staging, made_on, before, files)):
+        names = planned.message.trailers
+        proposed = below_base_merges(repository, history, staging, tip, base=base_tip, trailers=names)
+        shared = found.id != proposed.commit.id or (
+            ours not in proposed.ids and not _is_made(staging, history, proposed.commit, planned)
+        )
+        if shared or (_says(staging, current.tree, files) and _agree(staging, proposed.base_tree, before, files)):
             return Landed(commit=tip, tree=current.tree, changed=True, adopted=True, shared=shared)
     if after == before:
         return Landed(commit=base_tip, tree=before, changed=False, adopted=False)
@@ -72,14 +78,18 @@ def retract(
     backend: Backend, history: History, branch: str, *, base: str, planned: PlannedCommit, ours: str | None
 ) -> bool:
     """Remove `branch` where nothing is on it but our commit; return whether it is gone."""
-    staging = Staging(backend.open())
+    repository = backend.open()
+    staging = Staging(repository)
     tip = backend.tip(branch_ref(branch))
     if tip is None:
         return True
-    found = history.find(staging, tip, planned.message.trailers, since=backend.tip(branch_ref(base)))
-    if found is None or found.id != tip:
+    onto = backend.tip(branch_ref(base))
+    names = planned.message.trailers
+    found = history.find(staging, tip, names, since=onto)
+    proposed = below_base_merges(repository, history, staging, tip, base=onto, trailers=names)
+    if found is None or found.id != proposed.commit.id:
         return False
-    if tip != ours and not _is_edit(staging, history, found, planned):
+    if ours not in proposed.ids and not _is_edit(staging, history, found, planned):
         return False
     backend.remove(branch_ref(branch), old=tip)
     return True
@@ -88,16 +98,17 @@ def retract(
 def _is_edit(staging: Staging, history: History, commit: Commit, planned: PlannedCommit) -> bool:
     """Return whether a commit is nothing but the edit of `planned`; of one that cannot be made here it is not known."""
     try:
-        made_on = [history.commit(staging, parent).tree for parent in commit.parents[:1]]
-        return [_edited(staging, tree, planned) for tree in made_on] == [commit.tree]
+        return bool(commit.parents) and _is_made(staging, history, commit, planned)
     except DamagedRepository:
         raise
     except Exception:  # an edit is foreign code, and its sources may be closed
         return False
 
 
-def _edited(staging: Staging, tree: str, planned: PlannedCommit) -> str:
-    return apply(staging, tree, planned.edit(TreeView.for_edit(staging, tree)))
+def _is_made(staging: Staging, history: History, commit: Commit, planned: PlannedCommit) -> bool:
+    """Return whether the edit of `planned` makes the tree of a commit from that of its parent."""
+    tree = history.commit(staging, commit.parents[0]).tree if commit.parents else commit.tree
+    return apply(staging, tree, planned.edit(TreeView.for_edit(staging, tree))) == commit.tree
 
 
 def _agree(staging: Staging, tree: str, other: str, files: Changes) -> bool:
