@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from kardinal.git import Subscription
 from kardinal.steps.capabilities import MergeMethod
+from kardinal.steps.commit_message import CommitMessage
 
 __all__ = [
     "LABEL",
@@ -213,12 +214,19 @@ class PullRequests(Protocol):
         ...
 
     async def merge(
-        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+        self,
+        number: int,
+        *,
+        by: str,
+        method: MergeMethod | None = None,
+        expected_head: str | None = None,
+        message: CommitMessage | None = None,
     ) -> PullRequest:
         """Merge, unless it is merged already.
 
-        `by` is noted by providers that do not know who asks. Raises `HeadMoved` when the head is no longer
-        `expected_head`, `MergeBlocked` while the host's own rules hold it, `kardinal.git.MergeConflict` when it
+        `by` is noted by providers that do not know who asks. `message` is that of the one commit which a squash makes:
+        hosts compose theirs without the trailers of the proposal's commit. Raises `HeadMoved` when the head is no
+        longer `expected_head`, `MergeBlocked` while the host's own rules hold it, `kardinal.git.MergeConflict` when it
         conflicts with its base, `PullRequestEnded` when it is closed.
         """
         ...

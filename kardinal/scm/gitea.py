@@ -57,9 +57,10 @@ from kardinal.scm.http import (
     static_authenticator,
 )
 from kardinal.scm.provider import Provider, Target
-from kardinal.scm.values import parsed, same_text
+from kardinal.scm.values import parsed, same_text, squash_text
 from kardinal.scm.webhooks import Delivery, check_hmac, event_of, header_of, payload_of
 from kardinal.steps.capabilities import Capabilities
+from kardinal.steps.commit_message import CommitMessage
 
 __all__ = ["GITEA", "GiteaPullRequests", "authenticate", "connect"]
 
@@ -182,14 +183,23 @@ class GiteaPullRequests:
         await self._client.request("comment", "POST", path, body={"body": text}, age=age)
 
     async def merge(
-        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+        self,
+        number: int,
+        *,
+        by: str,
+        method: MergeMethod | None = None,
+        expected_head: str | None = None,
+        message: CommitMessage | None = None,
     ) -> PullRequest:
         """Merge, unless it is merged already; the host deletes the branch. `by` is the token's user in any case."""
         found = (await self._get("get", number, Priority.MERGE)).pull_request()
         if found.state == "open":
             if expected_head not in (None, found.head_commit):
                 raise HeadMoved(f"branch {found.head} is at {found.head_commit}, and no longer at {expected_head}")
-            body: dict[str, Any] = {"Do": method or await self._usual_method(), "delete_branch_after_merge": True}
+            way = method or await self._usual_method()
+            body: dict[str, Any] = {"Do": way, "delete_branch_after_merge": True}
+            if way == "squash" and message is not None:
+                body["MergeTitleField"], body["MergeMessageField"] = squash_text(message, number)
             if expected_head is not None:
                 body["head_commit_id"] = expected_head
             path = f"{self._path}/pulls/{number}/merge"

@@ -10,7 +10,6 @@ A Secret holds a token (`token`, or `username` and `password`) or a GitHub App (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +31,6 @@ from kardinal.scm.base import (
 )
 from kardinal.scm.comments import is_marked, marked
 from kardinal.scm.errors import (
-    ConflictWithBase,
-    HeadMoved,
-    HostError,
-    MergeBlocked,
     NothingToMerge,
     PullRequestEnded,
     UnknownAnswer,
@@ -43,12 +38,12 @@ from kardinal.scm.errors import (
 from kardinal.scm.github_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.github_app import AppAuthenticator, AppKey
 from kardinal.scm.github_commits import GitHubCommits
+from kardinal.scm.github_merges import GitHubMerges
 from kardinal.scm.github_queue import MergeQueue
 from kardinal.scm.github_values import (
     ApiComment,
     ApiPermission,
     ApiPullRequest,
-    ApiReference,
     ApiRepository,
     ApiReview,
     ApiUser,
@@ -59,6 +54,7 @@ from kardinal.scm.provider import Provider, Target
 from kardinal.scm.values import parsed, same_text
 from kardinal.scm.webhooks import Delivery, check_hmac, event_of, header_of, payload_of
 from kardinal.steps.capabilities import Capabilities
+from kardinal.steps.commit_message import CommitMessage
 
 __all__ = ["GITHUB", "GitHubPullRequests", "api_of"]
 
@@ -78,10 +74,10 @@ class GitHubPullRequests:
         self, client: HostClient, queue: MergeQueue, *, owner: str, name: str, app: AppAuthenticator | None
     ) -> None:
         self._client = client
-        self._queue = queue
         self._owner = owner
         self._path = f"/repos/{quoted(owner)}/{quoted(name)}"
         self._commits = GitHubCommits(client, self._path)
+        self._merges = GitHubMerges(client, self._path, queue)
         self._app = app
 
     async def open(self, new: NewPullRequest) -> PullRequest:
@@ -177,23 +173,16 @@ class GitHubPullRequests:
         await self._client.request("comment", "POST", path, body={"body": text}, age=age)
 
     async def merge(
-        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+        self,
+        number: int,
+        *,
+        by: str,
+        method: MergeMethod | None = None,
+        expected_head: str | None = None,
+        message: CommitMessage | None = None,
     ) -> PullRequest:
         """Merge, or enter the merge queue of the base; `by` is the token's user in any case."""
-        found = await self._get("get", number, Priority.MERGE)
-        if found.state == "open":
-            if expected_head not in (None, found.head_commit):
-                raise HeadMoved(f"branch {found.head} is at {found.head_commit}, and no longer at {expected_head}")
-            if found.mergeable is False:
-                raise ConflictWithBase(
-                    f"pull request {number} conflicts with {found.base}",
-                    remedy="Promote again, or resolve the conflict on the branch",
-                )
-            await self._queue.enter(found, expected_head=expected_head)
-            found = await self._merge(found, method)
-        if found.state == "closed":
-            raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
-        return found
+        return await self._merges.merge(number, method=method, expected_head=expected_head, message=message)
 
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
         """Close without merging, unless it is closed already."""
@@ -252,36 +241,6 @@ class GitHubPullRequests:
         await self._client.request("labels", "POST", path, body={"labels": missing}, age=age)
         return await self._get("get", found.number)
 
-    async def _merge(self, found: PullRequest, method: MergeMethod | None) -> PullRequest:
-        body = {"sha": found.head_commit, "merge_method": method or await self._usual_method()}
-        path, age = f"{self._path}/pulls/{found.number}/merge", self._age(str(found.number))
-        blocked: MergeBlocked | None = None
-        moved = False
-        try:
-            answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
-            moved = answer.outcome is Outcome.REREAD
-        except MergeBlocked as error:
-            blocked = error  # or merged by a request whose answer was lost
-        merged = await self._get("get", found.number, Priority.MERGE)
-        if merged.state == "open":
-            if blocked is not None:
-                raise blocked
-            if moved:
-                raise HeadMoved(f"branch {found.head} moved to {merged.head_commit} while it was to be merged")
-            raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
-        if merged.state == "merged":
-            # It is merged whatever becomes of the branch, which a person deletes as well.
-            with suppress(HostError):
-                await self._drop_branch(merged)
-        return merged
-
-    async def _drop_branch(self, merged: PullRequest) -> None:
-        """Delete the branch of a merged pull request, unless a person has added to it."""
-        reference = quoted(f"heads/{merged.head}").replace("%2F", "/")
-        answer = await self._client.request("branch", "GET", f"{self._path}/git/ref/{reference}")
-        if answer.status == 200 and parsed(ApiReference, answer.value).object.sha == merged.head_commit:
-            await self._client.request("delete-branch", "DELETE", f"{self._path}/git/refs/{reference}")
-
     async def _writes(self, login: str) -> bool:
         path = f"{self._path}/collaborators/{quoted(login)}/permission"
         answer = await self._client.request("reviewer", "GET", path)
@@ -290,9 +249,6 @@ class GitHubPullRequests:
     async def _repository(self) -> ApiRepository:
         answer = await self._client.request("access", "GET", self._path, age=self._repository_age())
         return parsed(ApiRepository, answer.value)
-
-    async def _usual_method(self) -> MergeMethod:
-        return next(iter((await self._repository()).merge_methods), "merge")
 
     async def _login(self) -> str:
         return parsed(ApiUser, (await self._client.request("user", "GET", "/user")).value).login

@@ -2,8 +2,7 @@
 
     https://host/group/subgroup/project  ->  https://host/api/v4/projects/group%2Fsubgroup%2Fproject
 
-How a project merges is one setting of the project: with a merge commit, or by fast-forward; each with squashing or
-without. A merge by fast-forward needs a branch on top of its base, so the host is asked to rebase it first.
+Merging is in `kardinal.scm.gitlab_merges`.
 """
 
 from __future__ import annotations
@@ -29,20 +28,16 @@ from kardinal.scm.base import (
 )
 from kardinal.scm.comments import is_marked, marked
 from kardinal.scm.errors import (
-    ConflictWithBase,
-    HeadMoved,
-    MergeBlocked,
     NothingToMerge,
     PullRequestEnded,
-    RequestRefused,
     UnknownAnswer,
     UnsupportedProvider,
 )
 from kardinal.scm.gitlab_answers import ANSWERS, PERMISSIONS
+from kardinal.scm.gitlab_merges import GitLabMerges
 from kardinal.scm.gitlab_values import (
     SENT_STATES,
     ApiApprovals,
-    ApiCommit,
     ApiComparison,
     ApiMergeRequest,
     ApiNote,
@@ -57,6 +52,7 @@ from kardinal.scm.http import Authenticator, Host, HostClient, Outcome, Priority
 from kardinal.scm.provider import Provider, Target
 from kardinal.scm.values import parsed, same_text
 from kardinal.steps.capabilities import Capabilities
+from kardinal.steps.commit_message import CommitMessage
 
 __all__ = ["GITLAB", "GitLabMergeRequests"]
 
@@ -66,7 +62,6 @@ _USER = "oauth2"
 _DESCRIPTION = 255
 """Characters of a status that GitLab takes."""
 _LISTED: Mapping[PullRequestState | None, str] = {"open": "opened", "merged": "merged", "closed": "closed", None: "all"}
-_REBASE_LOOKS, _REBASE_PAUSE = 10, 1.0
 
 
 class GitLabMergeRequests:
@@ -75,6 +70,7 @@ class GitLabMergeRequests:
     def __init__(self, client: HostClient, *, project: str) -> None:
         self._client = client
         self._path = f"/projects/{quoted(project)}"
+        self._merges = GitLabMerges(client, self._path)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Open a merge request, or adopt the open one with the same head; GitLab would open an empty one as well."""
@@ -176,20 +172,16 @@ class GitLabMergeRequests:
         await self._client.request("comment", "POST", path, body={"body": text}, age=age)
 
     async def merge(
-        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+        self,
+        number: int,
+        *,
+        by: str,
+        method: MergeMethod | None = None,
+        expected_head: str | None = None,
+        message: CommitMessage | None = None,
     ) -> PullRequest:
         """Merge, unless it is merged already; the host deletes the branch. `by` is the token's user in any case."""
-        found = await self._get("get", number, Priority.MERGE)
-        if found.state not in ("merged", "closed"):
-            if expected_head not in (None, found.sha):
-                raise HeadMoved(f"branch {found.source_branch} is at {found.sha}, and no longer at {expected_head}")
-            _check_conflict(found)
-            await self._check_method(method)
-            if found.needs_rebase:
-                found = await self._rebase(found)
-            found = await self._merge(found, method)
-        if found.state == "closed":
-            raise PullRequestEnded(f"merge request {number} is closed", remedy="Promote again to open a new one")
+        found = await self._merges.merge(number, method=method, expected_head=expected_head, message=message)
         return found.pull_request()
 
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
@@ -254,81 +246,13 @@ class GitLabMergeRequests:
         pages = self._client.pages("statuses", path, query=query, priority=priority, age=age)
         return newest_statuses([parsed(ApiStatus, item) async for item in pages])
 
-    async def _check_method(self, method: MergeMethod | None) -> None:
-        if method is not None and method not in (await self._project()).merge_methods:
-            raise RequestRefused(
-                f"{self._client.host.name} merges this project in another way than {method}",
-                remedy="Set git.mergeMethod to the way of the project, or change its settings for merge requests",
-            )
-
-    async def _merge(self, found: ApiMergeRequest, method: MergeMethod | None) -> ApiMergeRequest:
-        body: dict[str, Any] = {"sha": found.sha, "should_remove_source_branch": True}
-        if method is not None:
-            body["squash"] = method == "squash"
-        path, age = f"{self._one(found.iid)}/merge", self._age(str(found.iid))
-        blocked: MergeBlocked | None = None
-        moved = False
-        try:
-            answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
-            moved = answer.outcome is Outcome.REREAD
-        except MergeBlocked as error:
-            blocked = error  # or merged by a request whose answer was lost
-        merged = await self._get("get", found.iid, Priority.MERGE)
-        if merged.state in ("merged", "closed"):
-            return merged
-        if moved:
-            raise HeadMoved(f"branch {found.source_branch} moved to {merged.sha} while it was to be merged")
-        _check_conflict(merged)
-        if blocked is not None or merged.state == "locked":
-            why = merged.merge_error or merged.detailed_merge_status or merged.state
-            said = MergeBlocked(f"merge request {found.iid} cannot be merged yet: {why[:200]}")
-            said.retry_after = blocked.retry_after if blocked else _REBASE_PAUSE
-            raise said
-        raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
-
-    async def _rebase(self, found: ApiMergeRequest) -> ApiMergeRequest:
-        """Have the host rebase the branch; raises `HeadMoved` where more came with it than was there before."""
-        before = await self._commits(found.iid)
-        path, age = f"{self._one(found.iid)}/rebase", self._age(str(found.iid))
-        await self._client.request("rebase", "PUT", path, priority=Priority.MERGE, age=age)
-        for _ in range(_REBASE_LOOKS):
-            rebased = await self._get("get", found.iid, Priority.MERGE, {"include_rebase_in_progress": "true"})
-            if not rebased.rebase_in_progress:
-                break
-            await self._client.clock.sleep(_REBASE_PAUSE)
-        else:
-            raise MergeBlocked(f"merge request {found.iid} is being rebased")
-        if rebased.merge_error:
-            raise ConflictWithBase(
-                f"merge request {found.iid} cannot be rebased: {rebased.merge_error[:200]}",
-                remedy="Promote again, or resolve the conflict on the branch",
-            )
-        if await self._commits(found.iid) != before:
-            raise HeadMoved(f"branch {found.source_branch} moved while it was rebased")
-        return rebased
-
-    async def _commits(self, number: int) -> Sequence[ApiCommit]:
-        pages = self._client.pages(
-            "get", f"{self._one(number)}/commits", query={"per_page": _PAGE}, age=self._age(str(number))
-        )
-        return [parsed(ApiCommit, item) async for item in pages]
-
     async def _notes(self, operation: str, number: int) -> Sequence[ApiNote]:
         query = {"sort": "asc", "order_by": "created_at", "per_page": _PAGE}
         pages = self._client.pages(operation, f"{self._one(number)}/notes", query=query, age=self._age(str(number)))
         return [parsed(ApiNote, item) async for item in pages]
 
-    async def _get(
-        self,
-        operation: str,
-        number: int,
-        priority: Priority = Priority.OPEN,
-        query: Mapping[str, str] | None = None,
-    ) -> ApiMergeRequest:
-        age = self._age(str(number))
-        answer = await self._client.request(
-            operation, "GET", self._one(number), query=query, priority=priority, age=age
-        )
+    async def _get(self, operation: str, number: int) -> ApiMergeRequest:
+        answer = await self._client.request(operation, "GET", self._one(number), age=self._age(str(number)))
         return parsed(ApiMergeRequest, answer.value)
 
     async def _put(self, operation: str, number: int, changed: Mapping[str, Any]) -> ApiMergeRequest:
@@ -386,11 +310,3 @@ GITLAB = Provider(
     authenticate=authenticate,
     parse_webhook=parse_webhook,
 )
-
-
-def _check_conflict(found: ApiMergeRequest) -> None:
-    if found.conflicts:
-        raise ConflictWithBase(
-            f"merge request {found.iid} conflicts with {found.target_branch}",
-            remedy="Promote again, or resolve the conflict on the branch",
-        )

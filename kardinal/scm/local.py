@@ -49,6 +49,7 @@ from kardinal.scm.provider import Provider, Target
 from kardinal.scm.record import Record
 from kardinal.scm.values import has_draft_title
 from kardinal.steps.capabilities import Capabilities
+from kardinal.steps.commit_message import CommitMessage
 
 __all__ = ["LOCAL", "local_pull_requests"]
 
@@ -144,9 +145,15 @@ class LocalPullRequests:
             return await self._with_head(number, updated)
 
     async def merge(
-        self, number: int, *, by: str, method: MergeMethod | None = None, expected_head: str | None = None
+        self,
+        number: int,
+        *,
+        by: str,
+        method: MergeMethod | None = None,
+        expected_head: str | None = None,
+        message: CommitMessage | None = None,
     ) -> PullRequest:
-        """Merge, unless it is merged already, and delete the proposal's branch."""
+        """Merge, unless it is merged already, and delete the proposal's branch; its commit keeps its own message."""
         if method is not None:
             raise UnsupportedProvider(
                 "provider local merges by moving the branch forward, or as one commit",

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from kardinal.scm.errors import UnknownAnswer
+from kardinal.steps.commit_message import CommitMessage
 
-__all__ = ["has_draft_title", "parsed", "same_text"]
+__all__ = ["has_draft_title", "parsed", "same_text", "squash_text"]
 
 _DRAFT = ("wip:", "[wip]", "draft:", "[draft]", "(draft)")
 """Beginnings of the title of a draft at Gitea and at GitLab, unless their administrators chose others."""
@@ -24,6 +25,12 @@ def parsed(model: type[M], value: Any) -> M:
         wrong = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "everything"
         name = model.__name__.removeprefix("Api")
         raise UnknownAnswer(f"the host's answer is no {name} (field {wrong})") from None
+
+
+def squash_text(message: CommitMessage, number: int) -> tuple[str, str]:
+    """Return title and rest of the message of a squash; the title names the pull request, as a host's own would."""
+    title, _, rest = str(message).partition("\n\n")
+    return f"{title.strip()} (#{number})", rest.strip()
 
 
 def same_text(one: str, other: str) -> bool:

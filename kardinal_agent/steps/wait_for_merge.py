@@ -81,7 +81,11 @@ async def _merge(context: StepContext, remote: Remote, kept: Kept) -> PullReques
     """Merge what was proposed, and nothing that came on top of it meanwhile."""
     try:
         return await remote.proposals.merge(
-            kept.found.number, by=AGENT, method=context.step.spec.git.merge_method, expected_head=kept.head
+            kept.found.number,
+            by=AGENT,
+            method=context.step.spec.git.merge_method,
+            expected_head=kept.head,
+            message=context.message,
         )
     except MergeConflict as error:
         # The base has moved since the proposal was brought up to it: the next attempt does that again.

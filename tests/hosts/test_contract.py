@@ -6,6 +6,7 @@ import pytest
 
 from kardinal.git import MergeConflict
 from kardinal.scm import HeadMoved, MergeBlocked, MergeMethod, PullRequestEnded, PullRequests
+from kardinal.steps.commit_message import CommitMessage, parse_trailers
 from tests.hosts.host import FILE, HEAD, Host, new_pull_request, patient
 
 
@@ -202,3 +203,16 @@ async def test_access_tells_what_the_credential_may_do(host: Host, pulls: PullRe
     access = await pulls.access()
     assert (access.read, access.push, access.archived) == (True, True, False)
     assert access.merge_methods == host.merge_methods
+
+
+async def test_a_squash_has_the_message_that_is_given_with_its_trailers(host: Host, pulls: PullRequests) -> None:
+    if "squash" not in host.merge_methods:
+        pytest.skip("the provider has no squash")
+    host.propose()
+    number = (await pulls.open(new_pull_request())).number
+    message = CommitMessage("Promote app 1.2.0 to prod", "Why: a test", {"Kardinal-Bundle": "app-1"})
+    merged = await pulls.merge(number, by="kardinal", method="squash", message=message)
+    text = host.git("show", "-s", "--format=%B", merged.merge_commit or host.tip("main"))
+    assert text.startswith("Promote app 1.2.0 to prod")
+    assert "Why: a test" in text
+    assert parse_trailers(text)["Kardinal-Bundle"] == "app-1"

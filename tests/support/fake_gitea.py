@@ -78,6 +78,7 @@ class FakeGitea:
         self.statuses: dict[str, dict[str, dict[str, str]]] = {}
         self.requests: list[Request] = []
         self.merge_methods: list[str] = []
+        self.default_method = "merge"
         self.listed: dict[str, list[str]] = {}
         """Commit -> files that are listed instead of those that differ."""
         self.outage: Callable[[Request], Reply | None] = lambda request: None
@@ -210,7 +211,8 @@ class FakeGitea:
         return 200, {"login": USER}
 
     def _settings(self, request: Request) -> Reply:
-        return 200, {"default_branch": "main", "permissions": {"pull": True, "push": True}}
+        settings = {"default_branch": "main", "default_merge_style": self.default_method}
+        return 200, settings | {"permissions": {"pull": True, "push": True}}
 
     def _list_labels(self, request: Request) -> Reply:
         return 200, [{"id": index + 1, "name": name} for index, name in enumerate(self.labels)]
@@ -253,9 +255,11 @@ class FakeGitea:
             return 405, {"message": "Work in progress PRs cannot be merged"}
         if request.body.get("head_commit_id") not in (None, self._head(pull)):
             return 409, {"message": "head out of date"}
-        self.merge_methods.append(request.body["Do"])
+        method, title = request.body["Do"], request.body.get("MergeTitleField", "")
+        self.merge_methods.append(method)
+        message = f"{title}\n\n{request.body.get('MergeMessageField', '')}".strip() if title else ""
         try:
-            self._land(pull, by=USER, method=request.body["Do"])
+            self._land(pull, by=USER, method=method, message=message)
         except AssertionError:
             return 405, {"message": "Please try again later"}
         return 200, None
@@ -306,13 +310,15 @@ class FakeGitea:
         self.statuses.setdefault(commit, {})[request.body["context"]] = request.body
         return 201, _stated(request.body)
 
-    def _land(self, pull: Pull, *, by: str, method: str) -> str:
+    def _land(self, pull: Pull, *, by: str, method: str, message: str = "") -> str:
         """Merge in a work tree of its own, as a host does."""
         assert pull.state == "open"
         head, base, git = self._head(pull), self.repository.head(pull.base), self.repository.git
         tree = git("merge-tree", "--write-tree", base, head).splitlines()[0]
         parents = ["-p", base, *(["-p", head] if method == "merge" else [])]
-        message = git("log", "-1", "--format=%B", head) if method == "rebase" else f"{pull.title} (#{pull.number})"
+        if method == "rebase":
+            message = git("log", "-1", "--format=%B", head)
+        message = message or f"{pull.title} (#{pull.number})"
         commit = git("commit-tree", tree, *parents, stdin=message)
         git("update-ref", f"refs/heads/{pull.base}", commit, base)
         pull.sha, pull.state, pull.merged_at = head, "closed", self._now()

@@ -195,7 +195,11 @@ def _merge(call: Call) -> Reply:
     squash = call.body.get("squash", project.squash_option in ("always", "default_on"))
     try:
         project.merge(
-            request.iid, squash=squash, by=call.user, remove_branch=call.body.get("should_remove_source_branch", False)
+            request.iid,
+            squash=squash,
+            by=call.user,
+            remove_branch=call.body.get("should_remove_source_branch", False),
+            squash_message=call.body.get("squash_commit_message", ""),
         )
     except Conflict:
         raise refuse(422, "Branch cannot be merged") from None
@@ -298,7 +302,7 @@ _MERGE_REQUESTS = f"{_DOCS}/merge_requests/"
 _LISTING = frozenset({"state", "source_branch", "target_branch", "order_by", "sort"})
 _CREATING = frozenset({"title", "description", "source_branch", "target_branch", "labels", "remove_source_branch"})
 _UPDATING = frozenset({"title", "description", "add_labels", "remove_labels", "state_event"})
-_MERGING = frozenset({"sha", "squash", "should_remove_source_branch"})
+_MERGING = frozenset({"sha", "squash", "squash_commit_message", "should_remove_source_branch"})
 _STATUS_FIELDS = frozenset({"state", "name", "description", "target_url"})
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {

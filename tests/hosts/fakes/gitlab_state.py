@@ -115,20 +115,22 @@ class Project:
             return "need_rebase"
         return "mergeable"
 
-    def merge(self, iid: int, *, squash: bool, by: str, remove_branch: bool = False) -> MergeRequest:
+    def merge(
+        self, iid: int, *, squash: bool, by: str, remove_branch: bool = False, squash_message: str = ""
+    ) -> MergeRequest:
         """Merge in the way of the project; raises Conflict."""
         request = self.requests[iid]
         self.follow(request)
-        source, target = request.source, request.target
+        source, target, squashed = request.source, request.target, squash_message or request.title
         if self.merge_method == "ff":
             if squash:
-                request.squash_commit_sha = self.git.squash(target, source, message=request.title)
+                request.squash_commit_sha = self.git.squash(target, source, message=squashed)
             else:
                 self.git.merge(target, source, message="", fast_forward=True)
         else:
             merged = source
             if squash:
-                request.squash_commit_sha = self.git.squashed(target, source, message=request.title)
+                request.squash_commit_sha = self.git.squashed(target, source, message=squashed)
                 merged = f"tmp-squash-{iid}"
                 self.git.point(merged, request.squash_commit_sha)
             message = f"Merge branch '{source}' into '{target}'\n\n{request.title}"

@@ -1,0 +1,98 @@
+"""The merge of a pull request at GitHub: its method, the queue of its base, and its branch, which is deleted then."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from kardinal.scm.addresses import quoted
+from kardinal.scm.base import MergeMethod, PullRequest
+from kardinal.scm.errors import (
+    ConflictWithBase,
+    HeadMoved,
+    HostError,
+    MergeBlocked,
+    PullRequestEnded,
+    UnknownAnswer,
+)
+from kardinal.scm.github_queue import MergeQueue
+from kardinal.scm.github_values import ApiPullRequest, ApiReference, ApiRepository
+from kardinal.scm.http import HostClient, Outcome, Priority
+from kardinal.scm.values import parsed, squash_text
+from kardinal.steps.commit_message import CommitMessage
+
+__all__ = ["GitHubMerges"]
+
+
+class GitHubMerges:
+    """The merges of one repository, whose path in the API is `path`."""
+
+    def __init__(self, client: HostClient, path: str, queue: MergeQueue) -> None:
+        self._client = client
+        self._path = path
+        self._queue = queue
+
+    async def merge(
+        self, number: int, *, method: MergeMethod | None, expected_head: str | None, message: CommitMessage | None
+    ) -> PullRequest:
+        """Merge, or enter the merge queue of the base."""
+        found = await self._get(number)
+        if found.state == "open":
+            if expected_head not in (None, found.head_commit):
+                raise HeadMoved(f"branch {found.head} is at {found.head_commit}, and no longer at {expected_head}")
+            if found.mergeable is False:
+                raise ConflictWithBase(
+                    f"pull request {number} conflicts with {found.base}",
+                    remedy="Promote again, or resolve the conflict on the branch",
+                )
+            await self._queue.enter(found, expected_head=expected_head)
+            found = await self._merge(found, method, message)
+        if found.state == "closed":
+            raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
+        return found
+
+    async def _merge(
+        self, found: PullRequest, method: MergeMethod | None, message: CommitMessage | None
+    ) -> PullRequest:
+        way = method or await self._usual_method()
+        body = {"sha": found.head_commit, "merge_method": way}
+        if way == "squash" and message is not None:
+            body["commit_title"], body["commit_message"] = squash_text(message, found.number)
+        path, age = f"{self._path}/pulls/{found.number}/merge", self._age(str(found.number))
+        blocked: MergeBlocked | None = None
+        moved = False
+        try:
+            answer = await self._client.request("merge", "PUT", path, body=body, priority=Priority.MERGE, age=age)
+            moved = answer.outcome is Outcome.REREAD
+        except MergeBlocked as error:
+            blocked = error  # or merged by a request whose answer was lost
+        merged = await self._get(found.number)
+        if merged.state == "open":
+            if blocked is not None:
+                raise blocked
+            if moved:
+                raise HeadMoved(f"branch {found.head} moved to {merged.head_commit} while it was to be merged")
+            raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
+        if merged.state == "merged":
+            # It is merged whatever becomes of the branch, which a person deletes as well.
+            with suppress(HostError):
+                await self._drop_branch(merged)
+        return merged
+
+    async def _drop_branch(self, merged: PullRequest) -> None:
+        """Delete the branch of a merged pull request, unless a person has added to it."""
+        reference = quoted(f"heads/{merged.head}").replace("%2F", "/")
+        answer = await self._client.request("branch", "GET", f"{self._path}/git/ref/{reference}")
+        if answer.status == 200 and parsed(ApiReference, answer.value).object.sha == merged.head_commit:
+            await self._client.request("delete-branch", "DELETE", f"{self._path}/git/refs/{reference}")
+
+    async def _usual_method(self) -> MergeMethod:
+        answer = await self._client.request("access", "GET", self._path)
+        return next(iter(parsed(ApiRepository, answer.value).merge_methods), "merge")
+
+    async def _get(self, number: int) -> PullRequest:
+        path = f"{self._path}/pulls/{number}"
+        answer = await self._client.request("get", "GET", path, priority=Priority.MERGE, age=self._age(str(number)))
+        return parsed(ApiPullRequest, answer.value).pull_request()
+
+    def _age(self, name: str) -> float:
+        return self._client.age(f"{self._path} {name}")
