@@ -3,8 +3,8 @@
 The files that are rendered were written by those who may write to the repository. The child gets the ones that take
 part, in a directory of its own, without symbolic links, and an environment with nothing of ours: no credentials, no
 home, and no programs to start. What its options name has a name of ours. Plugins are never enabled. What kustomize
-would download is found before it is started; that it is also without a proxy and without `git` is the second barrier.
-Time, memory, files and output are bounded.
+would download is found before it is started. Behind that stand the walls of the kernel (`isolation`): no sockets, and
+no file but its own. Time, memory, files and output are bounded.
 
 Runs on a thread. A child that takes its whole time holds one of few places; the others wait only for a moment.
 """
@@ -26,6 +26,7 @@ from pathlib import Path
 
 from kardinal.git.child import Children, Ended, TransferLimits
 from kardinal.git.errors import TransferStopped
+from kardinal.git.isolation import confine, find_walls
 from kardinal.git.runner import off_loop
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut
@@ -44,7 +45,6 @@ _AT_ONCE = 2
 _KEPT_RESULTS = 32
 _KEPT_BYTES = 32 << 20
 _SHOWN = 400
-_REDIRECTED = ("/bin/sh", "-c", 'out=$1; shift; exec "$@" 4>&- >"$out"', "sh")
 _CHART = "chart"
 _VALUES = "values-{}.yaml"
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*")
@@ -106,11 +106,15 @@ class ProgramRenderer:
         """
         reading = read_kustomization(tree, path)
         helm, remote = self._permitted(reading, path, helm=helm, remote=remote)
-        command = _kustomize_command(helm=helm)
+        command = _kustomize_command()
+        programs = [command[0]]
+        if helm:
+            programs.append(_program("helm", path=path))
+            command += ["--enable-helm", f"--helm-command={programs[-1]}"]
         files = _files_below(tree, reading.roots or (path,), path)
         with self._result(("kustomize", path), files, fresh=remote) as result:
             if result.content is None:
-                result.content = self._run(command, files, path, arguments=[_Placed(path)], remote=remote)
+                result.content = self._run([*command, _Placed(path)], files, path, programs=programs, remote=remote)
             return result.content
 
     @off_loop
@@ -132,13 +136,13 @@ class ProgramRenderer:
         if wrong := [key for key in set_values if not _KEY.fullmatch(key)]:
             raise EditError(chart, f"{cut(wrong[0], 80)!r} is not the path of a value, such as image.tag")
         files, theirs = _chart_files(tree, chart, values)
-        options: list[str | _Placed] = [f"--namespace={namespace}"]
+        command: list[str | _Placed] = [program, "template", f"--namespace={namespace}"]
         for index in range(len(values)):
-            options += ["--values", _Placed(_VALUES.format(index))]
+            command += ["--values", _Placed(_VALUES.format(index))]
         for key, text in set_values.items():
-            options += ["--set-literal", f"{key}={text}"]
-        options += ["--", release, _Placed(_CHART)]
-        return self._run([program, "template"], files, chart, arguments=options, remote=False, theirs=theirs)
+            command += ["--set-literal", f"{key}={text}"]
+        command += ["--", release, _Placed(_CHART)]
+        return self._run(command, files, chart, programs=[program], remote=False, theirs=theirs)
 
     def _permitted(self, reading: Reading, path: str, *, helm: bool, remote: bool) -> tuple[bool, bool]:
         """Return what the kustomization needs of what is asked for; raises `EditError` for what is not allowed."""
@@ -158,11 +162,11 @@ class ProgramRenderer:
 
     def _run(
         self,
-        command: Sequence[str],
+        command: Sequence[str | _Placed],
         files: Mapping[str, bytes],
         path: str,
         *,
-        arguments: Sequence[str | _Placed],
+        programs: Sequence[str],
         remote: bool,
         theirs: Mapping[str, str] | None = None,
     ) -> bytes:
@@ -175,8 +179,15 @@ class ProgramRenderer:
                 root, out = home / "files", home / "out"
                 _write(root, files)
                 (home / "empty").mkdir()
-                placed = [str(root / _normal(one.path)) if isinstance(one, _Placed) else one for one in arguments]
-                ended = self._child([*_REDIRECTED, str(out), *command, *placed], home, path, remote=remote)
+                walled = confine(
+                    [str(root / _normal(one.path)) if isinstance(one, _Placed) else one for one in command],
+                    programs=programs,
+                    home=home,
+                    output=out,
+                    network=remote,
+                    walls=find_walls(),
+                )
+                ended = self._child(walled, home, path, remote=remote)
                 return _output(ended, out, home, path, theirs or {})
         finally:
             self._places.release()
@@ -238,18 +249,14 @@ class _Results:
                 self._kept.popitem(last=False)
 
 
-def _kustomize_command(*, helm: bool) -> list[str]:
+def _kustomize_command() -> list[str]:
     if found := shutil.which("kustomize"):
-        command = [found, "build"]
-    elif found := shutil.which("kubectl"):
-        command = [found, "kustomize"]
-    else:
-        raise RenderingUnavailable(
-            "kustomize", "cannot be rendered: there is no kustomize", remedy="Install kustomize or kubectl on the agent"
-        )
-    if helm:
-        command += ["--enable-helm", f"--helm-command={_program('helm', path='kustomize')}"]
-    return command
+        return [found, "build"]
+    if found := shutil.which("kubectl"):
+        return [found, "kustomize"]
+    raise RenderingUnavailable(
+        "kustomize", "cannot be rendered: there is no kustomize", remedy="Install kustomize or kubectl on the agent"
+    )
 
 
 def _program(name: str, *, path: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import Credentials, GitRunner, Repositories, Repository
+from kardinal.git.isolation import find_walls
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.steps.commit_message import CommitMessage
 from kardinal.steps.edit import Edit, Tree
@@ -187,3 +188,10 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "libgit2":
         monkeypatch.setattr("kardinal.git.mirror.find_git_once", lambda: None)
     return str(request.param)
+
+
+@pytest.fixture
+def walls() -> None:
+    """Skip a test on a machine that has no walls for renderers."""
+    if missing := find_walls().missing:
+        pytest.skip(missing)

@@ -11,7 +11,7 @@ from kardinal.git import Repository
 from kardinal.git.rendering import ProgramRenderer, RendererOptions, RenderingBusy
 from kardinal.steps.edit import EditError
 from tests.git.conftest import Git, until
-from tests.support.renderers import CHART, Rendered, helm, kustomize, listening, needs, program
+from tests.support.renderers import CHART, Rendered, helm, kustomize, listening, needs, program, running
 
 
 async def test_the_program_has_nothing_of_ours(
@@ -19,7 +19,7 @@ async def test_the_program_has_nothing_of_ours(
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "s3cr3t")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-    program(programs, "kustomize", "/usr/bin/env; /bin/ls -A $HOME $PATH; /bin/ls -l /proc/self/fd")
+    program(programs, "kustomize", "/usr/bin/env; /bin/ls -A $HOME $PATH")
     output = (await rendered({"envs/dev/kustomization.yaml": "{}"}, lambda tree: kustomize(renderer, tree))).decode()
     names = {line.partition("=")[0] for line in output.splitlines() if line.partition("=")[0].isupper()}
     assert names - {"PWD", "_", "SHLVL", "OLDPWD"} == {
@@ -153,17 +153,14 @@ async def test_symbolic_links_are_left_out(
     del rendered
 
 
-async def test_a_program_that_hangs_is_killed_with_what_it_started(
-    rendered: Rendered, programs: Path, tmp_path: Path
-) -> None:
+async def test_a_program_that_hangs_is_killed_with_what_it_started(rendered: Rendered, programs: Path) -> None:
     renderer = ProgramRenderer(RendererOptions(deadline=0.5))
-    program(programs, "kustomize", f"/bin/sleep 600 & echo $! >{tmp_path}/pid; wait")
+    program(programs, "kustomize", "/bin/sleep 600.0125 & wait")
     with pytest.raises(EditError, match=r"envs/dev: rendering takes longer than") as refused:
         await rendered({"envs/dev/kustomization.yaml": "{}"}, lambda tree: kustomize(renderer, tree))
     renderer.close()
     assert not refused.value.transient
-    pid = int((tmp_path / "pid").read_text())
-    await until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text())
+    await until(lambda: not running("/bin/sleep", "600.0125"))
 
 
 async def test_output_without_end_is_cut_off(rendered: Rendered, renderer: ProgramRenderer, programs: Path) -> None:
@@ -198,10 +195,10 @@ async def test_names_that_are_options_are_refused(
 
 
 async def test_renderers_take_two_places_and_the_next_waits_only_for_a_moment(
-    rendered: Rendered, programs: Path, bare: Git, repository: Repository, tmp_path: Path
+    rendered: Rendered, programs: Path, bare: Git, repository: Repository
 ) -> None:
-    renderer, started = ProgramRenderer(RendererOptions(patience=0.1)), tmp_path / "started"
-    program(programs, "kustomize", f"echo x >>{started}; exec /bin/sleep 600")
+    renderer = ProgramRenderer(RendererOptions(patience=0.1))
+    program(programs, "kustomize", "exec /bin/sleep 600.025")
     commits = [bare.commit({"envs/dev/kustomization.yaml": f"# {index}\n"}, branch=f"b{index}") for index in range(3)]
     plans = [
         asyncio.create_task(repository.plan(commit, lambda tree: {"x": kustomize(renderer, tree)}))
@@ -212,9 +209,9 @@ async def test_renderers_take_two_places_and_the_next_waits_only_for_a_moment(
         await done.pop()
     assert busy.value.transient
     # The moment may be over before the two have begun.
-    await until(lambda: started.exists() and started.read_text() == "x\nx\n")
+    await until(lambda: len(running("/bin/sleep", "600.025")) == 2)
     renderer.close()
     for result in await asyncio.gather(*plans, return_exceptions=True):
         assert isinstance(result, RenderingBusy)
-    assert started.read_text() == "x\nx\n"
+    await until(lambda: not running("/bin/sleep", "600.025"))
     del rendered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,19 @@ from kardinal.git.rendering import ProgramRenderer
 from kardinal.steps.edit import Tree
 from tests.support.kubectl import kubectl_versions
 
-__all__ = ["BASE", "CHART", "OVERLAY", "Rendered", "helm", "install", "kustomize", "listening", "needs", "program"]
+__all__ = [
+    "BASE",
+    "CHART",
+    "OVERLAY",
+    "Rendered",
+    "helm",
+    "install",
+    "kustomize",
+    "listening",
+    "needs",
+    "program",
+    "running",
+]
 
 _DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -47,13 +59,24 @@ def install(directory: Path) -> None:
             (directory / name).symlink_to(path)
 
 
-def program(directory: Path, name: str, script: str) -> Path:
+def program(directory: Path, name: str, script: str, *, shell: str = "/bin/sh") -> Path:
     """Put a shell script in the place of a program; returns its path."""
     path = directory / name
     path.unlink(missing_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.write_text(f"#!{shell}\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
+
+
+def running(*command: str) -> list[int]:
+    """Return the processes of this machine that were started with exactly these arguments, and have not ended."""
+    wanted = b"".join(argument.encode() + b"\0" for argument in command)
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes() == wanted:
+                found.append(int(path.parent.name))
+    return found
 
 
 def needs(directory: Path, *names: str) -> None:

@@ -1,0 +1,192 @@
+"""Run a program behind walls: `python -I -S confined.py PLAN PROGRAM ARGUMENT…`.
+
+The walls are two filters of the Linux kernel, which a process may put up around itself without any right, and which
+hold for whatever it starts. Landlock leaves it the files that the plan names and no others; a process outside can
+neither be traced nor, from Linux 6.12 on, be sent a signal. The seccomp filter leaves it without sockets, without
+`io_uring`, which could open some past the filter, and without the calls that look into the memory of other processes.
+
+The plan is a JSON object, `Plan` in `isolation`. `{"try": true}` is another one: put up each wall, run nothing, and
+print why one cannot be had, as `{"landlock": "", "seccomp": "Function not implemented"}`.
+
+This file is run by its path, so it imports nothing but the standard library. It is a program of its own because a
+process with threads must not do so much between fork and exec.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import stat
+import struct
+import sys
+from typing import Any
+
+__all__ = ["main", "refuse"]
+
+_PR_SET_NO_NEW_PRIVS = 38
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ADD_RULE = 445
+_LANDLOCK_RESTRICT_SELF = 446
+_SET_MODE_FILTER = 1
+
+_EXECUTE = 1 << 0
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
+_TRUNCATE = 1 << 14
+_IOCTL_DEV = 1 << 15
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_READ = _READ_FILE | _READ_DIR
+_KNOWN_RIGHTS = ((1, 13), (2, 14), (3, 15), (5, 16), (9, 17))
+"""Version of Landlock -> how many rights about files it knows, each a bit from the lowest on."""
+_NETWORK_SINCE = 4
+_NETWORK_RIGHTS = 0b11
+_SCOPES_SINCE = 6
+_SCOPES = 0b11
+"""Abstract Unix sockets, and signals."""
+
+_ARCHITECTURES = {
+    "x86_64": (0xC000003E, {"socket": 41, "ptrace": 101, "vm_read": 310, "vm_write": 311, "seccomp": 317}),
+    "aarch64": (0xC00000B7, {"socket": 198, "ptrace": 117, "vm_read": 270, "vm_write": 271, "seccomp": 277}),
+}
+"""Machine -> its number in the kernel's audit.h, and those of its system calls that differ from machine to machine."""
+_X32 = 0x40000000
+"""From this number on, the calls of x86_64 are those of another ABI, with the same architecture and other numbers."""
+_IO_URING = (425, 426, 427)
+_PIDFD_GETFD = 438
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_NUMBER_AT, _ARCHITECTURE_AT = 0, 4
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
+_EACCES, _ENOSYS = 13, 38
+_CANNOT = 125
+"""Exit code where a wall cannot be had or the program cannot be started."""
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
+def main() -> None:
+    """Put up the walls of the plan, and become the program."""
+    plan = json.loads(sys.argv[1])
+    if plan.get("try"):
+        sys.stdout.write(json.dumps({"landlock": _tried(_try_landlock), "seccomp": _tried(_try_seccomp)}))
+        return
+    try:
+        _enter(plan, sys.argv[2:])
+    except OSError as error:
+        sys.stderr.write(f"the program cannot be started behind its walls: {error.strerror}\n")
+        sys.exit(_CANNOT)
+
+
+def _enter(plan: dict[str, Any], arguments: list[str]) -> None:
+    output = os.open(plan["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(output, 1)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    if plan["landlock"]:
+        _restrict_files(plan)
+    if plan["seccomp"]:
+        _restrict_calls(network=plan["network"])
+    os.execve(arguments[0], arguments, os.environ)  # noqa: S606 - the walls are put up around a program, not a shell
+
+
+def _restrict_files(plan: dict[str, Any]) -> None:
+    version = _landlock_version()
+    known = (1 << next(count for since, count in reversed(_KNOWN_RIGHTS) if version >= since)) - 1
+    # The kernel takes as much of this structure as its version of Landlock knows.
+    attributes = struct.pack("=Q", known)
+    if version >= _NETWORK_SINCE:
+        attributes += struct.pack("=Q", 0 if plan["network"] else _NETWORK_RIGHTS)
+    if version >= _SCOPES_SINCE:
+        attributes += struct.pack("=Q", _SCOPES)
+    ruleset = _call("syscall", _LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    for paths, rights in ((plan["own"], known & ~_EXECUTE), (plan["read"], _READ), (plan["run"], _READ | _EXECUTE)):
+        for path in paths:
+            _allow(ruleset, path, rights & known)
+    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _call("syscall", _LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(opened).st_mode):
+            rights &= _OF_FILES
+        _call("syscall", _LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0)
+    finally:
+        os.close(opened)
+
+
+def _restrict_calls(*, network: bool) -> None:
+    _, calls = _ARCHITECTURES[os.uname().machine]
+    refused = dict.fromkeys(_IO_URING, _ENOSYS)
+    refused |= dict.fromkeys((calls["ptrace"], calls["vm_read"], calls["vm_write"], _PIDFD_GETFD), _EACCES)
+    if not network:
+        refused[calls["socket"]] = _EACCES
+    refuse(refused)
+
+
+def refuse(errors: dict[int, int]) -> None:
+    """Make system calls fail from now on: their numbers -> the error of each. Those of other architectures kill."""
+    architecture, calls = _ARCHITECTURES[os.uname().machine]
+    steps = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT),
+        (_JUMP_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER_AT),
+        (_JUMP_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, _REFUSE | _ENOSYS),
+    ]
+    for number, error in errors.items():
+        steps += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE | error)]
+    steps.append((_RETURN, 0, 0, _ALLOW))
+    instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    program = _Filter(len(steps), ctypes.addressof(instructions))
+    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _call("syscall", calls["seccomp"], _SET_MODE_FILTER, 0, ctypes.byref(program))
+
+
+def _landlock_version() -> int:
+    return _call("syscall", _LANDLOCK_CREATE_RULESET, None, 0, 1)
+
+
+def _try_landlock() -> None:
+    _restrict_files({"network": False, "own": [], "read": [], "run": []})
+
+
+def _try_seccomp() -> None:
+    if os.uname().machine not in _ARCHITECTURES:
+        raise OSError(_ENOSYS, f"there is no filter for {os.uname().machine}")
+    _restrict_calls(network=False)
+
+
+def _tried(wall: Any) -> str:
+    """Return why a wall cannot be put up, or nothing."""
+    if sys.platform != "linux":
+        return f"{sys.platform} has none"
+    try:
+        wall()
+    except OSError as error:
+        return error.strerror or "unknown"
+    return ""
+
+
+def _call(name: str, *arguments: Any) -> int:
+    """Call a function of the C library, whose arguments are integers of the machine's width, or addresses."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    function.restype = ctypes.c_long
+    wide = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
+    result = int(function(*wide))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+if __name__ == "__main__":
+    main()
