@@ -11,11 +11,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import pygit2
-from pygit2.enums import MergeFlag
 
-from kardinal.git.conflicts import contested
+from kardinal.git.ancestry import merge_base
 from kardinal.git.history import History, contains
-from kardinal.git.objects import Entry, Staging
+from kardinal.git.merging_trees import merge_trees
+from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
 
@@ -65,11 +65,8 @@ def _merges_base(repository: pygit2.Repository, history: History, staging: Stagi
     ours, theirs = commit.parents
     if not contains(repository, base, theirs):
         return False
-    origin = repository.merge_base(ours, theirs)
+    origin = merge_base(staging, ours, theirs)
     if origin is None:
         return False
-    trees = [history.commit(staging, one).tree for one in (str(origin), ours, theirs)]
-    for blob in contested(staging, *map(Entry.directory, trees)):
-        staging.read(blob)
-    index = repository.merge_trees(trees[0], trees[1], trees[2], flags=MergeFlag(0))
-    return index.conflicts is None and str(index.write_tree(repository)) == commit.tree
+    merged, conflicts = merge_trees(staging, *(history.commit(staging, one).tree for one in (origin, ours, theirs)))
+    return not conflicts and merged == commit.tree

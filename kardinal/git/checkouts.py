@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import RepositoryOpenFlag, SortMode
+from pygit2.enums import ObjectType, RepositoryOpenFlag
 
-from kardinal.git.errors import CommitNotFound, RepositoryUnreachable
+from kardinal.git.ancestry import only_in
+from kardinal.git.errors import CommitNotFound, DamagedRepository, RepositoryUnreachable
+from kardinal.git.history import History
+from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 
 __all__ = ["Checkout", "LoggedCommit", "commits_between", "lend_objects", "read_checkout", "tip_known_to"]
@@ -24,6 +27,8 @@ __all__ = ["Checkout", "LoggedCommit", "commits_between", "lend_objects", "read_
 _FILE_LIMIT = 1 << 20
 """Bytes of one file beside the objects and references of a repository, such as its configuration."""
 _REMOTES_LIMIT = 64
+_SHORTEST = 7
+"""Letters of the id of a commit that is listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +67,18 @@ def read_checkout(directory: Path) -> Checkout:
         _check_file(repository / name)
     opened = _open(Path(found))
     try:
-        commit = opened.revparse_single("HEAD^{commit}")
         head = opened.lookup_reference("HEAD").target
-    except (KeyError, pygit2.GitError, pygit2.InvalidSpecError):
-        raise CommitNotFound(f"{directory} has no commit checked out") from None
+        commit = str(opened.lookup_reference("HEAD").resolve().target)
+        kind, _ = Staging(opened).header(commit)
+    except (KeyError, pygit2.GitError, pygit2.InvalidSpecError, DamagedRepository):
+        kind = None
+    if kind != ObjectType.COMMIT:
+        raise CommitNotFound(f"{directory} has no commit checked out")
     branch = head.removeprefix("refs/heads/") if isinstance(head, str) else None
     return Checkout(
         directory=directory,
         repository=repository,
-        commit=str(commit.id),
+        commit=commit,
         branch=branch,
         bare=opened.is_bare,
         remotes=_remotes(opened),
@@ -105,17 +113,25 @@ def lend_objects(checkout: Checkout, directory: Path, refs: Mapping[str, str]) -
 def commits_between(checkout: Checkout, before: str, after: str, *, limit: int) -> list[LoggedCommit]:
     """Return the commits that `after` has and `before` has not, the newest first; none where one is missing."""
     opened = _open(checkout.repository)
-    found: list[LoggedCommit] = []
+    staging, history = Staging(opened), History()
     # Also where history ends because the clone is shallow.
-    with suppress(KeyError, ValueError, pygit2.GitError):
-        walk = opened.walk(opened.revparse_single(f"{after}^{{commit}}").id, SortMode.TIME)
-        walk.hide(opened.revparse_single(f"{before}^{{commit}}").id)
-        for commit in walk:
-            subject = commit.message.strip().partition("\n")[0]
-            found.append(LoggedCommit(id=commit.short_id, subject=subject, author=commit.author.name))
-            if len(found) == limit:
-                break
-    return found
+    with suppress(KeyError, ValueError, pygit2.GitError, DamagedRepository):
+        commits = [str(opened.expand_id(name)) for name in (after, before)]
+        found = [history.commit(staging, oid) for oid in only_in(staging, *commits)[:limit]]
+        return [
+            LoggedCommit(id=_short(opened, each.id), subject=each.subject, author=each.author.rpartition(" <")[0])
+            for each in found
+        ]
+    return []
+
+
+def _short(opened: pygit2.Repository, oid: str) -> str:
+    """Return the beginning of an id that no other object has."""
+    for length in range(_SHORTEST, len(oid)):
+        with suppress(ValueError):
+            if str(opened.expand_id(oid[:length])) == oid:
+                return oid[:length]
+    return oid
 
 
 def _common_directory(git_directory: Path) -> Path:

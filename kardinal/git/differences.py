@@ -13,7 +13,7 @@ import pygit2
 
 from kardinal.git.errors import CommitNotFound, ObjectsMissing
 from kardinal.git.history import History, contains
-from kardinal.git.objects import Entry, Staging
+from kardinal.git.objects import Entry, Staging, check_depth
 from kardinal.git.runner import off_loop
 from kardinal.steps.config_history import FileChange, Move
 from kardinal.steps.edit import CHANGES_LIMIT, EDITED_LIMIT, TOTAL_READ_LIMIT, EditError, split_path, too_large
@@ -78,6 +78,7 @@ def _directory(staging: Staging, history: History, revision: str, directory: str
 def _compare(staging: Staging, before: str | None, after: str | None, directory: str) -> Iterator[_Pair]:
     if before == after:
         return
+    check_depth(directory)
     old, new = (staging.tree(tree) if tree is not None else {} for tree in (before, after))
     for name in sorted(old.keys() | new.keys()):
         one, other, path = old.get(name), new.get(name), f"{directory}{name}"

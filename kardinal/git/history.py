@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 import pygit2
 from pygit2.enums import ObjectType
 
-from kardinal.git.errors import DamagedRepository, GitError, TagNotFound
+from kardinal.git import ancestry
+from kardinal.git.errors import DamagedRepository, TagNotFound
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
 from kardinal.git.values import Commit
@@ -37,9 +38,6 @@ _OWN_SIZE = 256 << 10
 _TAGS_OF_TAGS = 8
 """Tag objects that are followed to a commit."""
 
-_READ_SIZE = 16 << 20
-"""Bytes of a commit that is read at all."""
-
 _SUBJECT = 200
 
 
@@ -53,11 +51,6 @@ class History:
         """Return the commit `oid`."""
         known = self._known.get(oid)
         if known is None:
-            if (size := staging.size(oid)) > _READ_SIZE:
-                raise GitError(
-                    f"commit {oid} has {size:,} bytes; at most {_READ_SIZE:,} are read",
-                    remedy="Take it off the branch",
-                )
             try:
                 known = _parse_commit(oid, staging.read(oid))
             except (KeyError, IndexError, ValueError, OverflowError):
@@ -102,24 +95,23 @@ class History:
 @off_loop
 def contains(repository: pygit2.Repository, tip: str, oid: str) -> bool:
     """Return whether `oid` is `tip` or one of its ancestors."""
-    if tip == oid:
-        return True
-    return oid in repository and repository.descendant_of(tip, oid)
+    staging = Staging(repository)
+    return tip == oid or (staging.has(oid) and ancestry.contains(staging, tip, oid))
 
 
 @off_loop
 def tagged_commit(repository: pygit2.Repository, oid: str, tag: str) -> str:
     """Return the commit that a tag stands for whose reference is at `oid`: the commit, or a tag object."""
-    odb = repository.odb
+    staging = Staging(repository)
     try:
         for _ in range(_TAGS_OF_TAGS):
-            kind, size = odb.read_header(oid)
+            kind, _ = staging.header(oid)
             if kind == ObjectType.COMMIT:
                 return oid
-            if kind != ObjectType.TAG or size > _OWN_SIZE:
+            if kind != ObjectType.TAG:
                 break
-            oid = odb.read(oid)[1].removeprefix(b"object ")[:40].decode("ascii")
-    except (KeyError, ValueError, pygit2.GitError) as error:
+            oid = staging.read(oid).removeprefix(b"object ")[:40].decode("ascii")
+    except (DamagedRepository, ValueError) as error:
         raise DamagedRepository(f"tag {tag} can not be read") from error
     raise TagNotFound(f"tag {tag} stands for no commit", remedy="Name a tag of a commit")
 
@@ -127,10 +119,8 @@ def tagged_commit(repository: pygit2.Repository, oid: str, tag: str) -> str:
 @off_loop
 def includes(repository: pygit2.Repository, revision: str, commit: str) -> bool | None:
     """Return whether `commit` is `revision` or one of its ancestors; None where one of them is no commit here."""
-    try:
-        known = all(isinstance(repository.get(oid), pygit2.Commit) for oid in (revision, commit))
-    except ValueError:
-        return None  # An id of another length than this repository's.
+    staging = Staging(repository)
+    known = all(staging.has(oid) and staging.header(oid)[0] == ObjectType.COMMIT for oid in (revision, commit))
     return contains(repository, revision, commit) if known else None
 
 

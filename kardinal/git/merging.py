@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pygit2
-
+from kardinal.git.ancestry import merge_base
 from kardinal.git.backend import Backend, require_tip
 from kardinal.git.errors import GitError, MergeConflict
 from kardinal.git.history import History, contains
+from kardinal.git.merging_trees import merge_trees
 from kardinal.git.names import branch_ref
 from kardinal.git.objects import Staging
 from kardinal.git.runner import off_loop
@@ -32,19 +32,21 @@ def merge(backend: Backend, history: History, branch: str, commit: str, *, time:
     if contains(repository, tip, commit):
         return Landed(commit=commit, tree=proposed.tree, changed=True, adopted=True)
 
-    origin = repository.merge_base(tip, commit)
+    origin = merge_base(staging, tip, commit)
     if origin is None:
         raise GitError(f"the proposal shares no history with {branch}", remedy="Close it and promote again")
-    if str(origin) == tip:
+    if origin == tip:
         backend.publish(branch_ref(branch), old=tip, new=commit, staging=staging)
         return Landed(commit=commit, tree=proposed.tree, changed=True, adopted=False)
 
-    first = _first_of(history, staging, commit, origin=str(origin))
-    found = history.find(staging, tip, first.trailers, since=str(origin))
+    first = _first_of(history, staging, commit, origin=origin)
+    found = history.find(staging, tip, first.trailers, since=origin)
     if found is not None:
         return Landed(commit=found.id, tree=found.tree, changed=True, adopted=True)
     before = history.commit(staging, tip).tree
-    after = _apply_difference(repository, origin=str(origin), onto=tip, proposed=commit)
+    after, conflicts = merge_trees(staging, history.commit(staging, origin).tree, before, proposed.tree)
+    if conflicts:
+        raise MergeConflict(conflicts, remedy="Close the pull request and promote again, or rebase its branch by hand")
     if after == before:
         return Landed(commit=tip, tree=before, changed=False, adopted=False)
     message = staging.read(first.id).partition(b"\n\n")[2].decode("utf-8", "replace")
@@ -57,11 +59,3 @@ def _first_of(history: History, staging: Staging, tip: str, *, origin: str) -> C
     """Return the commit whose message speaks for a proposal: the promotion's own, or else the last one."""
     proposal = list(history.walk(staging, tip, since=origin))
     return next((commit for commit in reversed(proposal) if commit.trailers), proposal[0])
-
-
-def _apply_difference(repository: pygit2.Repository, *, origin: str, onto: str, proposed: str) -> str:
-    index = repository.merge_trees(origin, onto, proposed)
-    if index.conflicts is not None:
-        paths = sorted({entry.path for conflict in index.conflicts for entry in conflict if entry is not None})
-        raise MergeConflict(paths, remedy="Close the pull request and promote again, or rebase its branch by hand")
-    return str(index.write_tree(repository))

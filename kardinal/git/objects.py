@@ -21,10 +21,11 @@ from typing import NamedTuple, Protocol
 import pygit2
 from pygit2.enums import ObjectType
 
-from kardinal.git.errors import DamagedRepository, ObjectsMissing
+from kardinal.git.errors import DamagedRepository, GitError, ObjectsMissing
+from kardinal.git.stored import StoredObjects
 from kardinal.steps.commit_message import KARDINAL
 
-__all__ = ["Entry", "Signer", "Staging"]
+__all__ = ["ENTRIES_LIMIT", "TOTAL_ENTRIES_LIMIT", "Entry", "Signer", "Staging", "check_depth"]
 
 _SYMLINK = 0o120000
 _DIRECTORY = 0o040000
@@ -35,6 +36,18 @@ _ID_BYTES = 20
 _NEIGHBOURS = 256
 """Files that are fetched with one that is absent, because each fetch costs as much as many small files."""
 _PROBABLE = (".yaml", ".yml", ".json", ".tpl", ".env", ".properties", ".toml")
+_SMALL = 64 << 10
+"""Bytes of a directory that is looked through for such files."""
+_LOOKED_AT = 64
+"""Directories that are looked through for such files."""
+
+ENTRIES_LIMIT = 50_000
+"""Entries of a directory that is read; each takes some 300 bytes of memory."""
+TOTAL_ENTRIES_LIMIT = 100_000
+"""Entries of all directories that one operation reads."""
+
+DEPTH_LIMIT = 100
+"""Directories within each other that are looked through."""
 
 
 class Signer(Protocol):
@@ -74,43 +87,55 @@ class Staging:
     """Reads objects of one repository and keeps the new ones until `flush` (or forgets them). Belongs to one thread."""
 
     def __init__(self, repository: pygit2.Repository) -> None:
-        self._odb = repository.odb
+        self._stored = StoredObjects(repository)
         self.shallow: bool = repository.is_shallow
         self._new: dict[str, tuple[ObjectType, bytes]] = {}
         self._trees: dict[str, dict[str, Entry]] = {}
+        self._entries = 0
 
     def read(self, oid: str) -> bytes:
-        """Return the content of an object."""
+        """Return the content of an object; raises `ObjectTooLarge` before it is unpacked."""
         staged = self._new.get(oid)
         if staged is not None:
             return staged[1]
         try:
-            return self._odb.read(oid)[1]
+            return self._stored.read(oid)
+        except (KeyError, pygit2.GitError) as error:
+            raise self._unreadable(oid) from error
+
+    def header(self, oid: str) -> tuple[int, int]:
+        """Return the type of an object, and the bytes of its content."""
+        staged = self._new.get(oid)
+        if staged is not None:
+            return staged[0], len(staged[1])
+        try:
+            return self._stored.header(oid)
         except (KeyError, pygit2.GitError) as error:
             raise self._unreadable(oid) from error
 
     def size(self, oid: str) -> int:
         """Return the bytes of an object's content, from its header."""
-        staged = self._new.get(oid)
-        if staged is not None:
-            return len(staged[1])
-        try:
-            return self._odb.read_header(oid)[1]
-        except (KeyError, pygit2.GitError) as error:
-            raise self._unreadable(oid) from error
+        return self.header(oid)[1]
 
     def has(self, oid: str) -> bool:
         """Return whether an object exists."""
-        return oid in self._new or oid in self._odb
+        return oid in self._new or oid in self._stored
 
     def tree(self, oid: str) -> dict[str, Entry]:
-        """Return the entries of a tree by name; shared, so not to be changed."""
+        """Return the entries of a tree by name; shared, so not to be changed. Raises `GitError` for too many."""
         known = self._trees.get(oid)
         if known is None:
             try:
-                known = self._trees[oid] = _parse_tree(self.read(oid))
+                known = _parse_tree(self.read(oid))
             except ValueError:
                 raise DamagedRepository(f"tree {oid} can not be read") from None
+            self._entries += len(known)
+            if self._entries > TOTAL_ENTRIES_LIMIT:
+                raise GitError(
+                    f"directories of more than {TOTAL_ENTRIES_LIMIT:,} files and directories in all are not looked at",
+                    remedy="Name a smaller directory",
+                )
+            self._trees[oid] = known
         return known
 
     def absent_beside(self, ids: frozenset[str], limit: int) -> list[str]:
@@ -161,7 +186,7 @@ class Staging:
             needed = []
         for other in needed:
             self.flush(other)
-        self._odb.write(kind, content)
+        self._stored.write(kind, content)
 
     def _unreadable(self, oid: str) -> DamagedRepository:
         """Return what an object that can not be read means: a file may only be absent, and its neighbours with it."""
@@ -171,15 +196,24 @@ class Staging:
         return DamagedRepository(f"object {oid} can not be read")
 
     def _neighbours(self, entries: Mapping[str, Entry]) -> Iterator[str]:
-        """Yield files in a directory and below it that are absent and will probably be read next."""
+        """Yield files in a directory and below it that are absent and will probably be read next.
+
+        It is a guess: directories that are large, or many, are left alone.
+        """
         pending, left = deque([entries]), _NEIGHBOURS
+        looks = _LOOKED_AT
         while pending and left > 0:
             entries = pending.popleft()
             for name, entry in entries.items():
                 if entry.is_file and name.endswith(_PROBABLE) and not self.has(entry.id):
                     yield entry.id
                     left -= 1
-            pending.extend(self.tree(entry.id) for entry in entries.values() if entry.is_directory and left > 0)
+            for entry in entries.values():
+                if left <= 0 or looks <= 0:
+                    break
+                if entry.is_directory and self.has(entry.id) and self.size(entry.id) <= _SMALL:
+                    looks -= 1
+                    pending.append(self.tree(entry.id))
 
     def _add(self, kind: ObjectType, content: bytes) -> str:
         header = f"{kind.name.lower()} {len(content)}\0".encode()
@@ -188,10 +222,24 @@ class Staging:
         return oid
 
 
+def check_depth(directory: str) -> None:
+    """Refuse a directory that lies too deep for what goes on into its own ones."""
+    if directory.count("/") >= DEPTH_LIMIT:
+        raise GitError(
+            f"{directory[:200]}: is nested deeper than {DEPTH_LIMIT} directories, and not looked at",
+            remedy="Name another directory",
+        )
+
+
 def _parse_tree(data: bytes) -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     at = 0
     while at < len(data):
+        if len(entries) >= ENTRIES_LIMIT:
+            raise GitError(
+                f"a directory has more than {ENTRIES_LIMIT:,} files and directories, and is not looked at",
+                remedy="Put its files into several directories",
+            )
         space = data.index(b" ", at)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")

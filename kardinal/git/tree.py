@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kardinal.git.objects import Entry, Staging
+from kardinal.bounded import ForeignBytes, mebibytes
+from kardinal.git.objects import Entry, Staging, check_depth
 from kardinal.steps.edit import (
     EDITED_LIMIT,
     READ_LIMIT,
@@ -120,6 +121,7 @@ class TreeView:
             yield from self._below(entry.id, "/".join(split_path(directory)))
 
     def _below(self, tree: str, directory: str) -> Iterator[File]:
+        check_depth(directory)
         for name, entry in self._staging.tree(tree).items():
             path = f"{directory}/{name}" if directory else name
             if entry.is_directory:
@@ -253,3 +255,23 @@ def _delete(staging: Staging, tree: str, segments: list[str], path: str) -> str 
 
 def _is_link(path: str, name: str) -> EditError:
     return EditError(path, f"{name} is a symbolic link", remedy="Name the file it points to")
+
+
+FOREIGN = ForeignBytes(
+    "files that are edited",
+    of="Git writer",
+    size="as Git objects",
+    unpacked=f"known from the header: {mebibytes(EDITED_LIMIT)} where they are edited, {mebibytes(READ_LIMIT)} where "
+    f"they are read, {mebibytes(TOTAL_READ_LIMIT)} for one edit",
+    structure="YAML and JSON: events are counted before they are composed, 10,000 of a kustomization, 50,000 of another"
+    " file; 100 levels; 1,000 aliases",
+    time="one attempt of a step",
+    held="what one edit reads; 4 edits at once",
+    decoded="thread",
+    tests=(
+        "attacks/test_git_edits.py::test_a_large_kustomization_is_refused_before_it_is_read",
+        "attacks/test_git_edits.py::test_a_kustomization_that_is_costly_to_understand_is_refused",
+        "attacks/test_git_edits.py::test_a_file_that_grows_when_it_is_unpacked_takes_no_memory",
+        "attacks/test_git_edits.py::test_a_directory_of_very_many_files_is_refused",
+    ),
+)

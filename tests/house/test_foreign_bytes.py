@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local")
 
 READERS = {
-    "kardinal/git/objects.py": "asks for the size of an object before it is read",
+    "kardinal/git/stored.py": "asks for the size of an object before it is read",
     "kardinal/steps/yaml_text.py": "counts the events of a document before it is composed",
     "kardinal/steps/kustomize/manifests.py": "counts the events of a document before it is composed",
     "kardinal_controller/http/credentials.py": "counts the events of a document before it is composed",
@@ -37,7 +37,6 @@ OWN = {
 """Modules that decode what is not of others, or is bounded before it gets there."""
 
 UNDER_WAY = {
-    "kardinal/git/": "commits, merges and diffs by libgit2",
     "kardinal/kube/": "answers of API servers",
     "kardinal/scm/": "answers and deliveries of hosts",
     "kardinal_agent/endpoints/": "answers of custom steps",
