@@ -135,7 +135,7 @@ class Remotes:
             for host in hosts:
                 if refusal := refused_host(secret, host):
                     raise StepFailed("SecretNotForHost", f"git.secretRef: {refusal}")
-        target = self._target(provider, url, secret)
+        target = self._target(provider, url, secret, namespace)
         field = "git.secretRef"
         credentials = await _credentials(secret, url.scheme, target.authenticator, field=field) if secret else None
         signing = None if withdrawing else git.signing_secret_ref
@@ -145,7 +145,7 @@ class Remotes:
         release = self._take_share(Lane(url.host, namespace)) if url.host else _nothing
         return Remote(repository, pull_requests, provider.capabilities, release, signer)
 
-    def _target(self, provider: Provider, url: RepositoryURL, secret: JsonObject) -> Target:
+    def _target(self, provider: Provider, url: RepositoryURL, secret: JsonObject, namespace: str) -> Target:
         """Return the repository at its host with the credential that the provider reads from the Secret."""
         values = text_values(secret)
         target = Target(
@@ -153,6 +153,7 @@ class Remotes:
             clock=self._clock,
             sessions=self._sessions,
             authority=values.get("ca.crt", ""),
+            namespace=namespace,
             on_request=self._on_request,
         )
         return replace(target, authenticator=provider.authenticate(values, target))
@@ -171,7 +172,8 @@ class Remotes:
             if refusal := refused_host(secret, parsed.host):
                 raise StepFailed("SecretNotForHost", f"{address.field}: {refusal}")
             # A provider's way to mint tokens is known for its own host alone.
-            target = self._target(self._providers[git.provider], parsed, secret) if same_host else None
+            provider = self._providers[git.provider]
+            target = self._target(provider, parsed, secret, namespace) if same_host else None
             authenticator = target.authenticator if target else None
             credentials = await _credentials(secret, parsed.scheme, authenticator, field=address.field)
         repository = self._repositories.open(address.url, credentials, owner=namespace)

@@ -1,8 +1,28 @@
 """Readers of bytes that others have written: hosts, registries, endpoints, contributors to a repository.
 
 declaration   a row of the table of docs/security.md: the bytes that a reader takes, and its bounds
+limits        the bounds of a JSON document
+documents     JSON that is decoded only after its size, nesting and number of values were counted in its bytes
+holding       how much of such documents a namespace, and the whole program, may hold at once
+
+A reader asks for no compression, so that the bytes that are counted are the bytes that were sent.
 """
 
 from kardinal.bounded.declaration import ForeignBytes, mebibytes
+from kardinal.bounded.documents import NotJson, OverLimit, decode, decode_held, measure
+from kardinal.bounded.holding import Held, Holding, NoRoom
+from kardinal.bounded.limits import JsonLimits
 
-__all__ = ["ForeignBytes", "mebibytes"]
+__all__ = [
+    "ForeignBytes",
+    "Held",
+    "Holding",
+    "JsonLimits",
+    "NoRoom",
+    "NotJson",
+    "OverLimit",
+    "decode",
+    "decode_held",
+    "measure",
+    "mebibytes",
+]

@@ -348,6 +348,7 @@ def connect(target: Target) -> PullRequests:
         sessions=sessions,
         authenticator=authenticator,
         authority=target.authority,
+        namespace=target.namespace,
         on_request=target.on_request,
     )
     return GiteaPullRequests(client, owner=owner, name=name)

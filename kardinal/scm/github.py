@@ -280,6 +280,7 @@ def connect(target: Target) -> PullRequests:
             sessions=sessions,
             authenticator=authenticator,
             authority=target.authority,
+            namespace=target.namespace,
             on_request=target.on_request,
         )
 
@@ -295,7 +296,13 @@ def authenticate(values: Mapping[str, str], target: Target) -> Authenticator | N
         return static_authenticator(values, header="Authorization", scheme="Bearer")
     rest, _, owner, name = _hosts(target)
     return AppAuthenticator(
-        key, host=rest, owner=owner, name=name, sessions=target.sessions, authority=target.authority
+        key,
+        host=rest,
+        owner=owner,
+        name=name,
+        sessions=target.sessions,
+        authority=target.authority,
+        namespace=target.namespace,
     )
 
 

@@ -110,7 +110,15 @@ class AppAuthenticator:
     """Authenticates as the installation of an App on one repository."""
 
     def __init__(
-        self, key: AppKey, *, host: Host, owner: str, name: str, sessions: HostSessions, authority: str
+        self,
+        key: AppKey,
+        *,
+        host: Host,
+        owner: str,
+        name: str,
+        sessions: HostSessions,
+        authority: str,
+        namespace: str,
     ) -> None:
         self.app = int(key.app)
         self._key = key
@@ -119,7 +127,9 @@ class AppAuthenticator:
         self._tokens = sessions.tokens
         self._clock: Clock = sessions.clock
         as_app = _AsApp(key, identity=f"app-{self.identity}")
-        self._client = HostClient(host, sessions=sessions, authenticator=as_app, authority=authority)
+        self._client = HostClient(
+            host, sessions=sessions, authenticator=as_app, authority=authority, namespace=namespace
+        )
         self._last: MintedToken | None = None
 
     @cached_property

@@ -285,6 +285,7 @@ def connect(target: Target) -> PullRequests:
         sessions=sessions,
         authenticator=authenticator,
         authority=target.authority,
+        namespace=target.namespace,
         on_request=target.on_request,
     )
     return GitLabMergeRequests(client, project="/".join(address.segments))

@@ -28,7 +28,8 @@ class Target:
     """One repository, and the means to reach its pull requests.
 
     `repository` is what a provider with the capability `local` works on; a host needs `sessions` and `authenticator`.
-    `authority`: certificates in PEM form, instead of those of the machine.
+    `authority`: certificates in PEM form, instead of those of the machine. `namespace`: the one in the control plane
+    whose share of memory the host's answers take.
     """
 
     url: str
@@ -37,6 +38,7 @@ class Target:
     sessions: HostSessions | None = None
     authenticator: Authenticator | None = None
     authority: str = ""
+    namespace: str = ""
     on_request: RequestObserver | None = None
 
     def host_access(self) -> tuple[HostSessions, Authenticator]:

@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
 from kardinal.scm.errors import WebhookRejected
 
 __all__ = ["Delivery", "check_hmac", "check_token", "event_of", "header_of", "payload_of"]
 
 MAX_BRANCH = 255
+_DELIVERY = JsonLimits(size=1 << 20, containers=10_000, pieces=50_000)
+"""A push of 2,048 commits has some 6,000 lists and objects, and is the largest delivery that is of use."""
+
+FOREIGN = ForeignBytes(
+    "deliveries of Git hosts",
+    of="Git host",
+    size=mebibytes(_DELIVERY.size),
+    unpacked="a compressed body is refused",
+    structure=_DELIVERY.structure,
+    time="30 s",
+    held="4 of more than 64 KiB",
+    decoded="on the event loop, after its signature was right",
+    tests=("bounded/test_readers.py::test_a_delivery_of_a_host_that_is_costly_is_refused",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +74,10 @@ def check_token(token: str, secret: bytes) -> None:
 def payload_of(body: bytes) -> Mapping[str, Any]:
     """Return the JSON object of a delivery whose signature is right."""
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = decode(body, _DELIVERY)
+    except OverLimit as error:
+        raise WebhookRejected(f"the delivery is not read: {error}", status=413) from None
+    except NotJson:
         value = None
     if not isinstance(value, dict):
         raise WebhookRejected(

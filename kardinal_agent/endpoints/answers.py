@@ -15,11 +15,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-import orjson
-
+from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
 from kardinal.objects.text import cut, printable
 from kardinal_agent.endpoints.addresses import host_of
-from kardinal_agent.endpoints.client import Reply
+from kardinal_agent.endpoints.client import BODY_LIMIT, REQUEST_TIME, Reply
 from kardinal_agent.endpoints.errors import EndpointFailed, EndpointUnavailable
 
 __all__ = ["Accepted", "Verdict", "checked_location", "read_answer"]
@@ -29,6 +28,23 @@ _LOCATION_LIMIT = 2048
 _POLL_DEFAULT, _POLL_LEAST, _POLL_MOST = 10.0, 1.0, 300.0
 _LONGEST_WAIT = 3600.0
 _HIDDEN = "[redacted]"
+_ANSWER = JsonLimits(size=BODY_LIMIT, containers=2_000, pieces=10_000)
+
+FOREIGN = ForeignBytes(
+    "answers of custom steps",
+    of="tenant",
+    size=mebibytes(BODY_LIMIT),
+    unpacked="asked for uncompressed, never unpacked",
+    structure=_ANSWER.structure,
+    time=f"{REQUEST_TIME:g} s a request",
+    held="one for each promotion that runs",
+    decoded="on the event loop",
+    tests=(
+        "attacks/test_custom_steps.py::test_a_body_without_an_end_is_cut_off",
+        "attacks/test_custom_steps.py::test_a_compressed_body_is_not_unpacked",
+        "bounded/test_readers.py::test_an_answer_of_an_endpoint_that_is_costly_is_not_quoted",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +128,8 @@ def _said(reply: Reply, secrets: Sequence[str]) -> str:
 
 def _json(reply: Reply) -> Any:
     try:
-        return orjson.loads(reply.body)
-    except orjson.JSONDecodeError:
+        return decode(reply.body, _ANSWER)
+    except (OverLimit, NotJson):
         return None
 
 

@@ -1,7 +1,6 @@
 """The bytes of a request body: decoded within bounds, before or after authentication (pure).
 
-Decoding is quick for text and numbers; what costs is to allocate lists and maps, so their number is counted before.
-orjson bounds the nesting at 1,024 levels, and nothing walks what has no meaning. Work on a large body is done in a
+What a body costs to decode is counted before, and nothing walks what has no meaning. Work on a large body is done in a
 thread.
 """
 
@@ -13,9 +12,9 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, ParamSpec, TypeVar
 
-import orjson
-
+from kardinal import bounded
 from kardinal.api.base import DNS_LABEL_PATTERN
+from kardinal.bounded import ForeignBytes, mebibytes
 from kardinal_controller.http.problem import FieldError, ProblemError
 
 __all__ = ["DEFAULT_NAMESPACE", "LARGE", "BodyUnreadable", "decode", "is_namespace", "namespace_of", "off_loop"]
@@ -25,8 +24,23 @@ LARGE = 64 * 1024
 
 DEFAULT_NAMESPACE = "default"
 """The namespace of a request that names none."""
-CONTAINERS = 5_000
-"""Opening brackets in a body; one of 64 images has less than a hundred."""
+_LIMITS = bounded.JsonLimits(size=1 << 20, containers=5_000)
+"""A body of 64 images has less than a hundred lists and objects."""
+
+FOREIGN = ForeignBytes(
+    "bodies of the webhook",
+    of="CI token, stranger",
+    size=mebibytes(_LIMITS.size),
+    unpacked="a compressed one is refused",
+    structure=_LIMITS.structure,
+    time="30 s",
+    held="4 of more than 64 KiB for a namespace, 4 for those that are not authenticated yet",
+    decoded="on a thread from 64 KiB",
+    tests=(
+        "attacks/test_webhook.py::test_a_stranger_with_a_megabyte_of_misspelt_fields_is_refused_unread",
+        "bounded/test_readers.py::test_a_body_of_the_webhook_that_is_costly_is_refused",
+    ),
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,18 +55,15 @@ class BodyUnreadable(ProblemError):
 
 def decode(body: bytes) -> dict[str, Any]:
     """Return the document of a body. Raises `ProblemError` 422 without quoting it, and `BodyUnreadable`."""
-    if body.count(b"[") + body.count(b"{") > CONTAINERS:
+    try:
+        document = bounded.decode(body, _LIMITS)
+    except bounded.OverLimit as error:
         raise BodyUnreadable(
             HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"the body has more than {CONTAINERS} lists and objects and is not decoded; "
-            "/api/v1/namespaces/<namespace>/bundles tells more",
-        )
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not JSON (line {error.lineno}, column {error.colno})"
+            f"the body is not decoded: {error}; /api/v1/namespaces/<namespace>/bundles tells more",
         ) from None
+    except bounded.NotJson as error:
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body cannot be read: {error}") from None
     if not isinstance(document, dict):
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
     return document

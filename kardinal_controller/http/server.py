@@ -85,7 +85,7 @@ class ApiServer:
         app.router.add_post("/api/v1/namespaces/{namespace}/bundles", self._post_to_namespace)
         app.router.add_post("/webhooks/{provider}/{namespace}", self._post_of_host)
         app.router.add_post("/webhooks/{provider}/{namespace}/{pipeline}", self._post_of_host)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0, auto_decompress=False)
         await runner.setup()
         self._runner = runner
         self.url = await listen(runner, self._address)
@@ -193,6 +193,8 @@ def _delivery(http: web.Request) -> Delivery:
 @asynccontextmanager
 async def _body(http: web.Request, turns: asyncio.Semaphore) -> AsyncIterator[bytes]:
     """Read the body; a large one, or one of unknown length, is held for the block while it has one of `turns`."""
+    if http.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed")
     length = http.content_length
     if (length or 0) > BODY_LIMIT:
         raise _too_large()

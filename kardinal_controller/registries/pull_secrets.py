@@ -8,13 +8,13 @@ service, which gets the login as well: so the Secret must name that one, too.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kardinal.api import names
 from kardinal.api.image import ImageReference, ImageReferenceError
+from kardinal.bounded import JsonLimits, NotJson, OverLimit, decode
 from kardinal.git.secret_hosts import refused_host
 from kardinal.kube import Client, Forbidden, NotFound
 from kardinal.objects import SECRET, JsonObject
@@ -25,6 +25,7 @@ __all__ = ["Logins", "PullSecrets", "read_logins"]
 
 _TYPE = "kubernetes.io/dockerconfigjson"
 _KEY = ".dockerconfigjson"
+_LOGINS = JsonLimits(size=1 << 20, depth=8, containers=5_000, pieces=50_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ def read_logins(secret: JsonObject) -> Logins:
     wrong = RegistryError(f"spec.pullSecretRef: Secret {name} is not of type {_TYPE}, or cannot be read as such")
     try:
         text = secret_text(secret, _KEY)
-        document = json.loads(text) if text else None
-    except (SecretValueError, ValueError, RecursionError):
+        document = decode(text.encode(), _LOGINS) if text else None
+    except (SecretValueError, OverLimit, NotJson):
         raise wrong from None
     auths = document.get("auths") if isinstance(document, dict) else None
     if not isinstance(auths, dict):

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from kardinal.api.image import ImageReference
+from kardinal.bounded import ForeignBytes, JsonLimits, NotJson, OverLimit, decode, mebibytes
 from kardinal.git.secret_hosts import host_allowed
 from kardinal.objects.errors import KardinalError
 from kardinal_controller.registries.challenge import read_challenge, token_url
@@ -40,6 +40,19 @@ _ACCEPT = ", ".join(
 )
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _TOKEN_LIMIT = 32 << 10
+_TOKENS = JsonLimits(size=64 << 10, depth=8, containers=100, pieces=1_000)
+
+FOREIGN = ForeignBytes(
+    "answers of image registries and their token services",
+    of="registry that the operator lists",
+    size=mebibytes(_TOKENS.size),
+    unpacked="asked for uncompressed, never unpacked",
+    structure=_TOKENS.structure,
+    time="60 s a request",
+    held="one for each question",
+    decoded="on the event loop",
+    tests=("attacks/test_registries.py::test_an_endless_manifest_is_cut_off",),
+)
 
 
 class Reply(Protocol):
@@ -172,8 +185,8 @@ def _no_login(registry: str) -> str:
 
 def _token(answer: Reply, host: str) -> str:
     try:
-        document = json.loads(answer.body)
-    except (ValueError, RecursionError):
+        document = decode(answer.body, _TOKENS)
+    except (OverLimit, NotJson):
         document = None
     found = [document.get(key) for key in ("token", "access_token")] if isinstance(document, dict) else []
     token = next((each for each in found if isinstance(each, str) and each), "")

@@ -355,4 +355,4 @@ def test_a_delivery_that_is_not_from_the_host_is_refused() -> None:
         assert rejected.value.status == 401
     with pytest.raises(WebhookRejected) as rejected:
         parse({"X-Gitlab-Token": TOKEN.decode()}, b"[" * 100_000, TOKEN)
-    assert rejected.value.status == 400
+    assert rejected.value.status == 413

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("kardinal", "kardinal_agent", "kardinal_controller", "kardinal_local")
 
 READERS = {
+    "kardinal/bounded/documents.py": "counts size, nesting and values before it decodes",
     "kardinal/git/stored.py": "asks for the size of an object before it is read",
     "kardinal/steps/yaml_text.py": "counts the events of a document before it is composed",
     "kardinal/steps/kustomize/manifests.py": "counts the events of a document before it is composed",
@@ -25,23 +26,19 @@ OWN = {
     "kardinal/cli/": "files of the person who runs the command",
     "kardinal/git/worker.py": "the request of the process that started it",
     "kardinal/git/worker_program.py": "lines of a child of ours, of 64 KiB at most",
+    "kardinal_controller/http/server.py": "a body, which aiohttp bounds by `client_max_size`",
     "kardinal/kube/contexts.py": "the kubeconfig of the person who runs the command; that of a Secret has 1 MiB",
     "kardinal/policy/attestation.py": "an annotation, which an API server bounds",
     "kardinal/steps/branch_layout.py": "a file that the budget of an edit has let in",
     "kardinal/steps/chart_lock.py": "a file that the budget of an edit has let in",
     "kardinal/steps/document_text.py": "text that `yaml_text` has composed before",
     "kardinal/steps/yaml_scalar.py": "one scalar that was written here",
-    "kardinal_controller/registries/pull_secrets.py": "a Secret, which an API server bounds",
     "kardinal_local/": "the programs and files of one workstation; its API server has bounds of its own",
 }
 """Modules that decode what is not of others, or is bounded before it gets there."""
 
 UNDER_WAY = {
     "kardinal/kube/": "answers of API servers",
-    "kardinal/scm/": "answers and deliveries of hosts",
-    "kardinal_agent/endpoints/": "answers of custom steps",
-    "kardinal_controller/http/": "requests to the webhook",
-    "kardinal_controller/registries/": "answers of registries",
 }
 """Modules whose reads are counted elsewhere than in a reader."""
 

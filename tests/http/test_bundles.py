@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -168,5 +170,11 @@ async def test_a_body_of_many_lists_is_refused_before_it_is_decoded(api: Ci) -> 
     body = {**BODY, "padding": [[]] * 6_000}
     answer = await api.post(body, path=f"/api/v1/namespaces/{TEAM}/bundles")
     assert answer.status == 422
-    assert "5000 lists and objects" in answer.body["detail"]
+    assert "5,000 lists and objects" in answer.body["detail"]
     assert (await api.post(body)).status == 401
+
+
+async def test_a_compressed_body_is_not_unpacked(api: Ci) -> None:
+    delivery = api.signed(gzip.compress(b" " * 2**20))
+    packed = replace(delivery, headers={**delivery.headers, "Content-Encoding": "gzip"})
+    assert (await api.send(packed)).status == 415

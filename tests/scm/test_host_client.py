@@ -251,7 +251,7 @@ async def test_an_answer_that_is_no_pull_request_is_tried_three_times(
     assert (unknown.value.transient, unknown.value.attempts) == (True, 3)
 
 
-@pytest.mark.parametrize("text", ["", "<html>", "[" * 200_000, "\x00", '{"number": 7', "null"])
+@pytest.mark.parametrize("text", ["", "<html>", "[[", "\x00", '{"number": 7', "null"])
 async def test_an_answer_that_is_no_document_is_tried_three_times(
     host: FaultyHost, pulls: PullRequests, text: str
 ) -> None:

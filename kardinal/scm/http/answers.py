@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
+from kardinal.bounded import JsonLimits, NotJson, OverLimit, decode
 from kardinal.objects.errors import KardinalError
 from kardinal.scm.errors import AccessDenied, HostUnavailable, RateLimited, RequestRefused, UnknownAnswer
 from kardinal.scm.http.first_seen import NEW_SECONDS
@@ -26,6 +26,8 @@ MAX_WAIT = 3600.0
 """Seconds that a host may ask to wait at once; it is asked again after them."""
 
 _QUOTED = 200
+_ERRORS = JsonLimits(size=65536, depth=16, containers=1_000, pieces=5_000)
+"""The most of an error that is read for its message."""
 
 
 class Outcome(Enum):
@@ -43,20 +45,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of a host; header names are in lower case."""
+    """One answer of a host; header names are in lower case.
+
+    `value`: the JSON document of the body, which a client decodes where the answer is no error; None where it is none.
+    """
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     outcome: Outcome = Outcome.SUCCESS
-
-    @cached_property
-    def value(self) -> Any:
-        """Return the JSON document of the body; None where it is none."""
-        try:
-            return json.loads(self.body) if self.body else None
-        except (ValueError, RecursionError):
-            return None
+    value: Any = None
 
     @property
     def text(self) -> str:
@@ -65,7 +63,10 @@ class Answer:
 
     def message(self, redact: Callable[[str], str] = str) -> str:
         """Return what the host says, on one line and cut; redacted before, so that no half of a secret is left."""
-        value = self.value
+        try:
+            value = decode(self.body, _ERRORS)
+        except (OverLimit, NotJson):
+            value = None
         said = value.get("message") if isinstance(value, dict) else None
         if isinstance(said, (list, dict)):
             said = json.dumps(said)

@@ -41,7 +41,8 @@ class AnswerCache:
             return replace(kept, headers={**kept.headers, **answer.headers})
         self._drop(key)
         if answer.status == 200 and answer.headers.get("etag"):
-            self._answers[key] = answer
+            # As an answer of its own: room for one that is read is given back when it is dropped.
+            self._answers[key] = replace(answer)
             self._bytes += len(answer.body)
             while len(self._answers) > MAX_ENTRIES or self._bytes > MAX_BYTES:
                 self._drop(next(iter(self._answers)))

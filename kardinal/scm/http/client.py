@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import aiohttp
 from yarl import URL
 
+from kardinal.bounded import ForeignBytes, Held, JsonLimits, NoRoom, NotJson, OverLimit, decode_held, mebibytes
 from kardinal.objects.errors import KardinalError
 from kardinal.scm.base import RequestObserver
 from kardinal.scm.errors import (
@@ -26,6 +27,7 @@ from kardinal.scm.errors import (
     RequestRefused,
     UnknownAnswer,
 )
+from kardinal.scm.http import sessions as sessions_of
 from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, quota_of, retry_after_of
 from kardinal.scm.http.authentication import Authenticator
 from kardinal.scm.http.budget import Priority, Rate
@@ -33,8 +35,25 @@ from kardinal.scm.http.sessions import HostSessions
 
 __all__ = ["Host", "HostClient"]
 
-MAX_BODY = 8 * 2**20
+MAX_BODY = 4 * 2**20
 MAX_PAGES = 100
+_SMALL = 65536
+"""Bytes of an answer that take no room while it is read."""
+
+FOREIGN = ForeignBytes(
+    "answers of the API of a host",
+    of="Git host",
+    size=f"{mebibytes(MAX_BODY)}, {MAX_PAGES} pages of a list",
+    unpacked="asked for uncompressed, refused otherwise",
+    structure=JsonLimits(size=MAX_BODY).structure,
+    time=f"{sessions_of.REQUEST_DEADLINE:g} s a request",
+    held=(
+        f"of a namespace {mebibytes(sessions_of.READ_SHARE)} read and {mebibytes(sessions_of.DECODED_SHARE)} decoded, "
+        f"of all {mebibytes(sessions_of.READ_TOTAL)} and {mebibytes(sessions_of.DECODED_TOTAL)}; one page at a time"
+    ),
+    decoded="on a thread from 64 KiB",
+    tests=("attacks/test_host_answers.py::test_nested_lists_are_not_decoded", "fuzz/test_bounded_json.py"),
+)
 
 _PAGE_SIZES = ("per_page", "limit")
 """Names that hosts have for the number of items of a page."""
@@ -67,7 +86,7 @@ class Host:
 
 
 class HostClient:
-    """Sends requests to one host as one user."""
+    """Sends requests to one host as one user. What is answered takes room of its namespace until it is dropped."""
 
     def __init__(
         self,
@@ -76,6 +95,7 @@ class HostClient:
         sessions: HostSessions,
         authenticator: Authenticator,
         authority: str = "",
+        namespace: str = "",
         on_request: RequestObserver | None = None,
     ) -> None:
         self.host = host
@@ -83,6 +103,7 @@ class HostClient:
         self._sessions = sessions
         self._authenticator = authenticator
         self._authority = authority
+        self._namespace = namespace
         self._observer = on_request
 
     async def request(
@@ -109,7 +130,7 @@ class HostClient:
             answer = await self._attempt(operation, method, url, body, priority)
         rule = decide(self.host.table, operation, answer, age=age)
         if rule.outcome in _HANDLED:
-            return replace(answer, outcome=rule.outcome)
+            return await self._decoded(answer, rule.outcome)
         raise self._error(operation, answer, rule)
 
     async def pages(
@@ -140,15 +161,33 @@ class HostClient:
             items = answer.value
             if not isinstance(items, list):
                 raise UnknownAnswer(f"{self.host.name} answered {operation} with something else than a list")
+            item = None
             for item in items:
                 yield item
             if 'rel="next"' not in answer.headers.get("link", ""):
                 return
+            del answer, items, item  # before the next one is read
         raise RequestRefused(f"{self.host.name} has more than {MAX_PAGES} pages of {operation}")
 
     def age(self, name: str) -> float:
         """Return the seconds since this program first heard of `name` at this host."""
         return self._sessions.first_seen.age(f"{self.host.base} {name}")
+
+    async def _decoded(self, answer: Answer, outcome: Outcome) -> Answer:
+        """Return an answer with its document in the place of its bytes."""
+        try:
+            value, held = await decode_held(
+                answer.body, JsonLimits(size=MAX_BODY), holding=self._sessions.holding, owner=self._namespace
+            )
+        except NotJson:
+            return replace(answer, outcome=outcome, body=b"")
+        except OverLimit as error:
+            raise AnswerTooLarge(f"an answer of {self.host.name} is not read: {error}") from None
+        except NoRoom as error:
+            raise _later(error) from None
+        decoded = replace(answer, outcome=outcome, body=b"", value=value)
+        held.release_with(decoded)
+        return decoded
 
     async def _attempt(self, operation: str, method: str, url: str, body: object, priority: Priority) -> Answer:
         budget = self._sessions.budget(self.host.name, self._authenticator.identity, self.host.rate)
@@ -181,11 +220,10 @@ class HostClient:
             async with session.request(
                 method, URL(url, encoded=True), data=data, headers=headers, allow_redirects=False
             ) as response:
-                content = await _read(response)
                 status = str(response.status)
-                return Answer(
-                    response.status, {name.lower(): value for name, value in response.headers.items()}, content
-                )
+                return await self._read(response)
+        except NoRoom as error:
+            raise _later(error) from None
         except TimeoutError:
             status = "timeout"
             raise HostUnavailable(f"{self.host.name} gave no answer in time") from None
@@ -199,6 +237,35 @@ class HostClient:
         finally:
             if self._observer is not None:
                 self._observer(operation, status)
+
+    async def _read(self, response: aiohttp.ClientResponse) -> Answer:
+        """Return what was answered; its bytes take room until it is dropped."""
+        length = response.content_length
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise UnknownAnswer(f"{self.host.name} answers compressed, though it was asked not to")
+        if length is not None and length > MAX_BODY:
+            raise self._too_large()
+        held: Held | None = None
+        content = bytearray()
+        try:
+            async for chunk in response.content.iter_chunked(_SMALL):
+                content += chunk
+                if held is None and len(content) > _SMALL:
+                    held = await self._sessions.reading.take(self._namespace, length or MAX_BODY)
+                if len(content) > MAX_BODY:
+                    raise self._too_large()
+        except BaseException:
+            if held is not None:
+                held.release()
+            raise
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        answer = Answer(response.status, headers, bytes(content))
+        if held is not None:
+            held.release_with(answer)
+        return answer
+
+    def _too_large(self) -> AnswerTooLarge:
+        return AnswerTooLarge(f"an answer of {self.host.name} is larger than {MAX_BODY // 2**20} MiB")
 
     def _error(self, operation: str, answer: Answer, rule: Rule) -> KardinalError:
         kind = rule.error or _DEFAULT_ERRORS[rule.outcome]
@@ -229,14 +296,10 @@ class HostClient:
         return asked if asked is not None else rule.retry_after
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_chunked(65536):
-        content += chunk
-        if len(content) > MAX_BODY:
-            response.close()
-            raise AnswerTooLarge(f"an answer of {response.url.host} is larger than {MAX_BODY // 2**20} MiB")
-    return bytes(content)
+def _later(error: NoRoom) -> HostUnavailable:
+    later = HostUnavailable(error.message)
+    later.retry_after = error.retry_after
+    return later
 
 
 def _smaller(size: int) -> int:

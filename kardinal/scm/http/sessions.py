@@ -1,7 +1,7 @@
 """The HTTP sessions of a program, one for each set of certificate authorities, and what they share.
 
-Budgets and kept answers belong to a host and a credential, however many repositories use them. At most `MAX_SESSIONS`
-sessions are open; the one used longest ago is closed first.
+Budgets and kept answers belong to a host and a credential, however many repositories use them; room for what is read
+belongs to a namespace. At most `MAX_SESSIONS` sessions are open; the one used longest ago is closed first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Self
 
 import aiohttp
 
+from kardinal.bounded import Holding
 from kardinal.runtime.clock import Clock
 from kardinal.scm.errors import RequestRefused
 from kardinal.scm.http.budget import Budget, Rate
@@ -30,6 +31,10 @@ MAX_CONNECTIONS = 64
 CONNECTIONS_OF_HOST = 16
 CONNECT_TIMEOUT = 10.0
 REQUEST_DEADLINE = 30.0
+READ_SHARE, READ_TOTAL = 12 << 20, 64 << 20
+"""Bytes of answers that are read at once, for one namespace and for all."""
+DECODED_SHARE, DECODED_TOTAL = 24 << 20, 128 << 20
+"""Bytes of memory that decoded answers take at once."""
 
 QuotaObserver = Callable[[str, int], None]
 """Called as (host, remaining) when a host says how many requests are left."""
@@ -43,6 +48,8 @@ class HostSessions:
         self.answers = AnswerCache()
         self.first_seen = FirstSeen(clock)
         self.tokens = MintedTokens(clock)
+        self.reading = Holding(share=READ_SHARE, total=READ_TOTAL)
+        self.holding = Holding(share=DECODED_SHARE, total=DECODED_TOTAL)
         self.on_quota = on_quota
         self._user_agent = user_agent
         self._sessions: OrderedDict[str, asyncio.Task[aiohttp.ClientSession]] = OrderedDict()
@@ -102,7 +109,8 @@ class HostSessions:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, limit_per_host=CONNECTIONS_OF_HOST, ssl=context),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": self._user_agent, "Accept": "application/json"},
+            headers={"User-Agent": self._user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
+            auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=REQUEST_DEADLINE, sock_connect=CONNECT_TIMEOUT),
         )
 
