@@ -14,13 +14,12 @@ import asyncio
 
 import structlog
 
-from kardinal.scm import PullRequest, PullRequestEnded, PullRequests
+from kardinal.scm import PullRequest, PullRequestEnded, PullRequestError, PullRequests
 from kardinal.steps.markdown import cell
 from kardinal_agent.errors import classified
-from kardinal_agent.hosts.statuses import Subject, statuses_of
-from kardinal_agent.remotes import Queued
+from kardinal_agent.remotes import Queued, Remote
 from kardinal_agent.steps import StepContext
-from kardinal_agent.steps.pull_requests import AGENT, own_pull_request
+from kardinal_agent.steps.pull_requests import AGENT, own_pull_request, tell_gates
 
 __all__ = ["OUTCOME", "tell_failure", "withdraw"]
 
@@ -44,9 +43,11 @@ async def withdraw(context: StepContext, reason: str) -> bool:
     if not context.proposes:
         return False
     found = await _pull_request(context, remote.proposals)
-    comment = f"Bundle {context.bundle.metadata.name} is {reason}."
-    if found is not None and (found.state == "merged" or await _is_merged_instead(remote.proposals, found, comment)):
-        return True
+    why = f"Bundle {context.bundle.metadata.name} is {reason}"
+    if found is not None:
+        if found.state == "merged" or await _is_merged_instead(remote.proposals, found, f"{why}."):
+            return True
+        await _take_success_back(context, remote, found, why)
     await remote.repository.retract(
         context.branch, base=context.target, edit=context.edit, message=context.message, ours=context.status.commit
     )
@@ -69,6 +70,18 @@ async def _is_merged_instead(pull_requests: PullRequests, found: PullRequest, co
     except PullRequestEnded:
         return True
     return False
+
+
+async def _take_success_back(context: StepContext, remote: Remote, found: PullRequest, why: str) -> None:
+    """Say of the head of a closed pull request that it is not to be merged: a person could open it again."""
+    if not remote.capabilities.statuses or found.head_commit is None:
+        return
+    try:
+        await tell_gates(context, remote, found.head_commit, [why])
+    except PullRequestError as error:
+        if error.transient:
+            raise
+        log.warning("a commit keeps its statuses", pull_request=found.url, error=str(error))
 
 
 async def tell_failure(context: StepContext, message: str) -> None:
@@ -102,6 +115,4 @@ async def _tell_failure(context: StepContext, number: int, message: str) -> None
         marker=OUTCOME,
     )
     if remote.capabilities.statuses and found.head_commit is not None:
-        subject = Subject(spec.pipeline, spec.environment)
-        for status in statuses_of({subject: [f"the promotion has failed: {message}"]}):
-            await context.host_memory.status(remote.repository.url, remote.proposals, found.head_commit, status)
+        await tell_gates(context, remote, found.head_commit, [f"the promotion has failed: {message}"])

@@ -8,15 +8,18 @@ is the one that kardinal wrote (`text_marks`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kardinal.git import Repository
 from kardinal.scm import PullRequest, PullRequests
 from kardinal.steps.pull_request_text import Proposal, body, title
+from kardinal_agent.hosts.statuses import Subject, statuses_of
+from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StepContext
 from kardinal_agent.steps.text_marks import marked, named_bundles, own_part, text_digest
 
-__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "text_of"]
+__all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "tell_gates", "text_of"]
 
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
@@ -99,3 +102,10 @@ async def text_of(context: StepContext, repository: Repository, diff: str | None
         now=context.status.started_at or context.now,
     )
     return Text(context.bundle.metadata.uid, title(proposal), body(proposal))
+
+
+async def tell_gates(context: StepContext, remote: Remote, commit: str, reasons: Sequence[str]) -> None:
+    """Have a commit carry the statuses of the promotion's environment: `pending` with `reasons`, else success."""
+    subject = Subject(context.step.spec.pipeline, context.step.spec.environment)
+    for status in statuses_of({subject: reasons}):
+        await context.host_memory.status(remote.repository.url, remote.proposals, commit, status)

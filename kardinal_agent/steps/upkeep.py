@@ -5,6 +5,9 @@ A draft is kept true as well, and waits for a person.
 A proposal whose files have changed on the base is made again, as long as only kardinal has written to its branch. What
 others have committed there is never overwritten: where it conflicts with the base the promotion is held, and says in
 which files. Nothing is pushed while a freeze or a gate holds the promotion; statuses and text say so at once.
+
+The gates were asked about what kardinal proposes, where it proposes it. So success is said of no other head, and of
+none that is to be merged elsewhere.
 """
 
 from __future__ import annotations
@@ -14,10 +17,9 @@ from datetime import timedelta
 
 from kardinal.git import PushRejected
 from kardinal.scm import PullRequest
-from kardinal_agent.hosts.statuses import Subject, statuses_of
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StatusFields, StepContext
-from kardinal_agent.steps.pull_requests import text_of
+from kardinal_agent.steps.pull_requests import tell_gates, text_of
 
 __all__ = ["Kept", "keep"]
 
@@ -26,13 +28,14 @@ __all__ = ["Kept", "keep"]
 class Kept:
     """A pull request after the upkeep: the commit it proposes, and what is in the way of merging it.
 
-    `again`: how long the rest of the upkeep has to wait.
+    `unasked`: why the gates' answer is not about this head. `again`: how long the rest of the upkeep has to wait.
     """
 
     found: PullRequest
     head: str | None
     update: StatusFields
     blocked: str = ""
+    unasked: str = ""
     again: timedelta | None = None
 
 
@@ -42,10 +45,8 @@ async def keep(context: StepContext, remote: Remote, found: PullRequest) -> Kept
     if kept.found.state != "open":
         return kept
     if remote.capabilities.statuses and kept.head is not None:
-        holds = list(context.holds())
-        subject = Subject(context.step.spec.pipeline, context.step.spec.environment)
-        for status in statuses_of({subject: holds}):
-            await context.host_memory.status(remote.repository.url, remote.proposals, kept.head, status)
+        reasons = [*context.holds(), *([kept.unasked] if kept.unasked else ())]
+        await tell_gates(context, remote, kept.head, reasons)
     again = await _text(context, remote, kept)
     return replace(kept, blocked=kept.blocked or _draft(kept.found), again=again)
 
@@ -62,7 +63,8 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
     as_it_is = Kept(found, found.head_commit, StatusFields())
     if found.base != context.target:
         message = f"pull request {found.number} is to be merged into {found.base} instead of {context.target}"
-        return Kept(found, found.head_commit, StatusFields(), blocked=f"{message}: change its base back, or close it")
+        blocked = f"{message}: change its base back, or close it"
+        return Kept(found, found.head_commit, StatusFields(), blocked=blocked, unasked=message)
     if context.holds():
         return as_it_is
     repository = remote.repository
@@ -77,11 +79,13 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
             ours=context.status.commit,
         )
     except PushRejected as error:
-        return await _unless_merged(remote, found, blocked=str(error))
+        return await _unless_merged(context, remote, found, blocked=str(error))
     if landed.shared:
-        return Kept(found, landed.commit, StatusFields(), blocked=await _of_others(context, remote))
+        unasked = f"branch {context.branch} has commits of others, of which no gate was asked"
+        blocked = await _of_others(context, remote)
+        return Kept(found, landed.commit, StatusFields(), blocked=blocked, unasked=unasked)
     if not landed.changed:
-        return await _unless_merged(remote, found)
+        return await _unless_merged(context, remote, found)
     update: StatusFields = {"commit": landed.commit, "tree": landed.tree}
     if not landed.adopted:
         # Merged at this moment, its branch was taken away and is here again.
@@ -95,10 +99,14 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
     return Kept(found, landed.commit, update)
 
 
-async def _unless_merged(remote: Remote, found: PullRequest, *, blocked: str = "") -> Kept:
+async def _unless_merged(context: StepContext, remote: Remote, found: PullRequest, *, blocked: str = "") -> Kept:
     """Look again: merged at this moment, its commits are the base's, and nothing is left to propose."""
     found = await remote.proposals.get(found.number)
-    return Kept(found, found.head_commit, StatusFields(), blocked=blocked if found.state == "open" else "")
+    if found.state != "open":
+        return Kept(found, found.head_commit, StatusFields())
+    ours = found.head_commit == context.status.commit
+    unasked = "" if ours else f"the head of branch {context.branch} is not what the promotion has proposed"
+    return Kept(found, found.head_commit, StatusFields(), blocked=blocked, unasked=unasked)
 
 
 async def _of_others(context: StepContext, remote: Remote) -> str:

@@ -180,7 +180,10 @@ async def test_what_a_person_pushes_over_the_proposal_stays_and_is_what_lands(
     await wake(world)
     assert host.tip(BRANCH) == theirs
     assert (await state(world))["state"] == "WaitingForMerge"
-    # The status that the branch requires is on their commit as well.
+    # No gate was asked about their commit, so that a branch that requires the status does not take it.
+    (told,) = [one for one in project.api("GET", f"{project.path}/statuses/{theirs}") if one["context"] == "kardinal"]
+    assert told["status"] == "pending"
+    project.protect("main", enable_status_check=False)
     await host.merge(number, "merge")
     await wake(world)
     status = await reached(world, "Verified")

@@ -245,6 +245,7 @@ class FakeGitea:
 
     def _edit(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
+        pull.sha = self._head(pull)
         for name in ("title", "body", "state"):
             setattr(pull, name, request.body.get(name, getattr(pull, name)))
         return 201, self.shown(pull)

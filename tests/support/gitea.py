@@ -87,8 +87,11 @@ class GiteaProject:
             _request(self.server, "DELETE", f"{path}/{token['id']}", None, _basic(person.name))
 
     def protect(self, branch: str, **rules: object) -> None:
-        """Put a protection on a branch."""
-        self.api("POST", f"{self.path}/branch_protections", {"rule_name": branch, **rules})
+        """Put a protection on a branch, or change the one that it has."""
+        path = f"{self.path}/branch_protections"
+        status, _ = self.ask("PATCH", f"{path}/{branch}", rules)
+        if status == 404:
+            self.api("POST", path, {"rule_name": branch, **rules})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
