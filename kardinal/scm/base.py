@@ -9,7 +9,7 @@ What a provider cannot do is said by its `Capabilities`; asked for it all the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -22,9 +22,11 @@ __all__ = [
     "LABEL",
     "Access",
     "Approval",
+    "BranchAccess",
     "CommitStatus",
     "MergeGroup",
     "MergeMethod",
+    "Need",
     "NewPullRequest",
     "NoSubscription",
     "OpenHead",
@@ -38,6 +40,8 @@ __all__ = [
 
 PullRequestState = Literal["open", "merged", "closed"]
 StatusState = Literal["pending", "success", "failure", "error"]
+Need = Literal["pull-requests", "statuses"]
+"""What a Pipeline does by the API of a host: pull requests with their labels and comments, commit statuses."""
 
 RequestObserver = Callable[[str, str], None]
 """Called as (endpoint, status) after each request.
@@ -145,13 +149,27 @@ class MergeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rights of a credential on the repository, and the merge methods that the repository's settings allow."""
+    """The rights of a credential on the repository, and what the repository's settings allow.
+
+    `merge_methods` is empty where the host does not show them. `pull_requests`: the repository has them switched on.
+    `lacks`: permissions that the credential is known to lack, in the host's words (`write:issue`).
+    """
 
     read: bool
     push: bool
     merge_methods: frozenset[MergeMethod]
     default_branch: str = ""
     archived: bool = False
+    pull_requests: bool = True
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BranchAccess:
+    """Whether a credential may push to one branch and merge into it; None where the host does not tell."""
+
+    push: bool | None = None
+    merge: bool | None = None
 
 
 class NoSubscription:
@@ -250,8 +268,15 @@ class PullRequests(Protocol):
         """
         ...
 
-    async def access(self) -> Access:
-        """Return what the credential may do with the repository."""
+    async def access(self, needs: Collection[Need] = ()) -> Access:
+        """Return what the credential may do with the repository; only permissions for `needs` are asked for.
+
+        Nothing is changed, also where a host shows a missing permission by a refusal alone.
+        """
+        ...
+
+    async def branch_access(self, branch: str) -> BranchAccess:
+        """Return what the credential may do with a branch; nothing is known of one that does not exist."""
         ...
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:

@@ -8,7 +8,7 @@ Forgejo speaks the same API (`kardinal.scm.forgejo`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from kardinal.git import Subscription
@@ -16,9 +16,11 @@ from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
     Access,
     Approval,
+    BranchAccess,
     CommitStatus,
     MergeGroup,
     MergeMethod,
+    Need,
     NewPullRequest,
     NoSubscription,
     OpenHead,
@@ -34,6 +36,7 @@ from kardinal.scm.errors import (
     PullRequestEnded,
     UnknownAnswer,
 )
+from kardinal.scm.gitea_access import GiteaAccess
 from kardinal.scm.gitea_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.gitea_values import (
     ApiCombinedStatus,
@@ -41,7 +44,6 @@ from kardinal.scm.gitea_values import (
     ApiFile,
     ApiLabel,
     ApiPullRequest,
-    ApiRepository,
     ApiReview,
     ApiStatus,
     ApiUser,
@@ -78,6 +80,7 @@ class GiteaPullRequests:
     def __init__(self, client: HostClient, *, owner: str, name: str) -> None:
         self._client = client
         self._path = f"/repos/{quoted(owner)}/{quoted(name)}"
+        self._access = GiteaAccess(client, self._path)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request, or adopt the open one with the same head."""
@@ -254,9 +257,13 @@ class GiteaPullRequests:
         parsed(ApiStatus, answer.value)
         return True
 
-    async def access(self) -> Access:
+    async def access(self, needs: Collection[Need] = ()) -> Access:
         """Return what the credential may do with the repository."""
-        return (await self._repository()).access()
+        return await self._access.access(needs)
+
+    async def branch_access(self, branch: str) -> BranchAccess:
+        """Return what the credential may do with a branch."""
+        return await self._access.branch_access(branch)
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
@@ -298,11 +305,8 @@ class GiteaPullRequests:
         answer = await self._client.request(operation, "GET", path, priority=priority, age=self._age(str(number)))
         return parsed(ApiPullRequest, answer.value)
 
-    async def _repository(self) -> ApiRepository:
-        return parsed(ApiRepository, (await self._client.request("access", "GET", self._path)).value)
-
     async def _usual_method(self) -> str:
-        return (await self._repository()).default_merge_style or "merge"
+        return (await self._access.repository()).default_merge_style or "merge"
 
     async def _login(self) -> str:
         return parsed(ApiUser, (await self._client.request("user", "GET", "/user")).value).login

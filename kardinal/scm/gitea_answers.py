@@ -29,6 +29,7 @@ PERMISSIONS: Mapping[str, str] = {
     "statuses": "read:repository",
     "set-status": "write:repository",
     "access": "read:repository",
+    "branch": "read:repository",
     "labels": "write:issue",
     "comment": "write:issue",
     "user": "read:user",
@@ -104,7 +105,7 @@ _OPEN_RULES: Sequence[Rule] = (
 ANSWERS: Sequence[Rule] = (
     *_MERGE_RULES,
     *_OPEN_RULES,
-    Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"find"})),
+    Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"find", "branch"})),
     Rule(status=412, outcome=Outcome.REREAD, operations=_CLOSE),
     *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound),
     Rule(

@@ -115,6 +115,7 @@ class ApiRepository(BaseModel):
             merge_methods=frozenset(method for method, may in zip(_MERGE_METHODS, allowed, strict=True) if may),
             default_branch=self.default_branch,
             archived=self.archived,
+            pull_requests=self.has_pull_requests,
         )
 
 

@@ -9,7 +9,7 @@ A Secret holds a token (`token`, or `username` and `password`) or a GitHub App (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,11 @@ from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
     Access,
     Approval,
+    BranchAccess,
     CommitStatus,
     MergeGroup,
     MergeMethod,
+    Need,
     NewPullRequest,
     NoSubscription,
     OpenHead,
@@ -35,6 +37,7 @@ from kardinal.scm.errors import (
     PullRequestEnded,
     UnknownAnswer,
 )
+from kardinal.scm.github_access import GitHubAccess
 from kardinal.scm.github_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.github_app import AppAuthenticator, AppKey
 from kardinal.scm.github_commits import GitHubCommits
@@ -71,14 +74,15 @@ class GitHubPullRequests:
     """The pull requests of one repository."""
 
     def __init__(
-        self, client: HostClient, queue: MergeQueue, *, owner: str, name: str, app: AppAuthenticator | None
+        self, client: HostClient, graphql: HostClient, *, owner: str, name: str, app: AppAuthenticator | None
     ) -> None:
         self._client = client
         self._owner = owner
         self._path = f"/repos/{quoted(owner)}/{quoted(name)}"
         self._commits = GitHubCommits(client, self._path)
-        self._merges = GitHubMerges(client, self._path, queue)
+        self._merges = GitHubMerges(client, self._path, MergeQueue(graphql, owner=owner, name=name))
         self._app = app
+        self._access = GitHubAccess(client, graphql, owner=owner, name=name, path=self._path, app=app)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request, or adopt the open one with the same head."""
@@ -213,10 +217,13 @@ class GitHubPullRequests:
         """Write a status unless the commit has it already; a longer description is cut."""
         return await self._commits.set_status(commit, status, Priority.OPEN if urgent else Priority.POLL)
 
-    async def access(self) -> Access:
+    async def access(self, needs: Collection[Need] = ()) -> Access:
         """Return what the credential may do with the repository."""
-        granted = await self._app.permissions() if self._app else None
-        return (await self._repository()).access(granted)
+        return await self._access.access(needs, age=self._repository_age())
+
+    async def branch_access(self, branch: str) -> BranchAccess:
+        """Return what the credential may do with a branch."""
+        return await self._access.branch_access(branch)
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
@@ -284,9 +291,8 @@ def connect(target: Target) -> PullRequests:
             on_request=target.on_request,
         )
 
-    queue = MergeQueue(client(graphql), owner=owner, name=name)
     app = authenticator if isinstance(authenticator, AppAuthenticator) else None
-    return GitHubPullRequests(client(rest), queue, owner=owner, name=name, app=app)
+    return GitHubPullRequests(client(rest), client(graphql), owner=owner, name=name, app=app)
 
 
 def authenticate(values: Mapping[str, str], target: Target) -> Authenticator | None:

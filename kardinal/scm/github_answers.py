@@ -38,6 +38,7 @@ PERMISSIONS: Mapping[str, str] = {
     "statuses": "Commit statuses: read",
     "set-status": "Commit statuses: read and write",
     "access": "Metadata: read",
+    "rules": "Metadata: read",
 }
 """Operation -> the permission that a fine-grained token or a GitHub App needs; of a classic token, the scope `repo`."""
 
@@ -150,7 +151,11 @@ ANSWERS: Sequence[Rule] = (
     *_MERGE_RULES,
     *_OPEN_RULES,
     # Gone already: a person, or a setting of the repository, was faster.
-    Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer"})),
+    Rule(
+        status=404,
+        outcome=Outcome.SUCCESS,
+        operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer", "rules"}),
+    ),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
     # A repository without a commit.
     Rule(status=409, outcome=Outcome.TRANSIENT, operations=frozenset({"queue"}), error=HostUnavailable),

@@ -112,7 +112,9 @@ class ApiRepository(BaseModel):
     """The settings of a repository; the merge methods are shown to those who may push."""
 
     default_branch: str = ""
+    private: bool = True
     archived: bool = False
+    has_pull_requests: bool = True
     allow_merge_commit: bool = False
     allow_squash_merge: bool = False
     allow_rebase_merge: bool = False
@@ -137,6 +139,7 @@ class ApiRepository(BaseModel):
             merge_methods=frozenset(self.merge_methods),
             default_branch=self.default_branch,
             archived=self.archived,
+            pull_requests=self.has_pull_requests,
         )
 
 

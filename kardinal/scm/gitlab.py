@@ -7,7 +7,7 @@ Merging is in `kardinal.scm.gitlab_merges`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from kardinal.git import Subscription
@@ -15,9 +15,11 @@ from kardinal.scm.addresses import RepositoryAddress, quoted
 from kardinal.scm.base import (
     Access,
     Approval,
+    BranchAccess,
     CommitStatus,
     MergeGroup,
     MergeMethod,
+    Need,
     NewPullRequest,
     NoSubscription,
     OpenHead,
@@ -33,6 +35,7 @@ from kardinal.scm.errors import (
     UnknownAnswer,
     UnsupportedProvider,
 )
+from kardinal.scm.gitlab_access import GitLabAccess
 from kardinal.scm.gitlab_answers import ANSWERS, PERMISSIONS
 from kardinal.scm.gitlab_merges import GitLabMerges
 from kardinal.scm.gitlab_values import (
@@ -41,7 +44,6 @@ from kardinal.scm.gitlab_values import (
     ApiComparison,
     ApiMergeRequest,
     ApiNote,
-    ApiProject,
     ApiStatus,
     ApiUser,
     approvals_of,
@@ -71,6 +73,7 @@ class GitLabMergeRequests:
         self._client = client
         self._path = f"/projects/{quoted(project)}"
         self._merges = GitLabMerges(client, self._path)
+        self._access = GitLabAccess(client, self._path)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Open a merge request, or adopt the open one with the same head; GitLab would open an empty one as well."""
@@ -232,9 +235,13 @@ class GitLabMergeRequests:
         answer = await self._client.request("set-status", "POST", path, body=body, priority=priority, age=age)
         return answer.outcome is Outcome.SUCCESS
 
-    async def access(self) -> Access:
+    async def access(self, needs: Collection[Need] = ()) -> Access:
         """Return what the credential may do with the project."""
-        return (await self._project()).access()
+        return await self._access.access(needs)
+
+    async def branch_access(self, branch: str) -> BranchAccess:
+        """Return what the credential may do with a branch."""
+        return await self._access.branch_access(branch)
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
@@ -260,9 +267,6 @@ class GitLabMergeRequests:
             operation, "PUT", self._one(number), body=changed, age=self._age(str(number))
         )
         return parsed(ApiMergeRequest, answer.value)
-
-    async def _project(self) -> ApiProject:
-        return parsed(ApiProject, (await self._client.request("access", "GET", self._path)).value)
 
     def _one(self, number: int) -> str:
         return f"{self._path}/merge_requests/{number}"

@@ -37,6 +37,8 @@ PERMISSIONS: Mapping[str, str] = {
     "statuses": _READ,
     "set-status": _WRITE,
     "access": _READ,
+    "branch": _READ,
+    "token": _READ,
     "user": "read_user or api",
 }
 """Operation -> the scope of a token and the role of its user that it needs."""
@@ -98,6 +100,7 @@ ANSWERS: Sequence[Rule] = (
     # The same status again; GitLab has no answer of its own for it.
     Rule(status=400, outcome=Outcome.ADOPT, operations=frozenset({"set-status"}), body="cannot transition status"),
     *unknown_at_first(_OF_COMMIT, RequestRefused, remedy=_CHECK_URL),
+    Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"branch"})),
     Rule(status=404, outcome=Outcome.TERMINAL, error=AccessDenied, remedy=_CHECK_URL),
     Rule(status=400, outcome=Outcome.TERMINAL, error=RequestRefused),
     Rule(status=409, outcome=Outcome.TRANSIENT, error=HostUnavailable, retry_after=1.0),

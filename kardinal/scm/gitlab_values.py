@@ -129,6 +129,7 @@ class ApiProject(BaseModel):
 
     default_branch: str | None = None
     archived: bool = False
+    merge_requests_access_level: str = "enabled"
     merge_method: Literal["merge", "rebase_merge", "ff"] = "merge"
     squash_option: str = "default_off"
     permissions: ApiPermissions = ApiPermissions()
@@ -148,6 +149,7 @@ class ApiProject(BaseModel):
             merge_methods=self.merge_methods,
             default_branch=self.default_branch or "",
             archived=self.archived,
+            pull_requests=self.merge_requests_access_level != "disabled",
         )
 
 

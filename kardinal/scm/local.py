@@ -15,7 +15,7 @@ A clone does not bring these references along; `git fetch origin 'refs/kardinal/
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,9 +25,11 @@ from kardinal.runtime.clock import Clock
 from kardinal.scm.base import (
     Access,
     Approval,
+    BranchAccess,
     CommitStatus,
     MergeGroup,
     MergeMethod,
+    Need,
     NewPullRequest,
     OpenHead,
     PullRequest,
@@ -226,9 +228,13 @@ class LocalPullRequests:
         """Refuse: a local repository keeps no statuses."""
         raise UnsupportedProvider("provider local keeps no commit statuses")
 
-    async def access(self) -> Access:
+    async def access(self, needs: Collection[Need] = ()) -> Access:
         """Return every right: the files of the repository decide."""
         return Access(read=True, push=True, merge_methods=frozenset())
+
+    async def branch_access(self, branch: str) -> BranchAccess:
+        """Return nothing: the files of the repository decide."""
+        return BranchAccess()
 
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back when any reference of the repository may have moved."""

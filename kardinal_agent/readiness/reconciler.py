@@ -28,6 +28,7 @@ from kardinal.translation import Features
 from kardinal.translation.translate import validate
 from kardinal_agent.errors import classified
 from kardinal_agent.pipeline_steps import steps_of
+from kardinal_agent.readiness.access import check_access
 from kardinal_agent.readiness.check import check_repository
 from kardinal_agent.readiness.inputs import check_inputs
 from kardinal_agent.remotes import Queued, Remotes
@@ -140,6 +141,8 @@ class ReadinessReconciler:
             remote = await self._remotes.open(promotions[0][0])
             try:
                 async with asyncio.timeout(_DEADLINE):
+                    # Before Git, which says of an archive no more than that it may not be written to.
+                    await check_access(remote, promotions, statuses=pipeline.spec.git.status_on_others)
                     await check_repository(remote.repository, promotions)
             finally:
                 remote.release()

@@ -203,6 +203,19 @@ async def test_access_tells_what_the_credential_may_do(host: Host, pulls: PullRe
     access = await pulls.access()
     assert (access.read, access.push, access.archived) == (True, True, False)
     assert access.merge_methods == host.merge_methods
+    assert (access.pull_requests, access.lacks) == (True, ())
+
+
+async def test_nothing_is_missing_with_the_permissions_of_the_guide_and_asking_changes_nothing(
+    host: Host, pulls: PullRequests
+) -> None:
+    before = host.tip("main")
+    access = await pulls.access(("pull-requests", "statuses"))
+    assert (access.pull_requests, access.lacks) == (True, ())
+    assert (await pulls.branch_access("main")).push is not False
+    assert (await pulls.branch_access("environments/not-there")).push in (None, True)
+    assert await pulls.list() == []
+    assert host.tip("main") == before
 
 
 async def test_a_squash_has_the_message_that_is_given_with_its_trailers(host: Host, pulls: PullRequests) -> None:

@@ -118,7 +118,8 @@ async def test_a_merge_method_that_the_settings_forbid_is_named(host: GiteaHost,
 async def test_an_archived_repository_is_named(host: GiteaHost, pulls: PullRequests) -> None:
     host.propose()
     host.project.api("PATCH", host.project.path, {"archived": True})
-    assert (await pulls.access()).push is False
+    access = await pulls.access(("pull-requests", "statuses"))
+    assert (access.archived, access.push) == (True, False)
     with pytest.raises(RequestRefused, match="archived"):
         await (await host.connect()).open(new_pull_request(labels=()))
 
@@ -135,6 +136,32 @@ async def test_reading_is_not_writing(host: GiteaHost) -> None:
             )
         assert denied.value.blocked
         assert token not in str(denied.value)
+
+
+async def test_the_scopes_that_a_token_lacks_are_found_without_changing_anything(host: GiteaHost) -> None:
+    bot = host.project.people["bot"]
+    for scopes, lacks in (
+        (("write:repository", "read:issue", "read:user"), ("write:issue",)),
+        (("write:repository",), ("write:issue", "read:user")),
+        (("read:repository",), ("write:repository", "write:issue", "read:user")),
+    ):
+        token = new_token(host.project.server, bot.name, scopes)
+        host.project.people["bot"] = Person(bot.name, token)
+        assert (await (await host.connect()).access(("pull-requests", "statuses"))).lacks == lacks
+
+
+async def test_a_protection_says_whether_kardinal_may_push_and_merge(host: GiteaHost, pulls: PullRequests) -> None:
+    open_branch = await pulls.branch_access("main")
+    assert (open_branch.push, open_branch.merge) == (True, True)
+    alice = host.project.people["alice"].name
+    host.project.protect("main", enable_merge_whitelist=True, merge_whitelist_usernames=[alice])
+    protected = await pulls.branch_access("main")
+    assert (protected.push, protected.merge) == (False, False)
+
+
+async def test_a_repository_without_pull_requests_is_known(host: GiteaHost, pulls: PullRequests) -> None:
+    host.project.api("PATCH", host.project.path, {"has_pull_requests": False})
+    assert (await pulls.access(("pull-requests", "statuses"))).pull_requests is False
 
 
 async def test_a_branch_that_the_base_has_already_is_still_a_pull_request_of_the_host(

@@ -12,12 +12,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from kardinal.objects.conditions import format_time
+from tests.support.gitea_state import Pull, Rights
 from tests.support.repository import GitRepository
 from tests.support.smart_server import PASSWORD, USER, Exchange, SmartServer, serving
 
@@ -35,29 +36,6 @@ class Request:
     method: str
     path: str
     body: dict[str, Any]
-
-
-@dataclass(slots=True)
-class Pull:
-    number: int
-    title: str
-    body: str
-    head: str
-    base: str
-    sha: str
-    created_at: datetime
-    state: str = "open"
-    merged_at: datetime | None = None
-    merged_by: str = ""
-    merge_commit: str | None = None
-    labels: list[int] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
-    reviews: list[dict[str, Any]] = field(default_factory=list)
-    fork: bool = False
-
-    @property
-    def is_draft(self) -> bool:
-        return self.title.upper().startswith(("WIP:", "[WIP]"))
 
 
 Reply = tuple[int, Any]
@@ -79,6 +57,7 @@ class FakeGitea:
         self.requests: list[Request] = []
         self.merge_methods: list[str] = []
         self.default_method = "merge"
+        self.rights = Rights()
         self.listed: dict[str, list[str]] = {}
         """Commit -> files that are listed instead of those that differ."""
         self.outage: Callable[[Request], Reply | None] = lambda request: None
@@ -167,7 +146,7 @@ class FakeGitea:
         request = Request(exchange.command, below, body)
         with self._lock:
             self.requests.append(request)
-            reply = self.outage(request) or self._authorised(exchange) or self._reply(request)
+            reply = self.outage(request) or self._authorised(exchange, request) or self._reply(request)
         status, value = reply
         content = json.dumps(value).encode()
         exchange.send_response(status)
@@ -177,9 +156,10 @@ class FakeGitea:
         exchange.wfile.write(content)
         return True
 
-    def _authorised(self, exchange: Exchange) -> Reply | None:
-        ok = exchange.headers.get("Authorization") == f"token {PASSWORD}"
-        return None if ok else (401, {"message": "invalid username, password or token"})
+    def _authorised(self, exchange: Exchange, request: Request) -> Reply | None:
+        if exchange.headers.get("Authorization") != f"token {PASSWORD}":
+            return 401, {"message": "invalid username, password or token"}
+        return self.rights.refusal(request.method, request.path)
 
     def _reply(self, request: Request) -> Reply:
         for method, pattern, answer in (
@@ -199,6 +179,7 @@ class FakeGitea:
             ("POST", r"/issues/(\d+)/comments", self._comment),
             ("PATCH", r"/issues/comments/(\d+)", self._edit_comment),
             ("PUT", r"/issues/(\d+)/labels", self._label),
+            ("GET", r"/branches/([^/]+)", self._branch),
             ("GET", r"/commits/(\w+)/status", self._statuses),
             ("POST", r"/statuses/(\w+)", self._set_status),
         ):
@@ -212,7 +193,11 @@ class FakeGitea:
 
     def _settings(self, request: Request) -> Reply:
         settings = {"default_branch": "main", "default_merge_style": self.default_method}
-        return 200, settings | {"permissions": {"pull": True, "push": True}}
+        return 200, settings | {"permissions": {"pull": True, "push": True}} | self.rights.settings
+
+    def _branch(self, request: Request, branch: str) -> Reply:
+        name = branch.replace("%2F", "/")
+        return (200, self.rights.branch(name)) if self._tip(name) else (404, {"message": "not found"})
 
     def _list_labels(self, request: Request) -> Reply:
         return 200, [{"id": index + 1, "name": name} for index, name in enumerate(self.labels)]
@@ -244,7 +229,9 @@ class FakeGitea:
         return (200, self.shown(pull)) if pull else (404, {"message": "not found"})
 
     def _edit(self, request: Request, number: str) -> Reply:
-        pull = self.pulls[int(number)]
+        pull = self.pulls.get(int(number))
+        if pull is None:
+            return 404, {"message": "not found"}
         pull.sha = self._head(pull)
         for name in ("title", "body", "state"):
             setattr(pull, name, request.body.get(name, getattr(pull, name)))
@@ -297,6 +284,8 @@ class FakeGitea:
 
     def _edit_comment(self, request: Request, identity: str) -> Reply:
         number, index = divmod(int(identity), _COMMENTS)
+        if number not in self.pulls:
+            return 404, {"message": "not found"}
         self.pulls[number].comments[index] = request.body["body"]
         return 200, {"id": int(identity), "body": request.body["body"]}
 

@@ -113,7 +113,10 @@ class FakeGitHub(HostServer):
             ):
                 raise refuse(404, "Not Found")
             view = View(self.project, url=self.url)
-            return perform(Call(self, self.project, view, identity, values, dict(request.query), body or {}))
+            reply = perform(Call(self, self.project, view, identity, values, dict(request.query), body or {}))
+            if identity.scopes is None:
+                return reply
+            return Reply(reply.status, reply.body, {**reply.headers, "X-OAuth-Scopes": identity.scopes})
         except Refusal as refusal:
             return refusal.reply
 

@@ -42,7 +42,7 @@ class _Root:
     def repository(self, _info: object, *, owner: str, name: str, **_: object) -> dict[str, Any]:
         if (owner, name) != (self._project.owner, self._project.name):
             raise graphql.GraphQLError(f"Could not resolve to a Repository with the name '{owner}/{name}'.")
-        return {"mergeQueue": self._queue, "pullRequest": self._pull}
+        return {"mergeQueue": self._queue, "pullRequest": self._pull, "ref": self._ref}
 
     def enqueuePullRequest(self, _info: object, *, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002, N802
         pull = next((one for one in self._pulls() if node_id("PR", one.number) == input["pullRequestId"]), None)
@@ -62,6 +62,12 @@ class _Root:
 
     def _queue(self, _info: object, *, branch: str) -> dict[str, Any] | None:
         return {"id": "MQ_1"} if branch in self._project.queues else None
+
+    def _ref(self, _info: object, *, qualifiedName: str) -> dict[str, Any] | None:  # noqa: N803
+        branch = qualifiedName.removeprefix("refs/heads/")
+        if self._project.git.head(branch) is None:
+            return None
+        return {"refUpdateRule": {"viewerCanPush": False} if branch in self._project.unpushable else None}
 
     def _pull(self, _info: object, *, number: int) -> dict[str, Any]:
         pull = self._project.pulls.get(number)

@@ -201,7 +201,8 @@ def _set_status(call: Call) -> Reply:
 
 
 def _combined_status(call: Call) -> Reply:
-    commit = call.values["ref"]
+    ref = unquote(call.values["ref"])
+    commit = call.project.git.head(ref) or ref
     if not call.project.git.exists(commit):
         raise refuse(404, "Not Found")
     newest = {status.context.casefold(): status for status in call.project.statuses.get(commit, [])}
@@ -218,6 +219,31 @@ def _repository(call: Call) -> Reply:
     if call.identity.app is None:
         permissions = {"admin": False, "maintain": False, "push": write, "triage": write, "pull": True}
     return Reply(200, call.view.repository(permissions))
+
+
+def _branch_rules(call: Call) -> Reply:
+    branch = unquote(call.values["branch"])
+    found = [
+        {
+            "type": rule,
+            "ruleset_id": number,
+            "ruleset_source": call.project.full_name,
+            "ruleset_source_type": "Repository",
+        }
+        for number, ruleset in call.project.rulesets.items()
+        for rule in ruleset.rules
+        if ruleset.branch == branch
+    ]
+    return call.page(found)
+
+
+def _ruleset(call: Call) -> Reply:
+    number = int(call.values["ruleset_id"])
+    found = call.project.rulesets.get(number)
+    if found is None:
+        raise refuse(404, "Not Found")
+    shown = {"id": number, "name": "protected", "source": call.project.full_name, "enforcement": "active"}
+    return Reply(200, {**shown, "current_user_can_bypass": found.bypass})
 
 
 def _permission(call: Call) -> Reply:
@@ -316,6 +342,8 @@ OPERATIONS: Mapping[tuple[str, str], tuple[str, str, Perform]] = {
     ("POST", f"{_REPOSITORY}/statuses/{{sha}}"): ("statuses", "write", _set_status),
     ("GET", f"{_REPOSITORY}/commits/{{ref}}/status"): ("statuses", "read", _combined_status),
     ("GET", _REPOSITORY): ("metadata", "read", _repository),
+    ("GET", f"{_REPOSITORY}/rules/branches/{{branch}}"): ("metadata", "read", _branch_rules),
+    ("GET", f"{_REPOSITORY}/rulesets/{{ruleset_id}}"): ("metadata", "read", _ruleset),
     ("GET", f"{_REPOSITORY}/collaborators/{{username}}/permission"): ("metadata", "read", _permission),
     ("GET", f"{_REPOSITORY}/git/ref/{{ref}}"): ("contents", "read", _get_reference),
     ("GET", f"{_REPOSITORY}/git/matching-refs/{{ref}}"): ("contents", "read", _matching_references),

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from tests.hosts.fakes.repository import Conflict, HostedRepository
 
-__all__ = ["ROBOT", "App", "Comment", "Identity", "Project", "Pull", "Review", "Status", "node_id"]
+__all__ = ["ROBOT", "App", "Comment", "Identity", "Project", "Pull", "Review", "Ruleset", "Status", "node_id"]
 
 ROBOT = "kardinal-robot"
 
@@ -22,6 +22,8 @@ class Identity:
     permissions: dict[str, str]
     app: int | None = None
     expires_at: datetime | None = None
+    scopes: str | None = None
+    """Those of a classic token, which are shown with every answer: `repo, read:org`."""
 
     def may(self, permission: str, level: str) -> bool:
         return self.permissions.get(permission) in ((level,) if level == "write" else ("read", "write"))
@@ -38,6 +40,15 @@ class App:
     permissions: dict[str, str]
     minted: int = 0
     lifetime: timedelta = timedelta(hours=1)
+
+
+@dataclass
+class Ruleset:
+    """Rules of one branch, and whether kardinal's user may bypass them: always, pull_requests_only or never."""
+
+    branch: str
+    rules: tuple[str, ...]
+    bypass: str = "never"
 
 
 @dataclass
@@ -104,6 +115,10 @@ class Project:
     collaborators: dict[str, str] = field(default_factory=dict)
     delete_branch_on_merge: bool = False
     archived: bool = False
+    has_pull_requests: bool = True
+    rulesets: dict[int, Ruleset] = field(default_factory=dict)
+    unpushable: set[str] = field(default_factory=set)
+    """Branches with a protection of their own that lets kardinal's user not push."""
     pulls: dict[int, Pull] = field(default_factory=dict)
     statuses: dict[str, list[Status]] = field(default_factory=dict)
     last_number: int = 0

@@ -91,7 +91,9 @@ class View:
             "name": project.name,
             "full_name": project.full_name,
             "default_branch": "main",
+            "private": True,
             "archived": project.archived,
+            "has_pull_requests": project.has_pull_requests,
             "owner": self.user(project.owner),
             "clone_url": f"{self._web}.git",
         }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 from tests.hosts.fakes.gitlab_state import MergeRequest, Note, Project, Status
 from tests.hosts.fakes.repository import Conflict
@@ -112,11 +113,24 @@ def _project(call: Call) -> Reply:
         "path_with_namespace": project.path,
         "default_branch": "main",
         "archived": project.archived,
+        "merge_requests_access_level": project.merge_requests_access_level,
         "merge_method": project.merge_method,
         "squash_option": project.squash_option,
         "permissions": {"project_access": {"access_level": project.access_level}, "group_access": None},
     }
     return Reply(200, shown)
+
+
+def _branch(call: Call) -> Reply:
+    name = unquote(call.values["branch"])
+    if call.project.git.head(name) is None:
+        raise refuse(404, "404 Branch Not Found")
+    protected = name in call.project.unpushable
+    return Reply(200, {"name": name, "protected": protected, "can_push": not protected})
+
+
+def _own_token(call: Call) -> Reply:
+    return Reply(200, {"id": 1, "name": call.user, "active": True, "revoked": False, "scopes": call.project.scopes})
 
 
 def _compare(call: Call) -> Reply:
@@ -307,6 +321,8 @@ _STATUS_FIELDS = frozenset({"state", "name", "description", "target_url"})
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", _PROJECT): Operation(_project, f"{_DOCS}/projects/"),
+    ("GET", f"{_PROJECT}/repository/branches/{{branch}}"): Operation(_branch, f"{_DOCS}/branches/"),
+    ("GET", "/personal_access_tokens/self"): Operation(_own_token, f"{_DOCS}/personal_access_tokens/"),
     ("GET", f"{_PROJECT}/repository/compare"): Operation(
         _compare, f"{_DOCS}/repositories/", frozenset({"from", "to", "straight"})
     ),

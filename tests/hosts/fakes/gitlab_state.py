@@ -73,6 +73,11 @@ class Project:
     required_statuses: set[str] = field(default_factory=set)
     access_level: int = 30
     archived: bool = False
+    merge_requests_access_level: str = "enabled"
+    scopes: list[str] = field(default_factory=lambda: ["api", "write_repository"])
+    """Those of kardinal's token."""
+    unpushable: set[str] = field(default_factory=set)
+    """Branches that kardinal's user may not push to."""
     says_when_approved: bool = True
     diff_limit: int = 1000
     requests: dict[int, MergeRequest] = field(default_factory=dict)
