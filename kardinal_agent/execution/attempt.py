@@ -330,9 +330,9 @@ class Attempt:
         status = transitions.waiting(before, waiting.message, now=now)
         if status != self._draft.written:
             nothing_else = before == self._draft.written
-            if nothing_else and (delay := self._tools.progress.delay(self._key)):
+            if nothing_else and (delay := self._tools.progress.delay(self._key, urgent=waiting.needs_person)):
                 return Result(requeue_after=min(delay, wait) if wait is not None else delay)
-            self._tools.progress.note(self._key)
+            self._tools.progress.note(self._key, urgent=waiting.needs_person)
         return await self._pause(status, wait)
 
     async def _retry(self, failure: Failure, *, name: str, deadline: datetime | None = None) -> Result:

@@ -80,23 +80,32 @@ class ProgressWrites:
     """Limit how often a status is written that differs in its message alone.
 
     A rollout changes its Deployment many times a second; a person reads its progress every few seconds, and every write
-    is sent to every watcher.
+    is sent to every watcher. A message that is urgent, such as `a person must sync it`, is not kept back after one that
+    was not. What is no longer urgent is, so that a tool that goes to and fro has no write of its own for each time.
     """
 
     def __init__(self, interval: timedelta, *, clock: Clock) -> None:
         self._interval = interval.total_seconds()
         self._clock = clock
         self._written: dict[Key, float] = {}
+        self._urgent: set[Key] = set()
 
-    def delay(self, key: Key) -> timedelta:
+    def delay(self, key: Key, *, urgent: bool = False) -> timedelta:
         """Return how long the next such write of `key` must wait; zero when it may happen now."""
+        if urgent and key not in self._urgent:
+            return timedelta()
         left = self._written.get(key, -self._interval) + self._interval - self._clock.monotonic()
         return timedelta(seconds=max(left, 0.0))
 
-    def note(self, key: Key) -> None:
+    def note(self, key: Key, *, urgent: bool = False) -> None:
         """Remember that the message of `key` is written now."""
         self._written[key] = self._clock.monotonic()
+        if urgent:
+            self._urgent.add(key)
+        else:
+            self._urgent.discard(key)
 
     def forget(self, key: Key) -> None:
         """Drop what is known of `key`."""
         self._written.pop(key, None)
+        self._urgent.discard(key)

@@ -179,7 +179,10 @@ def _of_parent(subject: Subject, short: Verdict) -> Verdict:
     says = short.details or short.message
     if short.state == "failed":
         return subject.failed(short.reason, "an Application that it deploys has failed", says=says)
-    return subject.waits("an Application that it deploys is not there yet", says=says, negative=short.negative)
+    words = "an Application that it deploys is not there yet"
+    if short.needs_person:
+        words = "a person must act on an Application that it deploys"
+    return subject.waits(words, says=says, negative=short.negative)
 
 
 def _subject(application: Application) -> Subject:

@@ -47,6 +47,8 @@ class Finding:
     """The objects of a tool that has not seen the commit."""
     unreadable: bool = False
     """Whether something that is looked at cannot be read now."""
+    needs_person: bool = False
+    """Whether the verdict waits until a person acts, by its fixed words: those of objects say nothing of it."""
 
 
 class HealthChecks:
@@ -159,6 +161,7 @@ class HealthChecks:
             self._told(step, verdict, wanted),
             delegated=delegated(step, delegate, objects) if delegate is not None else None,
             refreshable=targets(step, promotion, objects) if step.spec.health.cluster is None else (),
+            needs_person=verdict.needs_person,
         )
 
     def _sources(self, found: Detected | None, objects: Objects, *, reader: str) -> Sequence[Watched]:

@@ -46,6 +46,11 @@ class Verdict:
     attempt: str = ""
     """The attempt of a tool that tries again by itself: equal for attempts at the same."""
 
+    @property
+    def needs_person(self) -> bool:
+        """Return whether it waits until a person acts, as its fixed words say (`a person must sync it`)."""
+        return self.state == "progressing" and "a person must" in self.message
+
 
 def healthy(message: str, *, details: str = "") -> Verdict:
     """Return the verdict on what is proved."""

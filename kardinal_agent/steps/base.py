@@ -84,6 +84,7 @@ class Waiting:
     """The step cannot go on now; `until` is when it must look again even if nothing happens.
 
     `held`: it could, if nothing held the promotion. `blocked`: it could, if a person put right what `message` says.
+    `needs_person`: a person must act outside kardinal, so `message` is written at once.
     `subscribe` is how to learn that another look is worth it.
     `location` is kept in the status, where the next run of the step finds it.
     """
@@ -92,6 +93,7 @@ class Waiting:
     until: datetime | None = None
     held: bool = False
     blocked: bool = False
+    needs_person: bool = False
     subscribe: Subscribe | None = None
     update: StatusFields = field(default_factory=StatusFields)
     location: str | None = None

@@ -47,7 +47,8 @@ class HealthCheck:
             fields, again = {**fields, "refreshed_at": context.now}, timedelta()
         moments = [moment for moment in (deadline, context.now + again if again is not None else None) if moment]
         update: StatusFields = {**_reported(finding), **_health(context, **fields)}
-        return Waiting(verdict.message, until=min(moments, default=None), update=update)
+        until = min(moments, default=None)
+        return Waiting(verdict.message, until=until, needs_person=finding.needs_person, update=update)
 
 
 def _failing(finding: Finding, context: StepContext, deadline: datetime | None) -> Waiting:

@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from kardinal.api import PROMOTION_STEP
 from kardinal.kube import PatchType
 from kardinal.objects import JsonObject
 from kardinal_agent.health.argocd_application import APPLICATION
 from kardinal_agent.health.flux_common import KUSTOMIZATION
-from tests.agent.promotion_steps import create, deploy, promotion_step, reached, start_agent, state
+from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent, state
 from tests.health.served_tools import application, kustomization, put, serve
 from tests.support.names import DEV
 from tests.support.repository import APPLICATION as APP
@@ -55,6 +56,41 @@ async def test_a_revision_that_is_no_commit_of_the_repository_proves_nothing(
         await put(world, APPLICATION, "argocd", **application(repository, revision))
         await world.live(timedelta(seconds=40))
         assert (await state(world))["state"] == "HealthChecking"
+
+
+@pytest.mark.local_only("the objects of a tool are written by hand")
+async def test_that_a_person_must_act_is_written_at_once_and_once(world: World, repository: GitRepository) -> None:
+    await serve(world, APPLICATION)
+    await start_agent(world)
+    await create(world, promotion_step(repository, health=ARGOCD))
+    ours = (await reached(world, "HealthChecking"))["commit"]
+    later = repository.commit({"unrelated": "x\n"})
+
+    async def says(revision: str, *, sync: str = "Synced", health: str = "Progressing") -> str:
+        found = application(repository, revision, health=health)
+        found["status"]["sync"]["status"] = sync
+        await put(world, APPLICATION, "argocd", **found)
+        await world.settle()
+        return str((await state(world))["message"])
+
+    await world.live(timedelta(seconds=11))
+    rollout = await says(ours)
+    assert rollout.endswith("it is Progressing")
+    # No time has passed since then.
+    to_sync = await says(later, sync="OutOfSync")
+    assert to_sync.endswith("it is OutOfSync and has no automated sync: a person must sync it")
+    for _ in range(3):
+        written = (await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"))["metadata"]["resourceVersion"]
+        assert await says(ours) == to_sync
+        assert await says(later, sync="OutOfSync") == to_sync
+        assert (await world.get(PROMOTION_STEP, f"{BUNDLE_NAME}-{DEV}"))["metadata"]["resourceVersion"] == written
+    await says(ours)
+    await world.live(timedelta(seconds=11))
+    assert (await state(world))["message"] == rollout
+    assert (
+        await says(ours, health="Suspended")
+        == f"{rollout.partition(':')[0]}: it is Suspended: a person must resume what is paused"
+    )
 
 
 @pytest.mark.local_only("the objects of a tool are written by hand")
