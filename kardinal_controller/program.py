@@ -28,7 +28,12 @@ from kardinal_controller.gates import GateReconciler, TemplateReconciler
 from kardinal_controller.graphs import graph_controller
 from kardinal_controller.http import ApiServer, HostSecrets, HostWebhooks, Wakes
 from kardinal_controller.metrics import ControlPlaneMetrics
-from kardinal_controller.pipelines import HistoryReconciler, OtherChangesReconciler, ValidationReconciler
+from kardinal_controller.pipelines import (
+    HistoryReconciler,
+    IgnoredReconciler,
+    OtherChangesReconciler,
+    ValidationReconciler,
+)
 from kardinal_controller.registries import FLAG, Registry, TagLookups
 from kardinal_controller.release import ReleaseReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
@@ -192,8 +197,18 @@ class Controller:
         validation = ValidationReconciler(
             caches.pipelines, status=manager.status, recorder=manager.recorder, clock=self._clock, features=features
         )
+        ignored = IgnoredReconciler(
+            caches.pipelines,
+            secrets=manager.client,
+            registries=bool(options.allow_registries),
+            webhooks=frozenset(webhook_parsers(self._extensions)),
+            status=manager.status,
+            recorder=manager.recorder,
+            clock=self._clock,
+        )
         history = HistoryReconciler(caches, manager.client, clock=self._clock)
         manager.controller("pipeline", validation, validation.sources())
+        manager.controller("pipeline-ignored", ignored, ignored.sources())
         manager.controller("pipeline-history", history, history.sources())
         others = OtherChangesReconciler(
             caches,

@@ -321,10 +321,11 @@ class OtherChanges(Model):
 
 
 class PipelineStatus(Status):
-    """Conditions: Ready, RepositoryReady and SharedPath.
+    """Conditions: Ready, RepositoryReady, Ignored and SharedPath.
 
     Ready: the Pipeline can be translated. RepositoryReady, and `RepositoryReady-<shard>` for the environments of a
-    shard: its agent can promote to the repository. SharedPath stands while another Pipeline writes to a path of it.
+    shard: its agent can promote to the repository. Ignored stands while a field has no effect here, SharedPath while
+    another Pipeline writes to a path of it.
     `otherChanges` and `wokenAt` are there with `git.statusOnOthers`; `wokenAt` is when the host last said that a pull
     request has come or changed, and says nothing else.
     """

@@ -64,6 +64,14 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
             f"provider {git.provider} shows no commit statuses",
             "leave it out, or use another provider",
         )
+    if capabilities is not None and git.webhook_secret_ref is not None and not capabilities.webhooks:
+        yield Problem(
+            subject,
+            "spec.git.webhookSecretRef",
+            "NotAvailable",
+            f"provider {git.provider} sends no webhooks",
+            "leave it out, or name the host in spec.git.provider",
+        )
     try:
         url = RepositoryURL.parse(
             git.url, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git
@@ -79,6 +87,8 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
             "a repository by ssh needs a key",
             "name a Secret with ssh-privatekey and known_hosts",
         )
+    if url.path is not None and git.secret_ref is not None:
+        yield _needless_secret(subject, "spec.git.secretRef")
     if capabilities is not None and capabilities.local and url.path is None:
         yield Problem(
             subject,
@@ -89,6 +99,11 @@ def repository_problems(git: Git, *, subject: str, features: Features) -> Iterat
         )
 
 
+def _needless_secret(subject: str, field: str) -> Problem:
+    message = "a repository on this machine is opened without a credential"
+    return Problem(subject, field, "NotAvailable", message, "leave it out, or name a repository at a host")
+
+
 def unknown_name(subject: str, field: str, name: str, known: Iterable[str]) -> Problem:
     """Return the problem of a name that nothing here executes, with the nearest one that something does."""
     names = sorted(known)
@@ -97,19 +112,24 @@ def unknown_name(subject: str, field: str, name: str, known: Iterable[str]) -> P
     return Problem(subject, field, "NotAvailable", f"{name!r} is not available in this version", remedy)
 
 
-def config_problems(update: Update, *, subject: str, field: str, features: Features) -> Iterator[Problem]:
+def config_problems(update: Update, git: Git, *, subject: str, field: str, features: Features) -> Iterator[Problem]:
     """Why configuration cannot be taken from where `update.config`, which is at `field`, says."""
     config = update.config or ConfigUpdate()
     if config.branch is not None:
         yield from branch_problems(config.branch, subject=subject, field=f"{field}.branch")
-    if config.repository is None:
-        return
     try:
-        RepositoryURL.parse(
-            config.repository, allow_local=features.allow_local_repositories, insecure=features.allow_insecure_git
+        parsed = RepositoryURL.parse(
+            config.repository or git.url,
+            allow_local=features.allow_local_repositories,
+            insecure=features.allow_insecure_git,
         )
     except (InvalidRepositoryURL, LocalRepositoryRefused) as error:
-        yield Problem(subject, f"{field}.repository", error.name, error.message, error.remedy)
+        # That of the Pipeline is refused by itself.
+        if config.repository is not None:
+            yield Problem(subject, f"{field}.repository", error.name, error.message, error.remedy)
+        return
+    if parsed.path is not None and config.secret_ref is not None:
+        yield _needless_secret(subject, f"{field}.secretRef")
 
 
 def input_problems(
@@ -133,6 +153,8 @@ def input_problems(
         if parsed.scheme == "ssh" and not own and not (step.config or {}).get("secretRef"):
             message, remedy = "a repository by ssh needs a key", "name a Secret with ssh-privatekey and known_hosts"
             yield Problem(subject, f"{place}.secretRef", "SecretMissing", message, remedy)
+        if parsed.path is not None and (step.config or {}).get("secretRef"):
+            yield _needless_secret(subject, f"{place}.secretRef")
 
 
 def branch_problems(branch: str, *, subject: str, field: str) -> Iterator[Problem]:

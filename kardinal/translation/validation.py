@@ -57,10 +57,9 @@ def pipeline_problems(pipeline: Pipeline, features: Features) -> tuple[Problem, 
     for index, environment in enumerate(pipeline.spec.environments):
         field = f"spec.environments[{index}]"
         problems += _environment(environment, pipeline.spec.git, features.registry, subject=subject, field=field)
-        where = f"{field}.update.config"
-        problems += config_problems(environment.update, subject=subject, field=where, features=features)
+        where, git = f"{field}.update.config", pipeline.spec.git
+        problems += config_problems(environment.update, git, subject=subject, field=where, features=features)
         listed = f"{field}.steps"
-        git = pipeline.spec.git
         problems += input_problems(environment.steps, git, subject=subject, field=listed, features=features)
     return tuple(problems)
 

@@ -11,13 +11,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from kardinal.api.names import CREDENTIALS_WEBHOOK, LABEL_CREDENTIALS
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
-from kardinal.objects import SECRET, JsonObject, Key, labels_of
-from kardinal.objects.secrets import SecretValueError, secret_value
+from kardinal.objects import SECRET, Key
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
 from kardinal_controller.http.problem import ProblemError
+from kardinal_controller.webhook_secrets import webhook_secret
 
 __all__ = ["HostSecrets"]
 
@@ -25,9 +24,6 @@ LIFETIME = 5.0
 """Seconds that a Secret, or that there is none, is remembered."""
 REMEMBERED = 4096
 """Secrets that are remembered."""
-KEY = "webhookSecret"
-_SHORTEST = 16
-"""Bytes of a secret; a shorter one can be guessed, an empty one is none."""
 
 _log = get_logger(__name__)
 
@@ -75,18 +71,7 @@ class HostSecrets:
             raise ProblemError(
                 HTTPStatus.SERVICE_UNAVAILABLE, "the API server did not answer; try again", headers={"Retry-After": "5"}
             ) from error
-        value, problem = _usable(secret)
+        value, problem = webhook_secret(secret)
         if problem:
             _log.warning(f"the Secret of a webhook is not used: {problem}", secret=str(key))
         return value
-
-
-def _usable(secret: JsonObject) -> tuple[bytes, str]:
-    """Return the secret in a Secret, or why it is not used."""
-    if labels_of(secret).get(LABEL_CREDENTIALS) != CREDENTIALS_WEBHOOK:
-        return b"", f"it has no label {LABEL_CREDENTIALS}={CREDENTIALS_WEBHOOK}"
-    try:
-        value = secret_value(secret, KEY).rstrip(b"\r\n")
-    except SecretValueError as error:
-        return b"", str(error)
-    return (value, "") if len(value) >= _SHORTEST else (b"", f"{KEY} has less than {_SHORTEST} bytes")

@@ -209,3 +209,12 @@ async def test_status_and_explain_say_that_a_pull_request_was_merged_past_a_gate
     await _waits_for_its_merge(world, "healthy", MergedOutOfBand=told)
     for command in (("status",), ("explain", "my-app", "--env", "prod")):
         assert f"MergedOutOfBand: {told}" in " ".join((await cli(*command)).split())
+
+
+async def test_status_says_which_field_of_a_pipeline_has_no_effect(cli: Cli, world: World) -> None:
+    await start_controller(world)
+    await world.apply(pipeline(REPOSITORY, provider="git", environments=[DEV], pullSecretRef={"name": "pull"}))
+    await world.wait_for(PIPELINE, "my-app", lambda obj: "--allow-registries" in str(obj.get("status")))
+    words = " ".join((await cli("status")).split())
+    assert "Pipeline my-app: spec.pullSecretRef: no registry is asked with it" in words
+    assert "spec.pullSecretRef" in await cli("get", "pipelines", "-o", "wide")

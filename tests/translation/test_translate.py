@@ -158,7 +158,8 @@ def test_what_the_pipeline_says_is_copied_and_not_defaulted_over() -> None:
         shard="eu-cluster",
         health={"resource": {"name": "web", "namespace": "apps"}, "timeout": "90s"},
     )
-    git = {"url": "file:///repo", "branch": "release", "provider": "local", "secretRef": {"name": "token"}}
+    url = "https://git.example.com/acme/gitops"
+    git = {"url": url, "branch": "release", "provider": "gitea", "secretRef": {"name": "token"}}
     template = step(translated(pipeline(prod, git=git)), "prod")
     spec = template["spec"]
     assert template["metadata"]["labels"]["kardinal.io/shard"] == "eu-cluster"

@@ -57,9 +57,9 @@ async def pipelines(session: Session, *, name: str | None, output: str) -> None:
 
 def _message(pipeline: Pipeline) -> str:
     """Return what is wrong with a Pipeline, or that nothing is."""
-    found = [pipeline.status.condition(name) for name in ("Ready", "RepositoryReady", "SharedPath")]
+    found = [pipeline.status.condition(name) for name in ("Ready", "RepositoryReady", "Ignored", "SharedPath")]
     said = [each for each in found if each is not None and each.message]
-    wrong = [each for each in said if each.status == "False" or each.type == "SharedPath"]
+    wrong = [each for each in said if each.status == "False" or each.type in ("Ignored", "SharedPath")]
     return one_line("; ".join(each.message for each in wrong or said[:1]))
 
 

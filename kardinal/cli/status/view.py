@@ -227,6 +227,9 @@ def _notes(objects: Objects, now: datetime) -> Iterator[str]:
         condition = objects.pipeline.status.condition(name)
         if condition is not None and condition.status == "False":
             yield one_line(f"Pipeline {objects.pipeline.metadata.name} is not {name}: {condition.message}")
+    ignored = objects.pipeline.status.condition("Ignored")
+    if ignored is not None and ignored.status == "True":
+        yield one_line(f"Pipeline {objects.pipeline.metadata.name}: {ignored.message}")
     if objects.bundle is not None:
         yield from bundle_notes(objects.bundle)
 
