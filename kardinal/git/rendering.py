@@ -145,7 +145,16 @@ class ProgramRenderer:
         return self._run(command, files, chart, programs=[program], remote=False, theirs=theirs)
 
     def _permitted(self, reading: Reading, path: str, *, helm: bool, remote: bool) -> tuple[bool, bool]:
-        """Return what the kustomization needs of what is asked for; raises `EditError` for what is not allowed."""
+        """Return what the kustomization needs of what is asked for; raises `EditError` for what is not allowed.
+
+        What was not read whole might need anything, so it is refused whatever is allowed.
+        """
+        if reading.closed:
+            raise EditError(
+                path,
+                f"cannot be rendered, because it was not read whole: {reading.closed[0]}",
+                remedy="Write it plainly: UTF-8, each key once, few aliases, no tags, one document in a kustomization",
+            )
         if reading.remote and not (remote and self._options.remote_bases):
             raise EditError(
                 path,

@@ -94,6 +94,7 @@ async def test_what_fails_says_what_the_program_said_without_our_paths(
     needs(programs, "kustomize")
     with pytest.raises(EditError, match=r"envs/dev: cannot be rendered: .*missing.yaml") as refused:
         await rendered(
-            {"envs/dev/kustomization.yaml": "resources: [missing.yaml]\n"}, lambda tree: kustomize(renderer, tree)
+            {"envs/dev/kustomization.yaml": "configMapGenerator: [{name: x, files: [missing.yaml]}]\n"},
+            lambda tree: kustomize(renderer, tree),
         )
     assert "kardinal-render" not in str(refused.value)

@@ -207,7 +207,7 @@ def test_what_may_bring_more_images_is_missing(kustomization: str, words: str) -
         ("replacements: [{targets: [{fieldPaths: ['spec.template.spec.containers.[name=web]']}]}]", "env sets images"),
         ("replacements: [{path: r.yaml}]", "env sets images by replacements"),
         ("images: {", "not valid YAML"),
-        ("resources: [../env]", "env takes itself in"),
+        ("components: [../env]", "env takes itself in"),
     ],
 )
 def test_what_may_change_images_in_an_unknown_way_is_uncertain(kustomization: str, words: str) -> None:

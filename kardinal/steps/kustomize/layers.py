@@ -16,6 +16,7 @@ from kardinal.steps.kustomize.image_fields import FieldSpec, ImageEntry, ImageFi
 from kardinal.steps.kustomize.manifests import (
     Mapping,
     TooLarge,
+    Unread,
     Unreadable,
     Value,
     Volume,
@@ -66,7 +67,7 @@ class Layers:
 
     `missing`: what may bring more resources. `uncertain`: what may change images in a way that is not followed.
     `remote`, `helm`: what a renderer would have to fetch and inflate. `roots`: the directories that were read, and
-    `unread` those that take part and could not be.
+    `unread` those that take part and could not be. `closed`: why something that takes part was not read whole.
     """
 
     tree: Tree
@@ -77,6 +78,9 @@ class Layers:
     helm: list[str] = field(default_factory=list)
     roots: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    _reads_plugins: bool = False
+    """Whether the resources of a directory are the configurations of plugins, which kustomize acts upon."""
 
     def kustomization(
         self,
@@ -92,7 +96,7 @@ class Layers:
         """
         try:
             if directory in stack or len(stack) >= _MAX_DEPTH:
-                raise Unreadable(f"{directory or '.'} takes itself in")
+                raise Unread(f"{directory or '.'} takes itself in")
             content = self._read_kustomization(directory)
         except (Unreadable, EditError):
             self.unread.append(directory)
@@ -119,17 +123,24 @@ class Layers:
             function(*arguments)
         except TooLarge:
             raise
-        except (Unreadable, EditError) as error:
+        except (Unread, EditError) as error:
+            notes.append(str(error))
+            self.closed.append(str(error))
+        except Unreadable as error:
             notes.append(str(error))
 
     def _read_kustomization(self, directory: str) -> Mapping:
         names = [name for name in FILE_NAMES if self.tree.size(_join(directory, name)) is not None]
         if not names:
-            raise Unreadable(f"{directory or '.'} holds no kustomization")
-        found = [*documents(self.tree.read(_join(directory, names[0])) or b"", self.volume)]
+            raise Unread(f"{directory or '.'} holds no kustomization")
+        file = _join(directory, names[0])
+        found = [body for body in self._file(file, definitions=True) if body is not None]
         if len(found) > 1 or (found and not isinstance(found[0], dict)):
-            raise Unreadable(f"{_join(directory, names[0])} is not one mapping")
-        return mapping(found[0]) if found else {}
+            raise Unread(f"{file}: not one mapping in one document")
+        content = mapping(found[0]) if found else {}
+        if wrong := references.misspelt_field(content):
+            raise Unread(f"{file}: the field {wrong[:60]!r} is spelt otherwise")
+        return content
 
     def _resource(self, directory: str, reference: str, found: Accumulated, stack: tuple[str, ...]) -> None:
         if references.is_remote(reference):
@@ -140,7 +151,7 @@ class Layers:
             found.resources += below.resources
             found.specs += below.specs
             return
-        for body in self._file(references.inside(directory, reference)):
+        for body in self._file(references.inside(directory, reference), definitions=self._reads_plugins):
             found.resources += _expanded(mapping(body), path)
 
     def _component(self, directory: str, reference: str, found: Accumulated, stack: tuple[str, ...]) -> None:
@@ -148,19 +159,19 @@ class Layers:
             raise Unreadable(f"{reference[:120]} is not in the repository")
         self.kustomization(references.local_path(directory, reference), stack=stack, into=found)
 
-    def _file(self, path: str) -> Iterator[Value]:
+    def _file(self, path: str, *, definitions: bool = False) -> Iterator[Value]:
         content = self.tree.read(path)
         if content is None:
-            raise Unreadable(f"there is no file {path}")
+            raise Unread(f"there is no file {path}")
         try:
-            yield from documents(content, self.volume)
+            yield from documents(content, self.volume, definitions=definitions)
         except TooLarge:
             raise
         except Unreadable as error:
-            raise Unreadable(f"{path}: {error}") from error
+            raise type(error)(f"{path}: {error}") from error
 
     def _configuration(self, directory: str, reference: str, found: Accumulated) -> None:
-        for body in self._file(references.inside(directory, reference)):
+        for body in self._file(_local_file(directory, reference)):
             found.specs += (_field_spec(spec) for spec in sequence(mapping(body).get("images")))
 
     def _generators(self, directory: str, content: Mapping, stack: tuple[str, ...]) -> None:
@@ -227,26 +238,30 @@ class Layers:
 
     def _plugin(self, directory: str, text: str, found: list[Mapping], stack: tuple[str, ...]) -> None:
         if "\n" in text:
-            found += [mapping(body) for body in documents(text.encode(), self.volume)]
+            found += [mapping(body) for body in documents(text.encode(), self.volume, definitions=True)]
             return
         if references.is_remote(text):
             self.remote.append(text)
             raise Unreadable(f"{text[:120]} is not in the repository")
         path = references.local_path(directory, text)
-        if self.tree.is_dir(path):
+        if not self.tree.is_dir(path):
+            found += [mapping(body) for body in self._file(references.inside(directory, text), definitions=True)]
+            return
+        before, self._reads_plugins = self._reads_plugins, True
+        try:
             found += [resource.body for resource in self.kustomization(path, stack=stack).resources]
-        else:
-            found += [mapping(body) for body in self._file(references.inside(directory, text))]
+        finally:
+            self._reads_plugins = before
 
     def _patch(self, directory: str, entry: Value, found: Accumulated) -> None:
         item = mapping(entry)
         text = text_of(entry) or text_of(item.get("patch"))
         if isinstance(entry, str) and "\n" not in entry and ":" not in entry:
-            bodies = [*self._file(references.inside(directory, entry))]
+            bodies = [*self._file(_local_file(directory, entry))]
         elif text:
             bodies = [*documents(text.encode(), self.volume)]
         else:
-            bodies = [*self._file(references.inside(directory, text_of(item.get("path"))))]
+            bodies = [*self._file(_local_file(directory, text_of(item.get("path"))))]
         selector = mapping(item.get("target"))
         for body in bodies:
             self._apply(body, self._selected(body, selector, found), found)
@@ -273,7 +288,7 @@ class Layers:
         item = mapping(entry)
         bodies: list[Value] = [item]
         if path := text_of(item.get("path")):
-            bodies = [*self._file(references.inside(directory, path))]
+            bodies = [*self._file(_local_file(directory, path))]
         for body in bodies:
             for one in sequence(body) if isinstance(body, list) else [body]:
                 for target in sequence(mapping(one).get("targets")):
@@ -287,6 +302,13 @@ def fields_of(found: Accumulated) -> Iterator[ImageField]:
         for one in image_fields(resource.body, found.specs):
             one.owner = f"{resource.title}, {one.owner} ({resource.file})"
             yield one
+
+
+def _local_file(directory: str, reference: str) -> str:
+    """Return the path of a file that a kustomization names, unless it would be fetched."""
+    if references.is_remote(reference):
+        raise Unreadable(f"{reference[:120]} is not in the repository")
+    return references.inside(directory, reference)
 
 
 def _field_spec(value: Value) -> FieldSpec:

@@ -1,7 +1,9 @@
 """YAML manifests as plain values, within bounds that hold for everything that one reading looks at.
 
 Scalars are text as it is written, because a tag `1.10` is no number; null is None. A hostile document nests without end
-and repeats itself by aliases, so events are counted before anything is composed and values while they are made.
+and repeats itself by aliases, so events are counted before anything is composed and values while they are made. Another
+one means something else to kustomize than to this reader: by tags such as `!!binary`, or by a key that is there twice.
+It counts as unread.
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ from typing import TypeAlias
 
 import yaml
 
-__all__ = ["Mapping", "TooLarge", "Unreadable", "Value", "Volume", "documents", "mapping", "sequence", "text_of"]
+__all__ = [
+    "Mapping",
+    "TooLarge",
+    "Unread",
+    "Unreadable",
+    "Value",
+    "Volume",
+    "documents",
+    "mapping",
+    "sequence",
+    "text_of",
+]
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value] | None"
 Mapping: TypeAlias = "dict[str, Value]"
@@ -21,16 +34,23 @@ Mapping: TypeAlias = "dict[str, Value]"
 _MAX_DEPTH = 100
 _MAX_ALIASES = 1_000
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-_DEFINITION = re.compile(r"""^["']?kind["']?: *["']?CustomResourceDefinition["']?\s*$""", re.MULTILINE)
-_NULL = "tag:yaml.org,2002:null"
-_MERGE = "tag:yaml.org,2002:merge"
+_DEFINITION = "CustomResourceDefinition"
+_STANDARD = "tag:yaml.org,2002:"
+_NULL = f"{_STANDARD}null"
+_NULLS = ("", "~", "null", "Null", "NULL")
+_MERGE = f"{_STANDARD}merge"
+_SCALARS = frozenset(f"{_STANDARD}{name}" for name in ("str", "null", "bool", "int", "float", "timestamp", "value"))
 
 
 class Unreadable(Exception):
     """Something that this reader does not understand, or does not go through; the text says what."""
 
 
-class TooLarge(Unreadable):
+class Unread(Unreadable):
+    """Something that takes part and was not read whole: what else it says is not known."""
+
+
+class TooLarge(Unread):
     """More than one reading goes through: nothing more is looked at."""
 
 
@@ -50,16 +70,16 @@ class Volume:
             raise TooLarge("the kustomization and its bases are too large to be read")
 
 
-def documents(content: bytes, volume: Volume) -> Iterator[Value]:
-    """Yield the documents of a file; definitions of custom resources are left out, because they hold no image."""
+def documents(content: bytes, volume: Volume, *, definitions: bool = False) -> Iterator[Value]:
+    """Yield the documents of a file; without `definitions` no custom resource definitions, which hold no image."""
     volume.take(size=len(content), files=1)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable("not UTF-8 text") from error
+        raise Unread("not UTF-8 text") from error
     # A line that begins with three dashes is a separator everywhere: what is in a scalar of many lines is indented.
     for part in _SEPARATOR.split(text):
-        if part.strip() and not _DEFINITION.search(part):
+        if part.strip() and (definitions or not _is_definition(part)):
             yield _document(part, volume)
 
 
@@ -78,12 +98,36 @@ def text_of(value: Value) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _is_definition(text: str) -> bool:
+    """Return whether the first `kind` of a document is that of a definition, without reading all of one."""
+    if _DEFINITION not in text:
+        return False
+    depth = nodes = 0
+    key = ""
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth == 1 and isinstance(event, yaml.NodeEvent):
+                # The nodes of the outermost mapping are key, value, key, value …
+                value = event.value if isinstance(event, yaml.ScalarEvent) else ""
+                if nodes % 2 and key == "kind":
+                    return value == _DEFINITION
+                key = value
+                nodes += 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            if isinstance(event, yaml.SequenceStartEvent) and depth == 1:
+                return False
+    except yaml.YAMLError:
+        return False
+    return False
+
+
 def _document(text: str, volume: Volume) -> Value:
     try:
         _check_bounds(text, volume)
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        raise Unreadable("not valid YAML") from error
+        raise Unread("not valid YAML") from error
     return _plain(node, volume) if node is not None else None
 
 
@@ -98,19 +142,25 @@ def _check_bounds(text: str, volume: Volume) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _MAX_DEPTH or aliases > _MAX_ALIASES:
-            raise Unreadable("a document is nested too deeply, or repeats itself too often")
+            raise Unread("a document is nested too deeply, or repeats itself too often")
 
 
 def _plain(node: yaml.Node, volume: Volume, depth: int = 0) -> Value:
     volume.take(values=1)
     if depth > _MAX_DEPTH:
         # An alias to what it stands in.
-        raise Unreadable("a document contains itself")
-    if isinstance(node, yaml.SequenceNode):
+        raise Unread("a document contains itself")
+    if isinstance(node, yaml.SequenceNode) and node.tag == f"{_STANDARD}seq":
         return [_plain(item, volume, depth + 1) for item in node.value]
-    if isinstance(node, yaml.MappingNode):
+    if isinstance(node, yaml.MappingNode) and node.tag == f"{_STANDARD}map":
         return _plain_mapping(node, volume, depth)
-    return None if node.tag == _NULL else str(node.value)
+    if not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS:
+        raise Unread(f"the tag {node.tag.replace(_STANDARD, '!!')[:60]} may stand for anything")
+    if node.tag == _NULL:
+        if node.value not in _NULLS:
+            raise Unread("the tag !!null before a text may stand for anything")
+        return None
+    return str(node.value)
 
 
 def _plain_mapping(node: yaml.MappingNode, volume: Volume, depth: int) -> Mapping:
@@ -118,9 +168,13 @@ def _plain_mapping(node: yaml.MappingNode, volume: Volume, depth: int) -> Mappin
     own: Mapping = {}
     for name, item in node.value:
         value = _plain(item, volume, depth + 1)
-        if name.tag == _MERGE:
+        if name.tag == _MERGE and name.value == "<<":
             for source in value if isinstance(value, list) else [value]:
                 merged = mapping(source) | merged
-        elif isinstance(name, yaml.ScalarNode):
+        elif not isinstance(name, yaml.ScalarNode) or name.tag not in _SCALARS:
+            raise Unread("a key of a mapping is not plain text")
+        elif name.value in own:
+            raise Unread(f"the key {name.value[:60]!r} is there twice")
+        else:
             own[name.value] = value
     return merged | own

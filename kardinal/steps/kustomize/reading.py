@@ -46,7 +46,8 @@ class Reading:
 
     `missing`: why there may be more images than these. `uncertain`: why these may be others. `roots`: the directories
     with a kustomization that take part, and `unread` those of them that could not be read. `remote` and `helm`: what a
-    renderer would need rights for.
+    renderer would need rights for. `closed`: why something that takes part was not read whole, so that a renderer may
+    do what is not known from here.
     """
 
     images: tuple[RenderedImage, ...] = ()
@@ -57,6 +58,7 @@ class Reading:
     helm: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -79,9 +81,11 @@ def read_kustomization(tree: Tree, path: str) -> Reading:
     except (Unreadable, EditError) as error:
         layers.unread.append(directory)
         layers.uncertain.append(str(error))
+        layers.closed.append(str(error))
     except RecursionError:
         layers.unread.append(directory)
         layers.uncertain.append("the manifests are nested too deeply")
+        layers.closed.append("the manifests are nested too deeply")
     return Reading(
         images=tuple(_images(found, before, layers.missing)),
         values=tuple(_chart_values(found.resources)),
@@ -91,6 +95,7 @@ def read_kustomization(tree: Tree, path: str) -> Reading:
         helm=tuple(layers.helm),
         roots=tuple(layers.roots),
         unread=tuple(dict.fromkeys(layers.unread)),
+        closed=tuple(dict.fromkeys(layers.closed)),
     )
 
 

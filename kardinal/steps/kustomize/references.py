@@ -10,9 +10,9 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from kardinal.steps.kustomize.manifests import Mapping, Unreadable, Value, sequence, text_of
+from kardinal.steps.kustomize.manifests import Mapping, Unread, Value, sequence, text_of
 
-__all__ = ["inside", "is_remote", "local_path", "remote_references", "uses_helm"]
+__all__ = ["inside", "is_remote", "local_path", "misspelt_field", "remote_references", "uses_helm"]
 
 _REMOTE = re.compile(r"(?:git::)?(?:[a-z][a-z0-9+.-]*://|[^/@\s]+@[^/\s]|(?:[^/\s]*\.)?github\.com[:/])", re.IGNORECASE)
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*)://", re.IGNORECASE)
@@ -43,6 +43,24 @@ _TEXT = frozenset(
 )
 """Fields whose scalars kustomize never takes for the name of a file, or of which only text without lines is one."""
 _BASES = ("resources", "bases", "components")
+_FIELDS = _TEXT | {
+    *_BASES,
+    "patches",
+    "patchesJson6902",
+    "crds",
+    "openapi",
+    "configMapGenerator",
+    "secretGenerator",
+    "helmGlobals",
+    "helmCharts",
+    "helmChartInflationGenerator",
+    "configurations",
+    "generators",
+    "transformers",
+    "validators",
+    "replacements",
+}
+_FOLDED = {name.casefold(): name for name in _FIELDS}
 
 
 def is_remote(reference: str) -> bool:
@@ -53,10 +71,10 @@ def is_remote(reference: str) -> bool:
 def local_path(directory: str, reference: str) -> str:
     """Return the path in the repository that `reference` of a kustomization in `directory` names."""
     if not reference or reference.startswith("/") or "\\" in reference or "\0" in reference:
-        raise Unreadable(f"{reference[:80]!r} is not a relative path")
+        raise Unread(f"{reference[:80]!r} is not a relative path")
     path = posixpath.normpath(posixpath.join(directory, reference))
     if path == ".." or path.startswith("../"):
-        raise Unreadable(f"{reference[:80]!r} leaves the repository")
+        raise Unread(f"{reference[:80]!r} leaves the repository")
     return "" if path == "." else path
 
 
@@ -64,7 +82,7 @@ def inside(directory: str, reference: str) -> str:
     """Return the path of a file that kustomize reads only below the kustomization's own directory."""
     path = local_path(directory, reference)
     if directory and path != directory and not path.startswith(f"{directory}/"):
-        raise Unreadable(f"{reference[:80]!r} is a file outside of {directory}, which kustomize refuses")
+        raise Unread(f"{reference[:80]!r} is a file outside of {directory}, which kustomize refuses")
     return path
 
 
@@ -81,6 +99,11 @@ def remote_references(kustomization: Mapping) -> Iterator[str]:
             yield from (text for text in _scalars(value) if "\n" not in text and _URL.search(text))
         elif field not in _TEXT:
             yield from (text for text in _scalars(value) if _URL.search(text) or text.startswith("git@"))
+
+
+def misspelt_field(kustomization: Mapping) -> str | None:
+    """Return a field that differs from one of kustomize only in upper and lower case, which it takes for that one."""
+    return next((name for name in kustomization if name not in _FIELDS and name.casefold() in _FOLDED), None)
 
 
 def uses_helm(kustomization: Mapping) -> bool:
