@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
-import yaml
 from click.core import ParameterSource
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -18,7 +17,9 @@ from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.pipeline import ProviderName
 from kardinal.api.repository_url import InvalidRepositoryURL
 from kardinal.cli.errors import CommandError
+from kardinal.cli.files import read_file
 from kardinal.cli.guesses import may_be_production, provider_of
+from kardinal.cli.manifests import ManifestError, read_manifests
 from kardinal.cli.output import print_value
 from kardinal.cli.propose import print_proposals
 from kardinal.cli.session import Session, chosen_namespace, cluster_command, cluster_options
@@ -126,16 +127,16 @@ async def _create(session: Session, *, path: Path, config: InitConfig, policy_na
 
 
 def _load(path: Path) -> InitConfig:
+    if not path.exists():
+        raise CommandError(f"there is no file {path}", remedy=f"Write one like this:\n\n{EXAMPLE}")
     try:
-        document = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
-    except FileNotFoundError:
-        raise CommandError(f"there is no file {path}", remedy=f"Write one like this:\n\n{EXAMPLE}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise CommandError(f"{path} is not YAML{where}") from None
+        documents = [manifest.body for manifest in read_manifests(read_file(path))]
+    except ManifestError as error:
+        raise CommandError(f"{path} is not YAML (line {error.line}): {error}") from None
+    if len(documents) > 1:
+        raise CommandError(f"{path} has {len(documents)} documents", remedy="Describe one Pipeline in a file.")
     try:
-        return InitConfig.model_validate(document)
+        return InitConfig.model_validate(documents[0] if documents else None)
     except ValidationError as error:
         problems = "\n  ".join(_problem(item["loc"], item["type"], item["msg"]) for item in error.errors())
         raise CommandError(f"{path} does not describe a Pipeline:\n  {problems}") from None

@@ -64,7 +64,7 @@ _OWN = {
         LazyCommand(
             "lint",
             "kardinal.cli.lint:lint",
-            "Check the Pipelines, Bundles and PolicyGates of files as the controller would.",
+            "Check the resources of kardinal in files as the controller would.",
         ),
         LazyCommand("plan", "kardinal.cli.plan:plan", "Show what a promotion would change, and change nothing."),
         LazyCommand("policy", "kardinal.cli.policy:policy", "Show what gates hold."),

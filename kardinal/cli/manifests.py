@@ -1,4 +1,8 @@
-"""Read the manifests of files, each field with the line that it stands on."""
+"""Read the manifests of files, each field with the line that it stands on.
+
+A text is bounded before it is composed, and each document with what its aliases repeat: nine lists of nine aliases each
+are a gigabyte.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,12 @@ from typing import Any
 
 import yaml
 
+from kardinal.steps.yaml_text import YamlSyntaxError, check_bounds
+
 __all__ = ["Manifest", "ManifestError", "read_manifests"]
+
+_VALUES_LIMIT = 500_000
+"""Values of a text; and of a document, with those that aliases repeat."""
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
@@ -56,18 +65,41 @@ def read_manifests(text: str) -> Iterator[Manifest]:
     """Yield the objects of a text; documents that are no mappings are passed over. Raises `ManifestError`."""
     loader = yaml.CSafeLoader(text)
     try:
+        check_bounds(text, _VALUES_LIMIT)
         while loader.check_node():
             root = loader.get_node()
+            if root is not None and _size(root, {}) > _VALUES_LIMIT:
+                raise ManifestError(root.start_mark.line + 1, f"aliases make more than {_VALUES_LIMIT:,} values of it")
             body = loader.construct_document(root) if root is not None else None
             if root is not None and isinstance(body, dict):
                 yield Manifest(body, root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise ManifestError(mark.line + 1 if mark else 1, error.problem or "it is no YAML") from None
+    except YamlSyntaxError as error:
+        raise ManifestError(1, str(error)) from None
+    except ManifestError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError):
         raise ManifestError(1, "it is no YAML") from None
     finally:
         loader.dispose()
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return the values in a node, each as often as it is repeated; without an end for one that contains itself."""
+    if id(node) not in known:
+        known[id(node)] = _VALUES_LIMIT + 1
+        known[id(node)] = 1 + sum(_size(part, known) for part in _parts(node))
+    return known[id(node)]
+
+
+def _parts(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            yield from pair
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
 
 
 def _child(node: yaml.Node, index: str, name: str) -> tuple[int, yaml.Node] | None:

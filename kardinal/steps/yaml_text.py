@@ -87,7 +87,7 @@ def apply_all(document: str, splices: Sequence[Splice]) -> str:
 def compose(text: str) -> yaml.Node | None:
     """Return the root node of the only document in `text`; None when there is nothing in it."""
     with _syntax_errors():
-        _check_bounds(text, _MAX_EVENTS)
+        check_bounds(text, _MAX_EVENTS)
         return yaml.compose(text, Loader=yaml.CSafeLoader)
 
 
@@ -96,7 +96,7 @@ def compose_all(text: str, *, json: bool) -> list[yaml.Node]:
     # The marks stay right: what YAML cannot read becomes something of its length.
     readable = _BARE_IN_JSON.sub("_", _SURROGATE.sub(r"\1\\u0020", text)) if json else text
     with _syntax_errors():
-        _check_bounds(readable, _MAX_EVENTS_OF_A_FILE)
+        check_bounds(readable, _MAX_EVENTS_OF_A_FILE)
         return list(yaml.compose_all(readable, Loader=yaml.CSafeLoader))
 
 
@@ -112,7 +112,7 @@ def _syntax_errors() -> Iterator[None]:
         raise YamlSyntaxError("a character that YAML does not allow") from error
 
 
-def _check_bounds(text: str, most: int) -> None:
+def check_bounds(text: str, most: int) -> None:
     """Refuse what is costly to compose, event by event.
 
     The C composer recurses without a limit: 100,000 brackets would end the process. Each value becomes an object, so a

@@ -135,3 +135,73 @@ def test_a_file_that_is_not_there_is_a_wrong_call(tmp_path: Path) -> None:
     done = lint(tmp_path, arguments=("-f", "absent.yaml"))
     assert done.returncode == 2
     assert "absent.yaml" in done.stderr
+
+
+HEAD = "apiVersion: kardinal.io/v1alpha1\nkind: {}\nmetadata: {{name: x}}\nspec:\n"
+SUBSCRIPTION = HEAD.format("Subscription") + "  pipeline: my-app\n  source:\n    type: gitCommit\n    gitCommit:\n"
+SUBSCRIPTION += "      repository: https://git.example.com/acme/app\n      path: src\n"
+METRIC_CHECK = HEAD.format("MetricCheck") + "  provider: {address: https://prometheus.example.com}\n  query: up\n"
+METRIC_CHECK += "  successCondition: '> 0.5'\n"
+
+
+def test_kinds_that_are_stored_and_not_executed_are_checked_and_said_to_be(tmp_path: Path) -> None:
+    done = lint(tmp_path, SUBSCRIPTION, METRIC_CHECK)
+    assert (done.returncode, done.stdout) == (0, "2 resources are fine, 2 warnings\n")
+    assert done.stderr.splitlines() == [
+        "0.yaml:1: warning: Subscription/x: this version stores a Subscription and does not act on it",
+        "1.yaml:1: warning: MetricCheck/x: this version stores a MetricCheck and does not act on it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("good", "before", "after", "said"),
+    [
+        (SUBSCRIPTION, "pipeline:", "pipelines:", "0.yaml:5: Subscription/x spec.pipelines: unknown field; did you"),
+        (SUBSCRIPTION, "path: src", "path: ../src", "0.yaml:10: Subscription/x spec.source.gitCommit.path: "),
+        (SUBSCRIPTION, "type: gitCommit", "type: git", "0.yaml:7: Subscription/x spec.source.type: "),
+        (METRIC_CHECK, "'> 0.5'", "'> half'", "0.yaml:7: MetricCheck/x spec.successCondition: "),
+        (METRIC_CHECK, "query: up", "querry: up", "0.yaml:6: MetricCheck/x spec.querry: unknown field; did you mean"),
+    ],
+)
+def test_a_mistake_in_what_is_stored_only_is_told(
+    tmp_path: Path, good: str, before: str, after: str, said: str
+) -> None:
+    assert before in good
+    done = lint(tmp_path, good.replace(before, after, 1))
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("expression: bundle.labels.hotfix == true", "0.yaml:6: warning: PolicyGate/x spec.expression: bundle.labels"),
+        (
+            "expression: bundle.upstreamSoakMinutes >= 30",
+            "0.yaml:6: warning: PolicyGate/x spec.expression: it never opens before dev of Pipeline my-app in acme: ",
+        ),
+        (
+            "expression: 'true'\n  upstreamEnvironment: dev",
+            "0.yaml:7: warning: PolicyGate/x spec.upstreamEnvironment: is of the instances that Graphs make",
+        ),
+    ],
+)
+def test_what_a_gate_says_in_vain_is_a_warning(tmp_path: Path, gate: str, said: str) -> None:
+    head = HEAD.format("PolicyGate").replace("{name: x}", "\n  {name: x, namespace: acme}")
+    done = lint(tmp_path, f"{head}  {gate}\n", GOOD.replace("  name: my-app", "  name: my-app\n  namespace: acme"))
+    assert (done.returncode, done.stdout) == (0, "2 resources are fine, 1 warning\n")
+    assert said in done.stderr
+
+
+def test_a_gate_in_a_namespace_without_a_pipeline_of_the_files_is_a_warning(tmp_path: Path) -> None:
+    pipeline = GOOD.replace("  name: my-app", "  name: my-app\n  namespace: acme")
+
+    def gate(namespace: str) -> str:
+        return HEAD.format("PolicyGate").replace("name: x", f"name: x, namespace: {namespace}") + "  expression: 'true'"
+
+    done = lint(tmp_path, pipeline, gate("other"))
+    assert done.returncode == 0
+    assert "PolicyGate/x metadata.name: namespace other has no Pipeline and is no policy namespace" in done.stderr
+    for namespace in ("acme", "platform-policies"):
+        assert lint(tmp_path, pipeline, gate(namespace)).stderr == ""
+    assert lint(tmp_path, GOOD, gate("other")).stderr == ""
