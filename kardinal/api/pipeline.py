@@ -164,7 +164,7 @@ class Update(Model):
     verify_effect: Literal["fail", "warn", "off"] = "fail"
     """Consequence of an edit without effect: `fail` ends the promotion, `warn` says so, `off` does not look."""
     images: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=64)] = ()
-    """Repositories of the images that this environment takes; by default all of the Bundle."""
+    """Images of the Bundle that this environment takes, each by its name or its repository; by default all."""
     pin_digest: bool | None = None
     """Whether images that a Bundle names by tag are written with the digests that the tags had when it started."""
     helm: HelmUpdate | None = None

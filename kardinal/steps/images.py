@@ -9,7 +9,7 @@ from kardinal.api import Bundle
 from kardinal.api.image import ImageReference, ImageReferenceError, promoted_images
 from kardinal.steps.edit import EditError
 
-__all__ = ["ImageChange", "PromotedImage", "images_of", "selected_images"]
+__all__ = ["ImageChange", "PromotedImage", "images_of", "select", "selected_images", "selection_problem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,51 @@ def images_of(bundle: Bundle) -> tuple[PromotedImage, ...]:
 
 
 def selected_images(bundle: Bundle, selected: Sequence[str]) -> tuple[PromotedImage, ...]:
-    """Return the images of a Bundle whose artifacts have these names, all of them without names.
+    """Return the images of a Bundle that these names or repositories select, all of them without any.
 
-    Raises `EditError` for a name that a Bundle of images does not have: promoting nothing would look like a success.
+    Raises `EditError` for one that selects nothing of a Bundle of images: that would look like a success.
     """
     images = images_of(bundle)
-    if not images:
-        return ()
-    known = {image.name for image in images}
-    for name in selected:
-        if name not in known:
-            named = ", ".join(sorted(filter(None, known))) or "none with a name"
+    if not images or not selected:
+        return images
+    chosen = set[PromotedImage]()
+    for entry in selected:
+        found = select(images, entry)
+        if not found:
+            known = ", ".join(sorted(map(_shown, images)))
             raise EditError(
-                "update.images", f"Bundle {bundle.metadata.name} has no image named {name}", remedy=f"It has {named}"
+                "update.images",
+                f"Bundle {bundle.metadata.name} has no image of the name or repository {entry}",
+                remedy=f"It has {known}",
             )
-    return tuple(image for image in images if not selected or image.name in selected)
+        chosen.update(found)
+    return tuple(image for image in images if image in chosen)
+
+
+def select(images: Sequence[PromotedImage], entry: str) -> tuple[PromotedImage, ...]:
+    """Return the images that an entry of `update.images` means: those of this name, else those of this repository."""
+    named = tuple(image for image in images if image.name == entry)
+    if named:
+        return named
+    try:
+        reference = ImageReference.parse(entry)
+    except ImageReferenceError:
+        return ()
+    if reference.tag or reference.digest:
+        return ()
+    return tuple(image for image in images if image.reference.same_repository(reference))
+
+
+def selection_problem(entry: str) -> str | None:
+    """Return why an entry of `update.images` selects nothing; None where it may."""
+    try:
+        reference = ImageReference.parse(entry)
+    except ImageReferenceError:
+        return None  # A name may have any characters.
+    if not reference.tag and not reference.digest:
+        return None
+    return f"{entry} has a version, which the Bundle chooses: write {reference.repository}, or the name of the image"
+
+
+def _shown(image: PromotedImage) -> str:
+    return f"{image.name} ({image.reference.repository})" if image.name else image.reference.repository

@@ -34,7 +34,10 @@ class KustomizeSetImageConfig(StepConfig):
     ] = None
     images: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=253)], ...],
-        Field(max_length=64, description="The names of the Bundle's images; by default `update.images`, else all."),
+        Field(
+            max_length=64,
+            description="Names or repositories of the Bundle's images; by default `update.images`, else all.",
+        ),
     ] = ()
 
 

@@ -14,6 +14,7 @@ from kardinal.api import Bundle
 from kardinal.api.image import ImageReference, ImageReferenceError, promoted_image
 from kardinal.api.pipeline import StepSpec, Update
 from kardinal.api.resolved import resolved_image, with_known_digest
+from kardinal.steps.images import PromotedImage, select
 from kardinal.steps.kustomize_set_image import KUSTOMIZE_SET_IMAGE
 
 __all__ = ["images_by_tag", "pinned", "undetermined"]
@@ -65,17 +66,22 @@ def _taken_by_tag(bundle: Bundle, update: Update, steps: Iterable[StepSpec]) -> 
 
     Those that cannot be read are left to translation.
     """
-    names = _names(update, steps)
+    images: dict[int, PromotedImage] = {}
     for index, image in enumerate(bundle.spec.artifacts.images):
-        if names and image.name not in names:
-            continue
         with suppress(ImageReferenceError):
-            if (reference := promoted_image(image)).digest is None:
-                yield index, reference
+            images[index] = PromotedImage(image.name, promoted_image(image))
+    entries = _entries(update, steps)
+    taken = {image for entry in entries for image in select([*images.values()], entry)}
+    for index, promoted in images.items():
+        if promoted.reference.digest is None and (not entries or promoted in taken):
+            yield index, promoted.reference
 
 
-def _names(update: Update, steps: Iterable[StepSpec]) -> frozenset[str]:
-    """Return the names of the images that an environment takes; none where it takes all, or that is not known yet."""
+def _entries(update: Update, steps: Iterable[StepSpec]) -> frozenset[str]:
+    """Return the names and repositories of the images that an environment takes.
+
+    There are none where it takes all, or that is not known yet.
+    """
     names = [*update.images]
     for step in steps if names else ():
         chosen = (step.config or {}).get("images") if step.uses == KUSTOMIZE_SET_IMAGE.name else None

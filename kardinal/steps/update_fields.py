@@ -11,6 +11,7 @@ from kardinal.api.pipeline import StepSpec, Update
 from kardinal.steps.document_path import PathSyntaxError, parse_path
 from kardinal.steps.helm_set_image import HELM_SET_IMAGE
 from kardinal.steps.helm_values import PINS_DIGEST
+from kardinal.steps.images import selection_problem
 from kardinal.steps.replace import REPLACE
 from kardinal.steps.sequence import StepTable
 
@@ -24,6 +25,9 @@ def update_problems(update: Update, steps: Sequence[StepSpec], table: StepTable)
         yield "update.helm", f"no step reads it: use strategy: helm, or {HELM_SET_IMAGE.name} among the steps"
     if update.replace is not None and REPLACE.name not in names:
         yield "update.replace", f"no step reads it: use strategy: replace, or {REPLACE.name} among the steps"
+    for index, entry in enumerate(update.images):
+        if problem := selection_problem(entry):
+            yield f"update.images[{index}]", problem
     for index, value in enumerate(update.helm.values if update.helm else ()):
         try:
             parse_path(value.path)

@@ -202,4 +202,6 @@ async def test_an_image_that_the_bundle_does_not_have_cannot_be_selected(
 ) -> None:
     reason, message = await ended(world, promotion_step(repository, update={"images": ["ap"]}))
     assert reason == "EditError"
-    assert message.endswith(f"update.images: Bundle {BUNDLE_NAME} has no image named ap. It has app")
+    assert message.endswith(
+        f"update.images: Bundle {BUNDLE_NAME} has no image of the name or repository ap. It has app ({IMAGE})"
+    )

@@ -99,6 +99,12 @@ def test_two_objects_of_one_name_are_refused_because_the_last_would_replace_the_
             "health.names: unknown field; known are type, resource, argocd, flux, argoRollouts, flagger, cluster, "
             "timeout,",
         ),
+        (
+            "- name: prod",
+            "- name: prod\n      update: {images: [app, ghcr.io/acme/app:1.2]}",
+            "0.yaml:11: Pipeline/my-app spec.environments[1].update.images[1]: ghcr.io/acme/app:1.2 has a version, "
+            "which the Bundle chooses: write ghcr.io/acme/app, or the name of the image",
+        ),
         ("- name: prod", "- name: prod\n      path: ../prod", "0.yaml:11: Pipeline/my-app spec.environments[1].path: "),
         ("- name: prod", "- name: Prod", "0.yaml:10: Pipeline/my-app spec.environments[1].name: String should match"),
         ("spec:", "spec: [", "0.yaml:7: not YAML"),

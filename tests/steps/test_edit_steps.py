@@ -72,7 +72,16 @@ def test_update_images_selects_and_verify_effect_lets_a_mirror_stay(tmp_path: Pa
     )
     assert files.read("values.yaml") == mirror.replace("1.0", "1.1")
     assert files.read("main.tf") == f"{APP}:1.1 ghcr.io/acme/web:1"
-    assert "has no image named ap" in refusal(files, ("helm-set-image", {}), of=both, update={"images": ["ap"]})
+    absent = refusal(files, ("helm-set-image", {}), of=both, update={"images": ["ap"]})
+    assert "has no image of the name or repository ap" in absent
+
+
+@pytest.mark.parametrize("entry", ["web", "acme/web", "docker.io/acme/web"])
+def test_update_images_takes_the_name_of_an_image_or_its_repository(tmp_path: Path, entry: str) -> None:
+    files = Files(tmp_path, {"main.tf": f"{APP}:1 acme/web:1"})
+    both = promoted_bundle(f"{APP}:1.1", "acme/web:2")
+    files.changes(("replace", {"files": ["main.tf"]}), of=both, update={"images": [entry]})
+    assert files.read("main.tf") == f"{APP}:1 acme/web:2"
 
 
 def test_helm_set_image_has_nothing_to_change_the_second_time(tmp_path: Path) -> None:

@@ -91,9 +91,12 @@ def test_an_image_without_a_known_digest_is_waited_for_by_name(known: dict[str, 
     ],
     ids=["update.images", "no config", "the same", "another one", "an expression", "a list from an expression"],
 )
-def test_the_digests_of_images_that_are_not_taken_are_not_waited_for(steps: list[StepSpec], waits: bool) -> None:
+@pytest.mark.parametrize("entry", ["app", APP.partition(":")[0]])
+def test_the_digests_of_images_that_are_not_taken_are_not_waited_for(
+    steps: list[StepSpec], waits: bool, entry: str
+) -> None:
     both = bundle({"name": "app", "reference": APP}, {"name": "side", "reference": SIDE}, known={APP: THEN, SIDE: None})
-    taken = update(images=["app"])
+    taken = update(images=[entry])
     found = pinned(both, taken, steps)
     assert digests(found) == [THEN, None]
     assert (undetermined(found, taken, steps) is not None) is waits
