@@ -1,7 +1,10 @@
 """Values from anywhere as text in Markdown: cut, on one line, and unable to leave their cell.
 
 What a reviewer reads in a pull request comes from build systems, commit authors and gate expressions. A pipe would move
-the columns of a table, a line break end it, a bracket or an angle bracket forge a link or an image, an `@` call people.
+the columns of a table, a line break end it, a bracket or an angle bracket forge a link or an image. Hosts read more
+into text than Markdown does: `@alice` calls people, `Fixes #12` closes an issue when the pull request is merged, and an
+address becomes a link. They read the text that Markdown made, in which an entity is its character again, so each of
+these is broken by a space without width.
 """
 
 from __future__ import annotations
@@ -20,7 +23,24 @@ _LIMIT = 300
 """Characters of a value that are shown."""
 
 _MARKUP = re.compile(r"([\\|`\[\]*])")
-_ENTITIES = str.maketrans({"<": "&lt;", ">": "&gt;", "@": "&#64;"})
+_ENTITIES = str.maketrans({"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"})
+
+_BREAK = "&#8203;"
+"""A space without width, which `kardinal.cli.output.plain_text` leaves out."""
+_REFERENCE = re.compile(
+    r"""
+    (?<=@) (?! (?<=\w@) sha\d+: )         # @alice; the digest of app@sha256:… is no name
+    | (?<=\#) (?=\w)                      # #12, acme/app#12
+    | (?<=!) (?=\d) | (?<=\$) (?=\d)      # !12, $12 of GitLab
+    | (?<=&) (?=\d)                       # &12 of GitLab
+    | (?<=\bGH-) (?=\d)                   # GH-12
+    | (?<=:) (?=//)                       # https://github.com/acme/app/issues/12
+    | (?<=\bwww\.)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""The places in a text where a host would find a person, an issue, a change or an address."""
+_BROKEN = "\u200b"
 
 _URL_SAFE = "/:?#=&%+,;~!.-_"
 
@@ -29,7 +49,8 @@ def cell(value: object) -> str:
     """Return `value` as text that cannot leave its cell."""
     text = "".join(char if unicodedata.category(char)[0] not in "CZ" else " " for char in str(value))
     text = cut(" ".join(text.split()), _LIMIT)
-    return _MARKUP.sub(r"\\\1", text).translate(_ENTITIES)
+    text = _MARKUP.sub(r"\\\1", _REFERENCE.sub(_BROKEN, text))
+    return text.translate(_ENTITIES).replace(_BROKEN, _BREAK)
 
 
 def link(label: str, url: str) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kardinal.api import Bundle
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference
+from kardinal.cli.output import plain_text
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import cell, link, period
 from kardinal.steps.pull_request_text import Proposal, body, labels_of, title
@@ -85,7 +86,7 @@ def test_the_body_is_that_of_the_design_with_every_table_filled() -> None:
 | Image | ghcr.io/o/app:1.29.0 |
 | Digest | {DIGEST} |
 | Source Commit | abc123d |
-| CI Run | [Build #12345](https://ci.example.com/runs/12345) |
+| CI Run | [Build #&#8203;12345](https://ci.example.com/runs/12345) |
 | Author | dependabot\\[bot\\] |
 | Bundle | my-app-1-29-0-x |
 
@@ -191,9 +192,32 @@ def test_hostile_provenance_leaves_the_tables_as_they_are(value: str) -> None:
     assert [row.count("|") - 1 for row in rows] == [4] * 3 + [2] * 8 + [3] * 4
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("Fixes #12, closes acme/app#13", "Fixes #&#8203;12, closes acme/app#&#8203;13"),
+        ("Resolves GH-12", "Resolves GH-&#8203;12"),
+        ("Closes !12 $13 &14", "Closes !&#8203;12 $&#8203;13 &amp;&#8203;14"),
+        ("Fixes https://github.com/acme/app/issues/12", "Fixes https:&#8203;//github.com/acme/app/issues/12"),
+        ("www.example.com", "www.&#8203;example.com"),
+        ("ask @acme/owners or a@example.com", "ask &#64;&#8203;acme/owners or a&#64;&#8203;example.com"),
+        ("&#64;alice &#35;12", "&amp;#&#8203;64;alice &amp;#&#8203;35;12"),
+        ("app:1@sha256:ab", "app:1&#64;sha256:ab"),
+        ("@sha256:ab", "&#64;&#8203;sha256:ab"),
+        ("a && b != 1 || !(c) # d", "a &amp;&amp; b != 1 \\|\\| !(c) # d"),
+    ],
+)
+def test_no_value_refers_to_people_issues_or_addresses(value: str, shown: str) -> None:
+    assert cell(value) == shown
+    # A terminal shows what was written.
+    assert plain_text(cell(value)).replace("\\|", "|") == value
+    text = body(proposal(bundle=bundle(provenance={"author": value, "ciRunURL": value, "commitSHA": "ab"})))
+    assert f"| Author | {shown} |" in text
+
+
 def test_only_addresses_of_the_web_become_links() -> None:
     assert link("x", "javascript:alert(1)") == "javascript:alert(1)"
-    assert link("x", "https://[bad") == "https://\\[bad"
+    assert link("x", "https://[bad") == "https:&#8203;//\\[bad"
     assert link("x", "https://a/b) | [y](z") == "[x](https://a/b%29%20%7C%20%5By%5D%28z)"
 
 
@@ -233,7 +257,7 @@ def test_an_environment_whose_upstream_is_only_just_verified_is_not_called_the_f
 def test_charts_are_among_the_artifacts_and_the_changes() -> None:
     charts = [{"repository": "https://charts.example.com", "name": "web|x", "version": "2.0.0"}]
     text = body(proposal(bundle=bundle(artifacts={"charts": charts}), changes={}))
-    assert "| Chart | web\\|x 2.0.0 of https://charts.example.com |" in text
+    assert "| Chart | web\\|x 2.0.0 of https:&#8203;//charts.example.com |" in text
     assert "- chart web\\|x: version 2.0.0" in text
     assert title(proposal(bundle=bundle(artifacts={"charts": charts}))) == "Promote my-app 2.0.0 to prod"
 
