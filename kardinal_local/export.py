@@ -24,9 +24,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import click
 import yaml
 
+from kardinal.cli.output import say
 from kardinal.cli.session import explained
 from kardinal.kube import Client, KubeError, Served, discover, load_connection
 from kardinal.objects import BUNDLE, JsonObject
@@ -64,14 +64,14 @@ async def _print(kubeconfig: Path) -> None:
                 continue
             async for document in _stored(client, served):
                 if _is_bundle(served):
-                    click.echo(_record(document, served), nl=False)
+                    say(_record(document, served), nl=False)
                 if reason := exclusion(document):
                     left_out[reason] += 1
                     continue
-                click.echo("---\n" + _yaml(_wanted(document, served)), nl=False)
+                say("---\n" + _yaml(_wanted(document, served)), nl=False)
                 printed += 1
     told = "".join(f"; left out {number} {reason}" for reason, number in sorted(left_out.items()))
-    click.echo(f"exported {printed} objects{told}", err=True)
+    say(f"exported {printed} objects{told}", err=True)
 
 
 async def _stored(client: Client, served: Served) -> AsyncIterator[JsonObject]:

@@ -28,11 +28,12 @@ from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP, Promotio
 from kardinal.api.signature import IDEMPOTENCY_KEY, SIGNATURE, TIMESTAMP, signature, signed_text
 from kardinal.cli.changes import changes
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import console, plain_text
+from kardinal.cli.output import console, plain_text, say
 from kardinal.cli.session import Session
 from kardinal.cli.status.reading import WATCHED, read_objects
 from kardinal.cli.status.screen import screen
 from kardinal.cli.status.view import make_view
+from kardinal.cli.styles import for_terminal, printable
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.objects import SECRET, ResourceType
@@ -83,20 +84,18 @@ async def walk_through(*, ask: bool, keep: bool) -> None:
         _introduce(stack, bare)
         review = _Walk(client, local_pull_requests(repository, clock=_CLOCK), ask=ask)
         name = await _post_bundle(stack, token=token, key=key)
-        click.echo(f"CI posted {sample.IMAGE}:{sample.NEW_TAG} to the webhook: Bundle {name}\n")
+        say(f"CI posted {sample.IMAGE}:{sample.NEW_TAG} to the webhook: Bundle {name}\n")
         timeline = await review.follow(name)
         await _conclude(repository, timeline, before.commit)
-        click.echo(_NEXT)
+        say(_NEXT)
         if ask or keep:
-            click.echo(
-                f"\nstill running:\n  export KUBECONFIG={stack.plane.kubeconfig}\n  kardinal status {sample.APP}"
-            )
+            say(f"\nstill running:\n  export KUBECONFIG={stack.plane.kubeconfig}\n  kardinal status {sample.APP}")
         if keep:
-            click.echo("stop with Ctrl-C")
+            say("stop with Ctrl-C")
             with stop_signals() as stopped:
                 await stopped.wait()
         elif ask:
-            click.echo("\nPress Enter to stop.")
+            say("\nPress Enter to stop.")
             await _line()
 
 
@@ -123,10 +122,10 @@ async def _apply_sample(client: Client, bare: Path, *, token: str, key: str) -> 
 
 
 def _introduce(stack: Stack, bare: Path) -> None:
-    click.echo(f"sample repository   {bare}")
-    click.echo(f"API server          {stack.plane.url} (the local plane; no cluster)")
-    click.echo("rollouts            simulated: no pods run")
-    click.echo(f"org gate            staging-soak: {sample.SOAK_SECONDS} s in staging before prod\n")
+    say(f"sample repository   {bare}")
+    say(f"API server          {stack.plane.url} (the local plane; no cluster)")
+    say("rollouts            simulated: no pods run")
+    say(f"org gate            staging-soak: {sample.SOAK_SECONDS} s in staging before prod\n")
 
 
 async def _post_bundle(stack: Stack, *, token: str, key: str) -> str:
@@ -236,7 +235,7 @@ class _Walk:
                 view = make_view(await read_objects(session, sample.APP), now=_CLOCK.now())
                 if self._live is not None:
                     lines = ["", *screen(view, now=_CLOCK.now(), width=console().width)]
-                    self._live.update(Text.from_ansi("\n".join(lines)), refresh=True)
+                    self._live.update(Text.from_ansi(for_terminal("\n".join(lines))), refresh=True)
 
     def _show(self, line: Line) -> None:
         console().print(_row(line))
@@ -250,21 +249,21 @@ class _Walk:
         opened = await self._pulls.get(pull.number)
         self._close_view()
         rule = "─" * 78
-        click.echo(f"\n{rule}\npull request #{opened.number}: {opened.title}\n\n{plain_text(opened.body)}\n{rule}\n")
+        say(f"\n{rule}\npull request #{opened.number}: {opened.title}\n\n{plain_text(opened.body)}\n{rule}\n")
         while self._ask and not await _agrees("Merge it, as its reviewer?"):
-            click.echo("It stays open, and prod as it is; a reviewer could close it, too.")
+            say("It stays open, and prod as it is; a reviewer could close it, too.")
         merged = await self._pulls.merge(opened.number, by=getpass.getuser())
-        click.echo(f"merged as {(merged.merge_commit or '')[:12]} by {getpass.getuser()}\n")
+        say(f"merged as {(merged.merge_commit or '')[:12]} by {getpass.getuser()}\n")
         self._open_view()
 
 
 def _row(line: Line) -> str:
-    return f"{line.seconds:6.1f} s  {line.subject:<18} {line.state:<15} {line.message}"
+    return printable(f"{line.seconds:6.1f} s  {line.subject:<18} {line.state:<15} {line.message}")
 
 
 async def _agrees(question: str) -> bool:
     """Ask a person at the terminal; Enter is yes."""
-    click.echo(f"{question} [Y/n]: ", nl=False)
+    say(f"{question} [Y/n]: ", nl=False)
     return (await _line()).strip().lower() in ("", "y", "yes")
 
 
@@ -289,32 +288,30 @@ async def _line() -> str:
 
 async def _conclude(repository: Repository, timeline: Timeline, before: str) -> None:
     """Return the commits, the change to prod and the time line; raises when the walk did not end well."""
-    click.echo("\ncommits on main, newest first:")
+    say("\ncommits on main, newest first:")
     for commit in await repository.log("main", 10):
         if commit.id == before:
             break
-        click.echo(f"  {commit.id[:12]}  {commit.subject}")
+        say(f"  {commit.id[:12]}  {commit.subject}")
         for name, value in commit.trailers.items():
-            click.echo(f"                {name}: {value}")
+            say(f"                {name}: {value}")
     path = "environments/prod/kustomization.yaml"
     head = await repository.head("main")
     old = ((await repository.read(before, path)) or b"").decode().splitlines()
     new = ((await repository.read(head.commit, path)) or b"").decode().splitlines()
-    click.echo("\nwhat changed in prod:")
+    say("\nwhat changed in prod:")
     for line in difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="", n=1):
-        click.echo(f"  {line}")
-    click.echo("\ntime line:")
+        say(f"  {line}")
+    say("\ntime line:")
     for environment in sample.ENVIRONMENTS:
         states = [line for line in timeline.lines if line.subject == environment]
-        click.echo(
-            f"  {environment:<8} " + "  ".join(f"{line.state} {line.seconds:.1f}s" for line in _distinct(states))
-        )
+        say(f"  {environment:<8} " + "  ".join(f"{line.state} {line.seconds:.1f}s" for line in _distinct(states)))
     unverified = [name for name in sample.ENVIRONMENTS if not _verified(timeline.steps.get(name))]
     if unverified:
         raise CommandError(f"not verified: {', '.join(unverified)}")
     if not any(sample.NEW_TAG in line for line in new):
         raise CommandError(f"prod does not carry {sample.NEW_TAG}")
-    click.echo(f"\nall three environments run {sample.IMAGE}:{sample.NEW_TAG}, verified")
+    say(f"\nall three environments run {sample.IMAGE}:{sample.NEW_TAG}, verified")
 
 
 def _distinct(lines: list[Line]) -> list[Line]:

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 from kardinal.api.names import LABEL_PIPELINE, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.cli.lazy import LazyGroup
+from kardinal.cli.output import say
 from kardinal.cli.session import Session, connect
 from kardinal.objects import BUNDLE, PIPELINE
 from kardinal.objects.errors import KardinalError
@@ -34,7 +35,7 @@ def completion(shell: str) -> None:
         raise CommandError(f"{shell} is not known")
     root = click.get_current_context().find_root().command
     try:
-        click.echo(made(root, {}, "kardinal", _VARIABLE).source())
+        say(made(root, {}, "kardinal", _VARIABLE).source())
     except RuntimeError as error:
         raise CommandError(str(error)) from None
 

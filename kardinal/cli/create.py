@@ -15,7 +15,7 @@ from kardinal.api.image import ImageReferenceError, promoted_image
 from kardinal.api.names import ANNOTATION_PIN, is_reserved_for_ci
 from kardinal.api.new_bundle import NAME_ATTEMPTS, NewBundle
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import print_value, without_managed_fields
+from kardinal.cli.output import print_value, say, without_managed_fields
 from kardinal.cli.session import Session, cluster_command
 from kardinal.cli.status.following import wait_for_end, wait_option
 from kardinal.cli.status.view import unattended
@@ -117,13 +117,13 @@ async def bundle(
     if output in ("json", "yaml"):
         print_value(without_managed_fields(created), output)
     else:
-        click.echo(f"bundle.kardinal.io/{name}" + (" created" if output == "table" else ""))
+        say(f"bundle.kardinal.io/{name}" + (" created" if output == "table" else ""))
     if warning := unattended([found], now=datetime.now(UTC)):
-        click.echo(f"Note: {warning}", err=True)
+        say(f"Note: {warning}", err=True)
     if waiting:
         await wait_for_end(session, pipeline, name)
     elif output == "table":
-        click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+        say(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 async def _plan(session: Session, pipeline: Pipeline, manifest: JsonObject, output: str) -> None:
@@ -132,7 +132,7 @@ async def _plan(session: Session, pipeline: Pipeline, manifest: JsonObject, outp
     bundle = uncreated(manifest)
     results = await planned(session, pipeline, bundle)
     if output == "table":
-        click.echo("Nothing is created: --dry-run. Gates are not evaluated.", err=True)
+        say("Nothing is created: --dry-run. Gates are not evaluated.", err=True)
     print_plan(pipeline.metadata.name, bundle, results, output)
 
 

@@ -14,7 +14,7 @@ from kardinal.api.names import LABEL_PIPELINE
 from kardinal.cli.checkout import list_commits
 from kardinal.cli.differences import CommitRange, Difference, commit_ranges, differences
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import one_line, print_table, print_value
+from kardinal.cli.output import one_line, print_table, print_value, say
 from kardinal.cli.promotions import version_before
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.kube import NotFound
@@ -96,15 +96,15 @@ async def _commits(checkout: Path, between: CommitRange) -> list[str]:
 
 
 def _print_commits(between: CommitRange, commits: Sequence[str], *, listed: bool) -> None:
-    click.echo(f"\nCOMMITS {between.before[:12]}..{between.after[:12]} {one_line(between.repository)}".rstrip())
+    say(f"\nCOMMITS {between.before[:12]}..{between.after[:12]} {one_line(between.repository)}".rstrip())
     if between.url:
-        click.echo(f"  {between.url}")
+        say(f"  {between.url}")
     for line in commits:
-        click.echo(f"  {line}")
+        say(f"  {line}")
     if listed and not commits:
-        click.echo("  none in this clone: are both commits fetched, and is the second one newer?")
+        say("  none in this clone: are both commits fetched, and is the second one newer?")
     if not listed and not between.url:
-        click.echo(f"  In a clone: git log --oneline {between.before}..{between.after}, or pass --checkout DIRECTORY")
+        say(f"  In a clone: git log --oneline {between.before}..{between.after}, or pass --checkout DIRECTORY")
 
 
 def _document(before: Bundle, after: Bundle, found: Sequence[Difference], ranges: Any) -> dict[str, Any]:

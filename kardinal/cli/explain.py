@@ -21,7 +21,7 @@ from kardinal.cli.changes import changes
 from kardinal.cli.environments import WITHOUT_STEP, EnvironmentState
 from kardinal.cli.errors import CommandError
 from kardinal.cli.gates import GateLine
-from kardinal.cli.output import age, one_line, print_value, span, state_text, width
+from kardinal.cli.output import age, one_line, print_value, say, span, state_text, width
 from kardinal.cli.render_failures import EVENTS_OF_STEPS, render_failure, render_failures
 from kardinal.cli.session import Session, cluster_command, no_bundle, output_option
 from kardinal.cli.status.reading import read_objects
@@ -104,7 +104,7 @@ async def explain(
             latest = await _explanation(session, pipeline, environment, name)
             if latest.to_json() != explanation.to_json():
                 explanation = latest
-                click.echo()
+                say()
                 _print(explanation, output)
 
 
@@ -115,7 +115,7 @@ async def _explanation(session: Session, pipeline: str, environment: str, name: 
         raise no_bundle(pipeline)
     failures = await render_failures(session)
     if warning := unattended([objects.pipeline, bundle], now=datetime.now(UTC)):
-        click.echo(f"Note: {warning}", err=True)
+        say(f"Note: {warning}", err=True)
     states, gates = promotion_states(objects)
     found = next(state for state in states if state.name == environment)
     step = next((each for each in objects.steps if each.spec.environment == environment), None)
@@ -195,9 +195,9 @@ def _print(explanation: Explanation, output: str) -> None:
         print_value(explanation.to_json(), output)
         return
     bundle, room = explanation.bundle, width()
-    click.echo(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
-    click.echo(f"  Bundle: {bundle.metadata.name} ({bundle_versions(bundle.spec.artifacts)})")
-    click.echo("\nPOLICY GATES:")
+    say(f"PROMOTION: {explanation.pipeline} / {explanation.environment}")
+    say(f"  Bundle: {bundle.metadata.name} ({bundle_versions(bundle.spec.artifacts)})")
+    say("\nPOLICY GATES:")
     columns = max((len(gate.name) for gate in explanation.gates), default=0)
     for gate in explanation.gates:
         answer = state_text(gate.answer) + " " * (7 - len(gate.answer))
@@ -208,11 +208,11 @@ def _print(explanation: Explanation, output: str) -> None:
         if gate.answer == "FAIL" and gate.message:
             _echo(f"  {''.ljust(columns)}          ", f"“{one_line(gate.message)}”", room)
     if not explanation.gates:
-        click.echo("  none")
+        say("  none")
     if explanation.failure:
-        click.echo()
+        say()
         _echo("", one_line(explanation.failure), room)
-    click.echo()
+    say()
     for note in explanation.notes:
         _echo("NOTE: ", note, room)
     _echo("RESULT: ", one_line(explanation.result), room)
@@ -221,17 +221,17 @@ def _print(explanation: Explanation, output: str) -> None:
 def _echo(label: str, text: str, room: int | None) -> None:
     """Print a text behind a label; where there is too little room beside it, on indented lines below."""
     if room is None or text_width(label) + text_width(text) <= room:
-        click.echo(label + text)
+        say(label + text)
         return
     beside = room - text_width(label)
     indent = " " * text_width(label) if beside >= room // 2 else "      "
     first, *others = wrapped(text, room - len(indent))
     if label.strip() and len(indent) < text_width(label):
-        click.echo(label.rstrip())
+        say(label.rstrip())
         label = indent
-    click.echo((label if len(indent) == text_width(label) else indent) + first)
+    say((label if len(indent) == text_width(label) else indent) + first)
     for line in others:
-        click.echo(indent + line)
+        say(indent + line)
 
 
 def _timing(gate: GateLine) -> str:

@@ -15,11 +15,11 @@ from typing import BinaryIO
 
 from kardinal.cli.errors import CommandError
 
-__all__ = ["MANIFEST_NAMES", "files_below", "read_file", "read_input"]
+__all__ = ["FILE_LIMIT", "MANIFEST_NAMES", "files_below", "read_file", "read_input"]
 
 MANIFEST_NAMES = (".yaml", ".yml", ".json")
 
-_FILE_LIMIT = 16 << 20
+FILE_LIMIT = 16 << 20
 """Bytes of a file that is read."""
 
 _FILES_LIMIT = 10_000
@@ -80,9 +80,9 @@ def _resolved(file: Path) -> Path:
 
 
 def _text(file: BinaryIO, name: str) -> str:
-    content = file.read(_FILE_LIMIT + 1)
-    if len(content) > _FILE_LIMIT:
-        raise CommandError(f"{name} has more than {_FILE_LIMIT:,} bytes", remedy="Split it.")
+    content = file.read(FILE_LIMIT + 1)
+    if len(content) > FILE_LIMIT:
+        raise CommandError(f"{name} has more than {FILE_LIMIT:,} bytes", remedy="Split it.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -20,7 +20,7 @@ from kardinal.cli.errors import CommandError
 from kardinal.cli.files import read_file
 from kardinal.cli.guesses import may_be_production, provider_of
 from kardinal.cli.manifests import ManifestError, read_manifests
-from kardinal.cli.output import print_value
+from kardinal.cli.output import print_value, say
 from kardinal.cli.propose import print_proposals
 from kardinal.cli.session import Session, chosen_namespace, cluster_command, cluster_options
 from kardinal.extensions import load_extensions
@@ -119,11 +119,11 @@ async def _create(session: Session, *, path: Path, config: InitConfig, policy_na
             remedy=f"Change it: kubectl edit pipeline {config.app}, or print this one: kardinal init -f {path} -o yaml",
         ) from error
     names = ", ".join(config.environments)
-    click.echo(f'Pipeline "{config.app}" created ({len(config.environments)} environments: {names})')
+    say(f'Pipeline "{config.app}" created ({len(config.environments)} environments: {names})')
     gates = sorted(await _org_gates(session, policy_namespace, Pipeline.model_validate(pipeline)))
     if gates:
-        click.echo(f"  {len(gates)} org PolicyGates will be injected: {', '.join(gates)}")
-    click.echo(f"\nNext: Add to your CI:\n  kardinal create bundle {config.app} --image {config.image}:$TAG")
+        say(f"  {len(gates)} org PolicyGates will be injected: {', '.join(gates)}")
+    say(f"\nNext: Add to your CI:\n  kardinal create bundle {config.app} --image {config.image}:$TAG")
 
 
 def _load(path: Path) -> InitConfig:

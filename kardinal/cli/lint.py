@@ -20,6 +20,8 @@ from kardinal.cli.errors import CommandError
 from kardinal.cli.files import files_below, read_file, read_input
 from kardinal.cli.gate_warnings import warnings_of
 from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
+from kardinal.cli.output import say
+from kardinal.cli.styles import printable
 from kardinal.extensions import ExtensionError, load_extensions
 from kardinal.policy.evaluate import fault
 from kardinal.translation import Features
@@ -85,7 +87,7 @@ def lint(paths: tuple[Path, ...]) -> None:
             findings.append(Finding(f"{place}:{error.line}", "not YAML", "", str(error)))
     warnings = list(_warnings(checked))
     for finding in (*findings, *warnings):
-        click.echo(str(finding), err=True)
+        say(printable(str(finding)), err=True)
     if findings:
         raise click.exceptions.Exit(1)
     if not checked:
@@ -95,7 +97,7 @@ def lint(paths: tuple[Path, ...]) -> None:
         )
     fine = f"{len(checked)} {'resource is' if len(checked) == 1 else 'resources are'} fine"
     told = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
-    click.echo(f"{fine}, {told}" if warnings else fine)
+    say(f"{fine}, {told}" if warnings else fine)
 
 
 def _texts(paths: tuple[Path, ...]) -> Iterator[tuple[str, str]]:

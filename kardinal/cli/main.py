@@ -18,6 +18,7 @@ from importlib.util import find_spec
 import click
 
 from kardinal.cli.lazy import IMPORTING, LazyCommand, LazyGroup
+from kardinal.cli.styles import visible
 
 __all__ = ["main"]
 
@@ -99,6 +100,14 @@ class _Group(LazyGroup):
 
     def find(self, name: str) -> LazyCommand | None:
         return _OWN.get(name) or _declared().get(name)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            # Errors quote servers, hosts and the names of files.
+            error.message = visible(error.message)
+            raise
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         ctx.meta[IMPORTING] = _quick_imports

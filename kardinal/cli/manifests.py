@@ -13,12 +13,26 @@ from typing import Any
 
 import yaml
 
+from kardinal.bounded import ForeignBytes, mebibytes
+from kardinal.cli.files import FILE_LIMIT
 from kardinal.steps.yaml_text import YamlSyntaxError, check_bounds
 
 __all__ = ["Manifest", "ManifestError", "read_manifests"]
 
 _VALUES_LIMIT = 500_000
 """Values of a text; and of a document, with those that aliases repeat."""
+
+FOREIGN = ForeignBytes(
+    "files and directories that `kardinal lint` and `init` are given",
+    of="contributor",
+    size=f"{mebibytes(FILE_LIMIT)} a file; regular files, no links out of a directory",
+    unpacked="not compressed",
+    structure=f"{_VALUES_LIMIT:,} values, with those that aliases repeat; 100 levels",
+    time="none: a regular file ends",
+    held="one file",
+    decoded="in the command",
+    tests=("attacks/test_command_files.py",),
+)
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 

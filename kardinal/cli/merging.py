@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
 from kardinal.api.names import LABEL_TYPE, TYPE_FREEZE, freeze_name
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import one_line
+from kardinal.cli.output import one_line, say
 from kardinal.cli.session import Session, connect
 from kardinal.kube import KubeError, NotFound
 from kardinal.objects import JsonObject
@@ -48,7 +46,7 @@ async def check_merge(
 
 
 def _note(reason: str) -> None:
-    click.echo(f"Note: {reason}, so that it is not known whether the promotion is paused or gone", err=True)
+    say(f"Note: {reason}, so that it is not known whether the promotion is paused or gone", err=True)
 
 
 async def _has_pipeline(session: Session, name: str, url: str) -> bool:

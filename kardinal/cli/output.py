@@ -1,6 +1,7 @@
 """Printing: tables for people, JSON and YAML for programs. Colour only on a terminal, and never with NO_COLOR.
 
-On a terminal a table fits its width (`kardinal.cli.table`); elsewhere a row is one line, for programs that read lines.
+Everything that a command prints goes through `say`, which shows control characters instead of writing them. On a
+terminal a table fits its width (`kardinal.cli.table`); elsewhere a row is one line, for programs that read lines.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from kardinal.cli.styles import for_terminal, mark_style, printable, visible
 from kardinal.cli.table import laid_out
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ __all__ = [
     "print_documents",
     "print_table",
     "print_value",
-    "printable",
+    "say",
     "span",
     "state_text",
     "styled",
@@ -79,10 +81,16 @@ def print_table(
     `prose` names the columns whose text may be wrapped on a narrow terminal.
     """
     if not rows:
-        click.echo(empty, err=True)
+        say(empty, err=True)
         return
-    for line in laid_out([styled(header, bold=True) for header in headers], rows, width=width(), prose=prose):
-        click.echo(line)
+    titles, cells = [styled(header, bold=True) for header in headers], [list(map(visible, row)) for row in rows]
+    for line in laid_out(titles, cells, width=width(), prose=prose):
+        say(line)
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print lines of a command, on standard error with `err`; of their control characters only our styles count."""
+    click.echo(for_terminal(text), err=err, nl=nl)
 
 
 def width() -> int | None:
@@ -90,16 +98,11 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def printable(text: str) -> str:
-    """Escape the characters that are not visible: names and messages are other people's text on this terminal."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def plain_text(markdown: str) -> str:
     """Return Markdown of ours for a terminal: without HTML, and with the characters that its entities stand for."""
     text = re.sub(r"<summary>(.*?)</summary>", r"\1:", markdown)
     text = re.sub(r"(?m)^(</?details>|<!--.*-->)\n?", "", text)
-    return "\n".join(map(printable, unescape(text).strip().splitlines()))
+    return "\n".join(map(printable, unescape(text).replace("\u200b", "").strip().splitlines()))
 
 
 def one_line(text: str) -> str:
@@ -111,7 +114,7 @@ def styled(text: str, **style: Any) -> str:
     """Return `text` in a style where colours can be seen and are wanted."""
     if not style or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
-    return click.style(text, **style)
+    return mark_style(text, **style)
 
 
 def print_documents(documents: Sequence[Any], output: str) -> None:
@@ -128,9 +131,9 @@ def without_managed_fields(document: Any) -> Any:
 
 def print_value(value: Any, output: str) -> None:
     if output == "json":
-        click.echo(json.dumps(value, indent=2))
+        say(json.dumps(value, indent=2))
     else:
-        click.echo(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False), nl=False)
+        say(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False), nl=False)
 
 
 def state_text(state: str) -> str:

@@ -13,7 +13,7 @@ import click
 from kardinal.api import POLICY_GATE
 from kardinal.api.names import LABEL_PIPELINE, LABEL_TYPE, TYPE_FREEZE, freeze_name, label_value
 from kardinal.cli.holds import find_hold, holds_of
-from kardinal.cli.output import one_line
+from kardinal.cli.output import one_line, say
 from kardinal.cli.session import Session, cluster_command
 from kardinal.kube import AlreadyExists, NotFound
 
@@ -22,9 +22,9 @@ __all__ = ["pause", "resume"]
 
 @click.command()
 @click.argument("pipeline")
-@click.option("--message", help="Why, shown on the PromotionSteps that it holds.")
+@click.option("--reason", help="Why, shown on the PromotionSteps that it holds.")
 @cluster_command
-async def pause(session: Session, *, pipeline: str, message: str | None) -> None:
+async def pause(session: Session, *, pipeline: str, reason: str | None) -> None:
     """Hold every promotion of a Pipeline at its next safe point."""
     await session.pipeline(pipeline)
     gate = {
@@ -35,15 +35,15 @@ async def pause(session: Session, *, pipeline: str, message: str | None) -> None
             "namespace": session.namespace,
             "labels": {LABEL_PIPELINE: label_value(pipeline), LABEL_TYPE: TYPE_FREEZE},
         },
-        "spec": {"expression": "false", "message": message or f"{pipeline} was paused by {getpass.getuser()}"},
+        "spec": {"expression": "false", "message": reason or f"{pipeline} was paused by {getpass.getuser()}"},
     }
     try:
         await session.client.create(POLICY_GATE, gate, field_manager="kardinal-cli")
     except AlreadyExists:
-        click.echo(f"Pipeline {pipeline} is paused already")
+        say(f"Pipeline {pipeline} is paused already")
         return
-    click.echo(f"Pipeline {pipeline} paused")
-    click.echo(f"Go on with: kardinal resume {pipeline} -n {session.namespace}", err=True)
+    say(f"Pipeline {pipeline} paused")
+    say(f"Go on with: kardinal resume {pipeline} -n {session.namespace}", err=True)
 
 
 @click.command()
@@ -62,20 +62,20 @@ async def resume(session: Session, *, pipeline: str, environment: str | None) ->
     try:
         await session.client.delete(POLICY_GATE, freeze_name(pipeline), session.namespace)
     except NotFound:
-        click.echo(f"Pipeline {pipeline} is not paused")
+        say(f"Pipeline {pipeline} is not paused")
     else:
-        click.echo(f"Pipeline {pipeline} resumed")
+        say(f"Pipeline {pipeline} resumed")
     for held, gate in await holds_of(session, pipeline):
-        click.echo(f"{held} is held: {one_line(gate['spec'].get('message') or 'since a rollback')}")
-        click.echo(f"  to let Bundles get there again: kardinal resume {pipeline} --env {held}{session.option}")
+        say(f"{held} is held: {one_line(gate['spec'].get('message') or 'since a rollback')}")
+        say(f"  to let Bundles get there again: kardinal resume {pipeline} --env {held}{session.option}")
 
 
 async def _end_hold(session: Session, pipeline: str, environment: str) -> None:
     hold = await find_hold(session, pipeline, environment)
     if hold is None:
-        click.echo(f"{environment} of Pipeline {pipeline} is not held")
+        say(f"{environment} of Pipeline {pipeline} is not held")
         return
     with suppress(NotFound):
         metadata = hold["metadata"]
         await session.client.delete(POLICY_GATE, metadata["name"], session.namespace, uid=metadata["uid"])
-    click.echo(f"{environment} of Pipeline {pipeline} takes Bundles again")
+    say(f"{environment} of Pipeline {pipeline} takes Bundles again")

@@ -14,7 +14,7 @@ from kardinal.api.image import bundle_title
 from kardinal.api.repository_url import RepositoryURL
 from kardinal.cli.checkout import caller_repositories
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import print_value, styled
+from kardinal.cli.output import print_value, say, styled
 from kardinal.cli.planning import Planned, Planner, own_address
 from kardinal.cli.session import Session
 from kardinal.extensions import load_extensions
@@ -103,18 +103,18 @@ async def _credentials(session: Session, address: Address) -> Credentials | None
 
 
 def _print(pipeline: str, bundle: Bundle, results: Sequence[Planned]) -> None:
-    click.echo(f"PLAN: {pipeline} {bundle_title(bundle.spec.artifacts)} (Bundle {bundle.metadata.name})")
+    say(f"PLAN: {pipeline} {bundle_title(bundle.spec.artifacts)} (Bundle {bundle.metadata.name})")
     for result in results:
-        click.echo(f"\n{result.environment}: {_sentence(result)}")
+        say(f"\n{result.environment}: {_sentence(result)}")
         if result.note:
-            click.echo(f"    {result.note}")
+            say(f"    {result.note}")
         if result.error or not result.files:
             continue
-        click.echo(_indented(result.message))
-        click.echo(_coloured(result.diff))
+        say(_indented(result.message))
+        say(_coloured(result.diff))
         if result.pull_request:
             name, text = result.pull_request
-            click.echo(f"Pull request: {name}\n\n{_indented(text)}")
+            say(f"Pull request: {name}\n\n{_indented(text)}")
 
 
 def _sentence(result: Planned) -> str:

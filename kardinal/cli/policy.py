@@ -11,8 +11,9 @@ import click
 from kardinal.api import PIPELINE, POLICY_GATE, Pipeline, PolicyGate
 from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
-from kardinal.cli.output import print_table, print_value, printable
+from kardinal.cli.output import print_table, print_value, say
 from kardinal.cli.session import Session, cluster_command, output_option
+from kardinal.cli.styles import printable
 from kardinal.kube import Forbidden
 from kardinal.objects import JsonObject
 from kardinal.policy.coverage import CoveredPath, Writer, coverage
@@ -52,7 +53,7 @@ async def show_coverage(session: Session, *, policy_namespaces: str, output: str
         return
     _print(found)
     for note in notes:
-        click.echo(f"Note: {printable(note)}.", err=True)
+        say(f"Note: {printable(note)}.", err=True)
 
 
 async def _pipelines(session: Session, notes: list[str]) -> tuple[list[Pipeline], bool]:
@@ -122,17 +123,15 @@ def _document(path: CoveredPath) -> dict[str, Any]:
 
 def _print(paths: Sequence[CoveredPath]) -> None:
     if not paths:
-        click.echo(_NO_PIPELINES, err=True)
+        say(_NO_PIPELINES, err=True)
         return
     for (repository, branch), group in groupby(paths, key=lambda path: (path.repository, path.branch)):
-        click.echo(f"{printable(repository)}, branch {printable(branch)}\n")
+        say(f"{printable(repository)}, branch {printable(branch)}\n")
         rows = [_row(path.path, writer) for path in group for writer in path.writers]
         print_table(["PATH", "WRITTEN BY", "GATES"], rows, empty="")
-        click.echo()
+        say()
     unbound = sum(not path.is_bound for path in paths)
-    click.echo(
-        f"{unbound} of {len(paths)} paths can be written to without a gate." if unbound else "Gates bind every path."
-    )
+    say(f"{unbound} of {len(paths)} paths can be written to without a gate." if unbound else "Gates bind every path.")
 
 
 def _row(path: str, writer: Writer) -> list[str]:

@@ -17,9 +17,10 @@ import click
 from kardinal.api import PIPELINE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.merging import check_merge
-from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, printable, state_text
+from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, say, state_text
 from kardinal.cli.ranges import WholeNumber
 from kardinal.cli.session import connect, explained, output_option
+from kardinal.cli.styles import printable
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import KubeError
 from kardinal.objects.errors import KardinalError
@@ -112,10 +113,10 @@ async def show(desk: _Desk, *, number: int, output: str) -> None:
     if output != "table":
         print_value({**_summary(pull), "body": pull.body, "comments": list(pull.comments)}, output)
         return
-    click.echo(f"#{pull.number} {printable(pull.title)} ({pull.state})\n{pull.head} -> {pull.base}\n")
-    click.echo(plain_text(pull.body))
+    say(f"#{pull.number} {printable(pull.title)} ({pull.state})\n{pull.head} -> {pull.base}\n")
+    say(plain_text(pull.body))
     for comment in pull.comments:
-        click.echo(f"\n> {plain_text(comment)}")
+        say(f"\n> {plain_text(comment)}")
 
 
 @pr.command()
@@ -130,7 +131,7 @@ async def merge(desk: _Desk, *, number: int, force: bool) -> None:
     if not force:
         await check_merge(await desk.pulls.get(number), url=desk.url, where=desk.where, named=desk.named)
     merged = await desk.pulls.merge(number, by=getpass.getuser())
-    click.echo(f"#{number} merged as {(merged.merge_commit or '')[:12]} into {merged.base}")
+    say(f"#{number} merged as {(merged.merge_commit or '')[:12]} into {merged.base}")
 
 
 @pr.command()
@@ -140,7 +141,7 @@ async def merge(desk: _Desk, *, number: int, force: bool) -> None:
 async def close(desk: _Desk, *, number: int, comment: str) -> None:
     """Close a pull request without merging it; its promotion fails."""
     await desk.pulls.close(number, by=getpass.getuser(), comment=comment)
-    click.echo(f"#{number} closed")
+    say(f"#{number} closed")
 
 
 def _summary(pull: PullRequest) -> dict[str, Any]:

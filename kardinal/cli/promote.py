@@ -7,6 +7,7 @@ import click
 from kardinal.api.names import LABEL_PIPELINE
 from kardinal.cli.errors import CommandError
 from kardinal.cli.holds import find_hold
+from kardinal.cli.output import say
 from kardinal.cli.requests import ask
 from kardinal.cli.session import Session, cluster_command
 from kardinal.cli.status.following import wait_for_end, wait_option
@@ -36,11 +37,11 @@ async def promote(session: Session, *, pipeline: str, environment: str | None, n
     if environment is not None:
         await _refuse_held(session, pipeline, environment, bundle.metadata.name)
     await ask(session, bundle.metadata.name, "promote", environment, must_be_answered=waiting)
-    click.echo(f"Bundle {bundle.metadata.name} goes on to {environment or 'every environment it is meant for'}")
+    say(f"Bundle {bundle.metadata.name} goes on to {environment or 'every environment it is meant for'}")
     if waiting:
         await wait_for_end(session, pipeline, bundle.metadata.name)
         return
-    click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+    say(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 async def _refuse_held(session: Session, pipeline: str, environment: str, bundle: str) -> None:
@@ -67,12 +68,12 @@ async def retry(session: Session, *, bundle: str, environment: str, waiting: boo
             f"no Bundle {bundle} in namespace {session.namespace}", remedy="List them: kubectl get bundles"
         ) from error
     await ask(session, bundle, "retry", environment, must_be_answered=waiting)
-    click.echo(f"Bundle {bundle} is tried again in {environment}")
+    say(f"Bundle {bundle} is tried again in {environment}")
     pipeline = _pipeline_of(stored)
     if waiting:
         await wait_for_end(session, pipeline, bundle)
         return
-    click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+    say(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 def _pipeline_of(bundle: JsonObject) -> str:

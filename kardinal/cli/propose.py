@@ -7,15 +7,15 @@ import re
 import tempfile
 from pathlib import Path
 
-import click
 import yaml
 
 from kardinal.api.repository_url import InvalidRepositoryURL, RepositoryURL
 from kardinal.cli.checkout import ask_git, open_checkout
 from kardinal.cli.errors import CommandError
 from kardinal.cli.guesses import provider_of
-from kardinal.cli.output import printable
+from kardinal.cli.output import say
 from kardinal.cli.scan import Origin, Proposal, propose
+from kardinal.cli.styles import printable
 from kardinal.git.checkouts import Checkout
 from kardinal.objects.errors import KardinalError
 
@@ -37,17 +37,17 @@ def print_proposals(source: str, namespace: str) -> None:
             f"{source} has no kustomization that stands for an environment",
             remedy="Write the Pipeline by hand: kardinal init -f kardinal.yaml, or docs/guides/helm.md for Helm values",
         )
-    click.echo("---\n".join(_yaml(proposal) for proposal in proposals), nl=False)
+    say("---\n".join(_yaml(proposal) for proposal in proposals), nl=False)
     for proposal in proposals:
-        click.echo(f"Pipeline {proposal.name}:", err=True)
+        say(f"Pipeline {proposal.name}:", err=True)
         for title, lines in (("guessed", proposal.guessed), ("not known", proposal.unknown)):
             for line in lines:
-                click.echo(f"  {title}: {printable(line)}", err=True)
+                say(f"  {title}: {printable(line)}", err=True)
     first = proposals[0]
     image = first.images[0] if first.images else "REPOSITORY"
-    click.echo("\nNext, when it reads right in a file pipeline.yaml:", err=True)
-    click.echo("  kardinal lint -f pipeline.yaml && kubectl apply -f pipeline.yaml", err=True)
-    click.echo(f"  kardinal plan {first.name} --image {printable(image)}:TAG", err=True)
+    say("\nNext, when it reads right in a file pipeline.yaml:", err=True)
+    say("  kardinal lint -f pipeline.yaml && kubectl apply -f pipeline.yaml", err=True)
+    say(f"  kardinal plan {first.name} --image {printable(image)}:TAG", err=True)
 
 
 def _directory(source: str) -> Path:

@@ -7,10 +7,9 @@ import getpass
 import secrets
 from typing import Literal
 
-import click
-
 from kardinal.api.bundle import MAX_REQUESTS
 from kardinal.cli.errors import CommandError
+from kardinal.cli.output import say
 from kardinal.cli.session import Session
 from kardinal.kube import Conflict, PatchType
 from kardinal.objects import BUNDLE, JsonObject
@@ -47,7 +46,7 @@ async def ask(
         )
         if must_be_answered:
             raise CommandError(message, remedy=remedy)
-        click.echo(f"{message} {remedy}", err=True)
+        say(f"{message} {remedy}", err=True)
     elif answer["state"] == "Refused":
         raise CommandError(f"refused: {answer.get('message', '')}")
 

@@ -14,6 +14,7 @@ from kardinal.api.image import stored_title
 from kardinal.api.names import LABEL_PIPELINE, bundle_name, freeze_name, label_value
 from kardinal.cli.errors import CommandError
 from kardinal.cli.holds import find_hold, put_hold
+from kardinal.cli.output import say
 from kardinal.cli.session import Session, cluster_command, unknown_bundle
 from kardinal.cli.status.following import wait_for_end, wait_option
 from kardinal.cli.status.view import unattended
@@ -80,15 +81,15 @@ async def rollback(
         raise CommandError(
             f"the rollback could not be created{held}", remedy=f"The API server says: {error}"
         ) from error
-    click.echo(f"bundle.kardinal.io/{name} created")
-    click.echo(f"{environment} goes back from {old} to {new}, that of {restores['metadata']['name']}")
+    say(f"bundle.kardinal.io/{name} created")
+    say(f"{environment} goes back from {old} to {new}, that of {restores['metadata']['name']}")
     if not no_hold:
-        click.echo(f"Nothing else gets there until: kardinal resume {pipeline} --env {environment}{session.option}")
+        say(f"Nothing else gets there until: kardinal resume {pipeline} --env {environment}{session.option}")
     await _note_what_holds(session, found)
     if waiting:
         await wait_for_end(session, pipeline, name)
     else:
-        click.echo(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
+        say(f"Follow it: kardinal watch {pipeline}{session.option}", err=True)
 
 
 def _chosen(
@@ -167,6 +168,6 @@ async def _note_what_holds(session: Session, pipeline: Pipeline) -> None:
     except NotFound:
         pass
     else:
-        click.echo(f"Note: {name} is paused, which holds this too; to go on: kardinal resume {name}", err=True)
+        say(f"Note: {name} is paused, which holds this too; to go on: kardinal resume {name}", err=True)
     if warning := unattended([pipeline], now=datetime.now(UTC)):
-        click.echo(f"Note: {warning}", err=True)
+        say(f"Note: {warning}", err=True)

@@ -6,10 +6,11 @@ beside the others continue on an indented line under their row. A column of pros
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from unicodedata import combining, east_asian_width
+
+from kardinal.cli.styles import without_styles
 
 __all__ = ["GAP", "INDENT", "laid_out", "text_width", "wrapped"]
 
@@ -18,8 +19,6 @@ INDENT = "    "
 _LEAST_PROSE = 24
 """Columns below which prose is easier to read on a line of its own."""
 
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
-
 Row = Sequence[str]
 
 
@@ -27,7 +26,7 @@ def laid_out(headers: Row, rows: Sequence[Row], *, width: int | None, prose: Col
     """Return the lines of a table; `prose` names the columns that may be wrapped, `width` None is without an end."""
     table = [tuple(headers), *map(tuple, rows)]
     wide = [max(map(_cell_width, column)) for column in zip(*table, strict=True)]
-    flexible = [index for index, header in enumerate(headers) if _plain(header) in prose]
+    flexible = [index for index, header in enumerate(headers) if without_styles(header) in prose]
     groups = [list(range(len(headers)))]
     if width is not None and _total(wide) > width and not _share(wide, flexible, table, width):
         groups = list(_groups(wide, flexible, width))
@@ -55,7 +54,7 @@ def wrapped(text: str, width: int | None) -> list[str]:
 
 def text_width(text: str) -> int:
     """Return the columns that a line takes on a terminal."""
-    plain = _plain(text)
+    plain = without_styles(text)
     if plain.isascii():
         return len(plain)
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
@@ -120,7 +119,3 @@ def _total(wide: Sequence[int]) -> int:
 
 def _cell_width(cell: str) -> int:
     return max(map(text_width, cell.splitlines()), default=0)
-
-
-def _plain(text: str) -> str:
-    return _STYLE.sub("", text)

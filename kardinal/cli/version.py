@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kardinal.cli.output import say
 from kardinal.cli.session import connect
 from kardinal.kube import KubeError, NotFound
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT
@@ -20,8 +21,8 @@ __all__ = ["version"]
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="Path of the kubeconfig.")
 def version(*, context: str | None, kubeconfig: Path | None) -> None:
     """Print the versions of this command and of the controller it talks to."""
-    click.echo(f"kardinal     {package_version('kardinal')}")
-    click.echo(f"controller   {asyncio.run(_controller(kubeconfig, context))}")
+    say(f"kardinal     {package_version('kardinal')}")
+    say(f"controller   {asyncio.run(_controller(kubeconfig, context))}")
 
 
 async def _controller(kubeconfig: Path | None, context: str | None) -> str:

@@ -18,6 +18,7 @@ import orjson
 from click.core import ParameterSource
 
 from kardinal.cli.errors import CommandError
+from kardinal.cli.output import say
 from kardinal.cli.ranges import WholeNumber
 from kardinal.git.options import scm_poll_option
 from kardinal.runtime.logging import configure
@@ -154,12 +155,12 @@ def _import_programs() -> Callable[..., AbstractAsyncContextManager[Endpoints]]:
 
 def _print_places(kubeconfig: Path, endpoints: Mapping[str, str]) -> None:
     """Print what to export, and what listens where; `up` and `status` say the same."""
-    click.echo(f"export KUBECONFIG={kubeconfig}")
+    say(f"export KUBECONFIG={kubeconfig}")
     if "api" in endpoints:
-        click.echo(f"export KARDINAL_URL={endpoints['api']}")
+        say(f"export KARDINAL_URL={endpoints['api']}")
     for name, key, path in _PLACES:
         if key in endpoints:
-            click.echo(f"{name:<12} {endpoints[key]}{path}")
+            say(f"{name:<12} {endpoints[key]}{path}")
 
 
 async def _announce(
@@ -168,14 +169,14 @@ async def _announce(
     """Print what runs where, and wait for a signal to stop."""
     _print_places(plane.kubeconfig, endpoints)
     for note in notes:
-        click.echo(note)
-    click.echo("ready; stop with Ctrl-C")
+        say(note)
+    say("ready; stop with Ctrl-C")
     # What a start has loaded lives as long as the process. A full collection that visits it stops the event loop for
     # 25 ms, with the controllers for 100 ms; frozen, for less than 1 ms.
     gc.freeze()
     gc.enable()
     await stopped.wait()
-    click.echo("stopping", err=True)
+    say("stopping", err=True)
 
 
 @local.command()
@@ -184,11 +185,11 @@ def down(*, directory: Path) -> None:
     """Stop what `kardinal local up` runs on a directory, and wait for its end."""
     process = local_plane.holder(directory)
     if process is None:
-        click.echo(f"nothing runs on {directory}")
+        say(f"nothing runs on {directory}")
         return
     os.kill(process, signal.SIGTERM)
     _await_release(directory, process)
-    click.echo(f"stopped process {process}")
+    say(f"stopped process {process}")
 
 
 def _await_release(directory: Path, process: int) -> None:
@@ -225,6 +226,6 @@ def status(*, directory: Path) -> None:
     process = local_plane.holder(directory)
     if process is None:
         raise CommandError(f"nothing runs on {directory}", remedy=f"Start it: kardinal local up --dir {directory}")
-    click.echo(f"process {process} runs on {directory}")
+    say(f"process {process} runs on {directory}")
     endpoints = directory / "endpoints.json"
     _print_places(directory / "kubeconfig", orjson.loads(endpoints.read_bytes()) if endpoints.exists() else {})

@@ -10,6 +10,7 @@ import click
 import yaml
 
 from kardinal.cli.errors import CommandError
+from kardinal.cli.output import say
 from kardinal.git import create_bare_repository
 from kardinal.runtime.clock import SystemClock
 from kardinal_local import sample as data
@@ -40,14 +41,14 @@ def sample(directory: Path) -> None:
         (directory / "gates.yaml").write_text(_yaml(*gates))
     except OSError as error:
         raise CommandError(f"{directory} cannot be written: {error.strerror}") from None
-    click.echo(f"{directory}/gitops.git      three environments of {data.APP}, which run {data.IMAGE}:{data.OLD_TAG}")
-    click.echo(f"{directory}/pipeline.yaml   dev, staging, and prod behind a pull request")
+    say(f"{directory}/gitops.git      three environments of {data.APP}, which run {data.IMAGE}:{data.OLD_TAG}")
+    say(f"{directory}/pipeline.yaml   dev, staging, and prod behind a pull request")
     for gate in gates:
-        click.echo(f"{directory}/gates.yaml      {gate['metadata']['name']}: {gate['spec']['message']}")
-    click.echo("\nNext, with `kardinal local up --simulate` running:")
-    click.echo(f"  kubectl apply -f {directory}")
-    click.echo(f"  kardinal create bundle {data.APP} --image {data.IMAGE}:{data.NEW_TAG}")
-    click.echo(f"  kardinal watch {data.APP}")
+        say(f"{directory}/gates.yaml      {gate['metadata']['name']}: {gate['spec']['message']}")
+    say("\nNext, with `kardinal local up --simulate` running:")
+    say(f"  kubectl apply -f {directory}")
+    say(f"  kardinal create bundle {data.APP} --image {data.IMAGE}:{data.NEW_TAG}")
+    say(f"  kardinal watch {data.APP}")
 
 
 def _yaml(*documents: dict[str, Any]) -> str:

@@ -81,7 +81,9 @@ async def test_get_pipelines_shows_what_is_verified_where(cli: Cli, world: World
 
 async def test_pause_creates_a_freeze_gate_and_resume_deletes_it(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY))
-    assert await cli("pause", "my-app", "--message", "audit week") == "Pipeline my-app paused\n"
+    before = await cli.attempt("pause", "my-app", "--message", "audit week")
+    assert (before.code, "No such option" in before.err) == (2, True)
+    assert await cli("pause", "my-app", "--reason", "audit week") == "Pipeline my-app paused\n"
     frozen = await world.get(POLICY_GATE, "my-app-freeze")
     assert frozen["spec"] == {"expression": "false", "message": "audit week", "recheckInterval": "5m"}
     assert frozen["metadata"]["labels"]["kardinal.io/type"] == "freeze"

@@ -69,7 +69,7 @@ async def test_get_steps_shows_steps_and_gates_in_order(cli: Cli, world: World, 
 
 async def test_explain_says_that_a_pipeline_is_paused(cli: Cli, world: World, repository: GitRepository) -> None:
     await _held_before_prod(world, repository)
-    await cli("pause", "my-app", "--message", "release freeze")
+    await cli("pause", "my-app", "--reason", "release freeze")
     await world.settle()
     last = (await cli("explain", "my-app", "--env", PROD)).splitlines()[-1]
     assert last == "RESULT: PAUSED: the Pipeline is frozen until kardinal resume (release freeze)"

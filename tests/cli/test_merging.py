@@ -28,7 +28,7 @@ async def waiting(world: World, repository: GitRepository) -> GitRepository:
 
 async def test_a_paused_pipeline_is_not_merged_by_mistake(cli: Cli, waiting: GitRepository) -> None:
     head = waiting.head()
-    await cli("pause", "my-app", "--message", "audit week")
+    await cli("pause", "my-app", "--reason", "audit week")
     done = await cli.attempt("pr", "merge", "1")
     assert done.code == 1
     assert "Pipeline my-app is paused: audit week" in done.err

@@ -71,6 +71,25 @@ def test_a_terminal_shows_colours_and_columns_stay_aligned() -> None:
     ]
 
 
+OTHERS = """
+from kardinal.cli.output import print_table, say, state_text, styled
+evil = "\\x1b[8mVerified\\x1b[0m"
+print_table(["STATE"], [[evil], [state_text(evil)], [styled(evil, fg="red")]], empty="none")
+say(styled("ours", dim=True) + evil)
+"""
+
+
+def test_a_style_that_others_wrote_is_shown_and_not_obeyed() -> None:
+    shown = "\\x1b[8mVerified\\x1b[0m"
+    assert on_a_terminal(OTHERS) == [
+        "\x1b[1mSTATE\x1b[0m",
+        shown,
+        shown,
+        f"\x1b[31m{shown}\x1b[0m",
+        f"\x1b[2mours\x1b[0m{shown}",
+    ]
+
+
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_colour_can_be_turned_off(name: str, value: str) -> None:
     assert on_a_terminal(TABLE, **{name: value}) == ["STATE      AGE", "Verified   1s", "Pending    2s"]

@@ -147,7 +147,7 @@ async def test_commands_that_show_what_a_controller_does_say_that_none_runs(cli:
 
 async def test_a_pause_is_shown_with_the_command_that_ends_it(cli: Cli, world: World) -> None:
     await world.apply(pipeline(REPOSITORY), bundle("my-app-1"))
-    await cli("pause", "my-app", "--message", "audit week")
+    await cli("pause", "my-app", "--reason", "audit week")
     words = " ".join((await cli("status", "my-app")).split())
     assert "my-app: held: audit week" in words
     assert "NEXT kardinal resume my-app" in words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kardinal.cli.styles import mark_style
 from kardinal.cli.table import laid_out, text_width, wrapped
 
 BUNDLE = "my-application-1-29-0-plus-2-1763850000"
@@ -68,4 +69,4 @@ def test_a_word_that_is_wider_than_the_terminal_stays_whole() -> None:
 
 
 def test_wide_characters_and_styles_are_counted_as_they_are_shown() -> None:
-    assert text_width("\x1b[32m日本\x1b[0m") == 4
+    assert text_width(mark_style("日本", fg="green")) == 4

@@ -210,7 +210,7 @@ async def test_a_promoter_pauses_and_resumes(installed: Installation) -> None:
     await installed.people.bind(account, "kardinal-promoter")
     await installed.people.until_allowed(account, ("delete", "policygates.kardinal.io"))
 
-    assert "paused" in await kardinal("pause", "my-app", "--message", "release freeze")
+    assert "paused" in await kardinal("pause", "my-app", "--reason", "release freeze")
     assert await installed.world.find(POLICY_GATE, "my-app-freeze")
     assert "resumed" in await kardinal("resume", "my-app")
     assert await installed.world.find(POLICY_GATE, "my-app-freeze") is None

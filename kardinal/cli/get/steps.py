@@ -11,7 +11,7 @@ from kardinal.api.image import bundle_versions
 from kardinal.api.names import LABEL_BUNDLE, label_value
 from kardinal.cli.environments import EnvironmentState
 from kardinal.cli.gates import GateLine
-from kardinal.cli.output import one_line, print_documents, print_table, state_text
+from kardinal.cli.output import one_line, print_documents, print_table, say, state_text
 from kardinal.cli.render_failures import render_failure, render_failures
 from kardinal.cli.session import TABLES, Session, cluster_command, no_bundle, table_option
 from kardinal.cli.status.reading import read_objects
@@ -51,9 +51,9 @@ async def steps(session: Session, *, pipeline: str, name: str | None, output: st
         rows += _gate_rows(gate for gate in gates if gate.environment == state.name)
         rows.append(_step_row(state, render_failure(state.step, failures)))
     versions, phase = bundle_versions(bundle.spec.artifacts), bundle.status.phase or "Available"
-    click.echo(f"Bundle {bundle.metadata.name} ({versions}): {phase}", err=True)
+    say(f"Bundle {bundle.metadata.name} ({versions}): {phase}", err=True)
     if warning := unattended([objects.pipeline, bundle], now=datetime.now(UTC)):
-        click.echo(f"Note: {warning}", err=True)
+        say(f"Note: {warning}", err=True)
     print_table(["ENVIRONMENT", "NODE", "STATE", "MESSAGE"], rows, empty="", prose=("MESSAGE",))
 
 

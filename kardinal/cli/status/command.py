@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from kardinal.cli.errors import CommandError
-from kardinal.cli.output import print_value, width
+from kardinal.cli.output import print_value, say, width
 from kardinal.cli.session import Session, cluster_command, output_option
 from kardinal.cli.status.advice import document_of
 from kardinal.cli.status.following import follow
@@ -41,7 +41,7 @@ async def status(session: Session, *, pipeline: str | None, name: str | None, wa
         print_value(document_of(view), output)
         return
     for line in screen(view, now=now, width=width()):
-        click.echo(line)
+        say(line)
 
 
 @click.command()

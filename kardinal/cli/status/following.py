@@ -11,7 +11,7 @@ from typing import Protocol
 import click
 
 from kardinal.cli.changes import changes
-from kardinal.cli.output import console, width
+from kardinal.cli.output import console, say, width
 from kardinal.cli.session import Session
 from kardinal.cli.status.advice import document_of
 from kardinal.cli.status.reading import WATCHED, read_objects
@@ -85,7 +85,7 @@ class _Lines:
 
     def show(self, view: View, *, now: datetime) -> None:
         for line in change_lines(self._before, view):
-            click.echo(f"{now:%H:%M:%S}  {line}")
+            say(f"{now:%H:%M:%S}  {line}")
         self._before = view
 
 
@@ -98,5 +98,5 @@ class _Documents:
     def show(self, view: View, *, now: datetime) -> None:
         document = json.dumps(document_of(view))
         if document != self._before:
-            click.echo(document)
+            say(document)
         self._before = document

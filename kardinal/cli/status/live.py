@@ -10,6 +10,7 @@ from rich.text import Text
 from kardinal.cli.output import width
 from kardinal.cli.status.screen import screen
 from kardinal.cli.status.view import View
+from kardinal.cli.styles import for_terminal
 
 __all__ = ["Screen"]
 
@@ -21,4 +22,4 @@ class Screen:
         self._live = live
 
     def show(self, view: View, *, now: datetime) -> None:
-        self._live.update(Text.from_ansi("\n".join(screen(view, now=now, width=width()))), refresh=True)
+        self._live.update(Text.from_ansi(for_terminal("\n".join(screen(view, now=now, width=width())))), refresh=True)
