@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kardinal.cli.styles import visible
+
 __all__ = ["CommandError"]
 
 
@@ -13,4 +15,5 @@ class CommandError(click.ClickException):
     exit_code = 1
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        super().__init__(f"{message}\n  {remedy}" if remedy else message)
+        # Messages quote servers, hosts and the names of files.
+        super().__init__(visible(f"{message}\n  {remedy}" if remedy else message))

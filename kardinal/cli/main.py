@@ -104,10 +104,12 @@ class _Group(LazyGroup):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except click.ClickException as error:
-            # Errors quote servers, hosts and the names of files.
-            error.message = visible(error.message)
-            raise
+        except click.UsageError as error:
+            # It quotes what was typed, which a shell may have made of the names of files.
+            message = error.format_message()
+            if visible(message) == message:
+                raise
+            raise click.UsageError(visible(message), error.ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         ctx.meta[IMPORTING] = _quick_imports
