@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
-from kardinal.api.names import LABEL_SHARD
+from kardinal.api.names import FIELD_MANAGER_AGENT, LABEL_SHARD, SYSTEM_NAMESPACE
 from kardinal.extensions import Extensions
 from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
@@ -47,6 +47,7 @@ from kardinal_agent.remotes import RemoteRules, Remotes
 from kardinal_agent.secret_versions import SecretVersions
 from kardinal_agent.steps import effects
 from kardinal_agent.steps.custom import CustomStep
+from kardinal_agent.version_record import VersionRecord
 
 __all__ = ["Agent", "AgentOptions", "Parts", "install"]
 
@@ -301,6 +302,10 @@ class Agent:
             name=name,
             probe_address=options.probe_address,
             metrics_address=options.metrics_address,
+        )
+        program = name.removeprefix("kardinal-")
+        self.manager.add(
+            VersionRecord(client, program=program, namespace=SYSTEM_NAMESPACE, field_manager=FIELD_MANAGER_AGENT)
         )
         local = Manager(local_client, clock=clock, name=f"{name}-local") if local_client is not None else None
         if local is not None:

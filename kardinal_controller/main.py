@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from kardinal.api.names import SYSTEM_NAMESPACE
 from kardinal.extensions import ExtensionError, Extensions, load_extensions
 from kardinal.git.options import (
     git_bypassing_hooks_option,
@@ -28,7 +29,7 @@ from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
-from kardinal_controller.program import SYSTEM_NAMESPACE, Controller, ControllerOptions
+from kardinal_controller.program import Controller, ControllerOptions
 
 __all__ = ["main"]
 

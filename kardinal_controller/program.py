@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
+from kardinal.api.names import FIELD_MANAGER_CONTROLLER, SYSTEM_NAMESPACE
 from kardinal.extensions import Extensions, webhook_parsers
 from kardinal.git import CACHE_SIZE, GitRunner
 from kardinal.kube import Client
@@ -19,6 +20,7 @@ from kardinal.runtime import Clock, Manager
 from kardinal.translation import Features
 from kardinal_agent.endpoints import EndpointClient, StepHosts
 from kardinal_agent.program import AgentOptions, Parts, install
+from kardinal_agent.version_record import VersionRecord
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.bundles import BundleReconciler, GraphKeeper
 from kardinal_controller.bundles.admission import RecordedGraphs
@@ -39,12 +41,9 @@ from kardinal_controller.release import ReleaseReconciler
 from kardinal_controller.unimplemented_kinds import UnimplementedKindReconciler
 from kardinal_controller.unserved import UnservedReconciler
 
-__all__ = ["SYSTEM_NAMESPACE", "Controller", "ControllerOptions"]
+__all__ = ["Controller", "ControllerOptions"]
 
 NAME = "kardinal-controller"
-
-SYSTEM_NAMESPACE = "kardinal-system"
-"""The namespace of the programs in `deploy/`."""
 
 GRAPH_KINDS = (BUNDLE, PROMOTION_STEP, POLICY_GATE)
 """The kinds that the nodes of a Graph may have."""
@@ -95,6 +94,14 @@ class Controller:
         self._attestations = Attestations(client, namespace=options.system_namespace)
         # Before what asks it.
         self.manager.add(self._attestations)
+        self.manager.add(
+            VersionRecord(
+                client,
+                program="controller",
+                namespace=options.system_namespace,
+                field_manager=FIELD_MANAGER_CONTROLLER,
+            )
+        )
         self._expressions = ExpressionCompiler()
         self.manager.add(self._expressions)
         features = Features(

@@ -8,9 +8,8 @@ versions already, so that they go on without a commit where they were.
 from __future__ import annotations
 
 from kardinal.api.bundle import ENDED_PHASES
-from kardinal.api.names import FIELD_MANAGER_CONTROLLER
+from kardinal.api.names import FIELD_MANAGER_CONTROLLER, SYSTEM_NAMESPACE
 from kardinal.objects import BUNDLE, JsonObject
-from kardinal_local.rights import SYSTEM_NAMESPACE
 
 __all__ = ["exclusion"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kardinal.objects import SERVICE_ACCOUNT, ResourceType
+from kardinal.api.names import SYSTEM_NAMESPACE, VERSIONS
+from kardinal.objects import CONFIG_MAP, SERVICE_ACCOUNT, ResourceType
 
-__all__ = ["OWN_RIGHTS", "RIGHTS", "SYSTEM_NAMESPACE", "manifests"]
+__all__ = ["OWN_RIGHTS", "RIGHTS", "manifests"]
 
 JsonObject = dict[str, Any]
 
-SYSTEM_NAMESPACE = "kardinal-system"
 _RBAC = "rbac.authorization.k8s.io"
 _ROLE = ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)
 _BINDING = ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
@@ -80,6 +80,7 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
 OWN_RIGHTS = (
     _rule("create", "", "secrets"),
     {**_rule("get", "", "secrets"), "resourceNames": ["kardinal-attestation"]},
+    {**_rule("patch", "", "configmaps"), "resourceNames": [VERSIONS]},
 )
 """The rules of the controller's Role in its own namespace."""
 
@@ -106,6 +107,7 @@ def manifests() -> Iterator[tuple[ResourceType, JsonObject]]:
             name = role if role == account else f"{account}-{role}"
             yield _BINDING, _head(_BINDING, name) | _granting(_ROLE, role, account=account)
     yield _NAMESPACED_ROLE, {**_head(_NAMESPACED_ROLE, _CONTROLLER), "rules": list(OWN_RIGHTS)}
+    yield CONFIG_MAP, _head(CONFIG_MAP, VERSIONS)
     granting = _granting(_NAMESPACED_ROLE, _CONTROLLER, account=_CONTROLLER)
     yield _NAMESPACED_BINDING, _head(_NAMESPACED_BINDING, _CONTROLLER) | granting
 

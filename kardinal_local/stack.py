@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from kardinal.api.crds import definitions
+from kardinal.api.names import SYSTEM_NAMESPACE
 from kardinal.extensions import load_extensions
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import AlreadyExists, Client, load_connection
@@ -28,7 +28,7 @@ from kardinal.objects import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from kardinal.runtime.clock import SystemClock
 from kardinal_controller.program import Controller, ControllerOptions
 from kardinal_local.plane import LocalPlane
-from kardinal_local.rights import SYSTEM_NAMESPACE, manifests
+from kardinal_local.rights import manifests
 from kardinal_local.serving import PlaneOptions, run_plane, write_private
 from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer
 
@@ -234,6 +234,6 @@ async def _publish(client: Client, endpoints: Endpoints) -> None:
         "apiVersion": CONFIG_MAP.api_version,
         "kind": CONFIG_MAP.kind,
         "metadata": {"name": INFO, "namespace": SYSTEM_NAMESPACE},
-        "data": {**asdict(endpoints), "version": version("kardinal")},
+        "data": asdict(endpoints),
     }
     await client.apply(CONFIG_MAP, body, field_manager="kardinal-local", force=True)

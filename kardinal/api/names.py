@@ -39,6 +39,7 @@ __all__ = [
     "LABEL_SHARD",
     "LABEL_TYPE",
     "PROPOSALS",
+    "SYSTEM_NAMESPACE",
     "TRAILER_ATTEMPT",
     "TRAILER_BUNDLE",
     "TRAILER_CONFIG",
@@ -49,6 +50,7 @@ __all__ = [
     "TYPE_GATE",
     "TYPE_HOLD",
     "TYPE_SKIP_PERMISSION",
+    "VERSIONS",
     "WEBHOOK_SECRET",
     "branch_name",
     "bundle_name",
@@ -127,6 +129,12 @@ TRAILER_UID = "Kardinal-Uid"
 WEBHOOK_SECRET = "kardinal-webhook"  # noqa: S105 - the name of a Secret, not a secret
 
 ATTESTATION_SECRET = "kardinal-attestation"  # noqa: S105 - the name of a Secret, not a secret
+
+SYSTEM_NAMESPACE = "kardinal-system"
+"""The namespace of the programs in `deploy/`."""
+
+VERSIONS = "kardinal-versions"
+"""ConfigMap in the namespace of the programs: program, such as `controller` or `agent-eu` -> the version that runs."""
 
 FIELD_MANAGER_CONTROLLER = "kardinal-controller"
 FIELD_MANAGER_AGENT = "kardinal-agent"

@@ -82,7 +82,7 @@ _OWN = {
         LazyCommand(
             "version",
             "kardinal.cli.version:version",
-            "Print the versions of this command and of the controller it talks to.",
+            "Print the versions of this command and of the programs it talks to.",
         ),
     )
 }

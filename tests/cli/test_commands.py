@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import yaml
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE
+from kardinal.api.names import SYSTEM_NAMESPACE, VERSIONS
 from kardinal.kube import PatchType
+from kardinal.objects import CONFIG_MAP
 from tests.cli.conftest import Cli
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, gate, pipeline
-from tests.support.programs import start_controller
+from tests.support.programs import start_agent, start_controller
 from tests.support.world import World
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
@@ -147,10 +150,27 @@ async def test_explain_before_anything_began_says_what_it_waits_for(cli: Cli, wo
     assert "RESULT: WAITING" in printed
 
 
-async def test_version_names_both_ends(cli: Cli) -> None:
-    printed = await cli("version")
-    assert [line.split()[0] for line in printed.splitlines()] == ["kardinal", "controller"]
-    assert "not installed" in printed
+async def test_each_program_records_its_version(cli: Cli, world: World) -> None:
+    own = version("kardinal")
+    assert await cli("version") == f"kardinal     {own}\ncontroller   unknown\n"
+    await start_controller(world)
+    await start_agent(world, shard="eu.1")
+    assert await cli("version") == f"kardinal     {own}\ncontroller   {own}\nagent-eu.1   {own}\n"
+
+
+async def test_a_version_that_an_agent_wrote_is_bounded_text(cli: Cli, world: World) -> None:
+    written = {"agent-eu": "1\x1b[2J\n\u202e2" + "x" * 10_000, "controller": "y" * 100}
+    written |= {f"agent-{index:04}": "1" for index in range(500)}
+    await world.client.patch(CONFIG_MAP, VERSIONS, SYSTEM_NAMESPACE, {"data": written})
+    lines = (await cli("version")).splitlines()
+    assert len(lines) == 103
+    assert all(line.isprintable() and len(line) < 90 for line in lines)
+    assert lines[-1].endswith("401 more")
+
+
+async def test_nothing_installed_is_an_unknown_version(cli: Cli, world: World) -> None:
+    await world.client.delete(CONFIG_MAP, VERSIONS, SYSTEM_NAMESPACE)
+    assert (await cli("version")).splitlines()[1:] == ["controller   unknown"]
 
 
 async def test_colour_is_never_written_to_a_file_or_a_pipe(cli: Cli, world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from kardinal.objects import NAMESPACE, SERVICE_ACCOUNT, ResourceType
+from kardinal.objects import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT, ResourceType
 
 __all__ = [
     "ACCOUNTS",
@@ -34,6 +34,7 @@ _INSTALLED = (
     "00-namespaces.yaml",
     "controller.yaml",
     "tools/gitops.yaml",
+    "versions.yaml",
 )
 _INSTALLED_OF_AGENT = ("agent/agent.yaml", "agent/control-plane.yaml", "agent/secrets/every-namespace.yaml")
 
@@ -47,6 +48,7 @@ RESOURCES = {
     for resource in (
         NAMESPACE,
         SERVICE_ACCOUNT,
+        CONFIG_MAP,
         ResourceType(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False),
         ResourceType(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
         ResourceType(_RBAC, "v1", "Role", "roles"),
@@ -61,7 +63,7 @@ RESOURCES = {
         ),
     )
 }
-"""The kinds of `rights` and of `admission`."""
+"""The kinds of `rights` and of `admission`, and what they name."""
 
 
 @cache
@@ -90,6 +92,7 @@ def rights() -> tuple[JsonObject, ...]:
         *shipped_rights(),
         # In a world the control plane is also the cluster of the agent.
         _bound("agent", to="kardinal-agent-control-plane"),
+        _bound("agent", to="kardinal-agent-control-plane", within=SYSTEM_NAMESPACE),
         # Most tests of the agent give it no shard: it stands in for the one in the controller then.
         {
             "apiVersion": f"{_RBAC}/v1",
@@ -109,12 +112,13 @@ def rights() -> tuple[JsonObject, ...]:
     return tuple(sorted(documents, key=lambda doc: bool(doc["kind"] != "Namespace")))
 
 
-def _bound(identity: str, *, to: str) -> JsonObject:
-    account = ACCOUNTS[identity]
+def _bound(identity: str, *, to: str, within: str | None = None) -> JsonObject:
+    """Return the binding of an identity to a ClusterRole, or to a Role of the namespace `within`."""
+    account, kind = ACCOUNTS[identity], "Role" if within else "ClusterRole"
     return {
         "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"test-{account}-{to}"},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": to},
+        "kind": f"{kind}Binding",
+        "metadata": {"name": f"test-{account}-{to}"} | ({"namespace": within} if within else {}),
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": to},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}],
     }
