@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_address
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -30,6 +30,7 @@ __all__ = [
     "LocalRepositoryRefused",
     "RepositoryURL",
     "folded",
+    "host_over_ssh",
     "is_local_spelling",
     "repository_key",
     "same_host",
@@ -40,6 +41,13 @@ __all__ = [
 
 DEFAULT_PORTS = {"https": 443, "http": 80, "ssh": 22}
 """Scheme -> the port that is left out when repositories are compared."""
+
+_OVER_SSH = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
+"""Hosts that take ssh on the port of https, for networks that let nothing else out -> the host that they are.
+
+https://docs.github.com/en/authentication/troubleshooting-ssh/using-ssh-over-the-https-port
+https://about.gitlab.com/blog/2016/02/18/gitlab-dot-com-now-supports-an-alternate-git-plus-ssh-port/
+"""
 
 _MAX_LENGTH = 2048
 _MAX_HOST = 253
@@ -95,7 +103,7 @@ class RepositoryURL:
         """
         if self.path is not None:
             return ""
-        remote = _Remote.parse(self.text)
+        remote = _Remote.parse(self.text).counted
         port = remote.port or DEFAULT_PORTS[remote.scheme]
         return remote.name if port == _HTTPS_PORT else f"{remote.name}:{port}"
 
@@ -147,7 +155,7 @@ def repository_key(url: str) -> str:
     if is_local_spelling(url):
         start, segments = "file://", _local_segments(url)
     else:
-        remote = _Remote.parse(url)
+        remote = _Remote.parse(url).counted
         start, segments = remote.place, list(remote.segments)
     key = "/".join(without_git_suffix([folded(segment) for segment in segments]))
     if not key:
@@ -172,6 +180,14 @@ def same_path(one: str, other: str) -> bool:
         return False
     shorter, longer = sorted((repository_key(url).split("/")[1:] for url in (one, other)), key=len)
     return longer[-len(shorter) :] == shorter
+
+
+def host_over_ssh(name: str, port: int) -> str | None:
+    """Return the host that ssh reaches at another name and the port of https; None where that is the host itself.
+
+    `ssh.github.com` at 443 is `github.com`: with its port of ssh it has the same repositories, API, gates and Secrets.
+    """
+    return _OVER_SSH.get(name) if port == _HTTPS_PORT else None
 
 
 def ssh_spelling(url: str) -> str:
@@ -230,6 +246,12 @@ class _Remote:
         return cls(
             scheme, _host(url, match["host"].lower()), None if port == DEFAULT_PORTS[scheme] else port, path, segments
         )
+
+    @property
+    def counted(self) -> _Remote:
+        """The remote under the host that it counts as; not the one to connect to."""
+        host = host_over_ssh(self.host, self.port) if self.scheme == "ssh" and self.port else None
+        return replace(self, host=host, port=None) if host else self
 
     @property
     def name(self) -> str:

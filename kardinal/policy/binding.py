@@ -14,14 +14,22 @@ Everything is decided by comparing segments from the front and from the end, in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from kardinal.api import Pipeline
 from kardinal.api.pipeline import Environment
 from kardinal.api.policy_gate import GateMatch
-from kardinal.api.repository_url import DEFAULT_PORTS, folded, repository_key, ssh_spelling, without_git_suffix
+from kardinal.api.repository_url import (
+    DEFAULT_PORTS,
+    folded,
+    host_over_ssh,
+    repository_key,
+    ssh_spelling,
+    without_git_suffix,
+)
 
 __all__ = ["Binding", "Place", "clean_branch", "clean_path", "place_of", "places_of"]
 
@@ -101,7 +109,9 @@ class Binding:
         return cls(
             namespaces=_read(match.namespaces, _segments),
             pipelines=_read(match.pipelines, _segments),
-            repositories=tuple(map(_repository_pattern, match.repositories)) if match.repositories else None,
+            repositories=tuple(chain.from_iterable(map(_repository_patterns, match.repositories)))
+            if match.repositories
+            else None,
             branches=_read(match.branches, lambda pattern: _segments(clean_branch(pattern))),
             paths=_read(match.paths, _path_segments),
         )
@@ -166,10 +176,18 @@ def _path_segments(path: str) -> _Segments:
     return tuple(segment for segment in path.split("/") if segment not in ("", "."))
 
 
-def _repository_pattern(pattern: str) -> _Repository:
-    """Return a pattern in the form of `repository_key`; a host alone stands for all its repositories."""
+def _repository_patterns(pattern: str) -> Iterator[_Repository]:
+    """Yield a pattern in the form of `repository_key`; a host alone stands for all its repositories.
+
+    One that names where a host takes ssh on the port of https is followed by the same of that host.
+    """
     pattern = ssh_spelling(pattern)
-    return _Repository(_repository_segments(pattern), any_port=pattern.lower().startswith(_OTHER_PORTS))
+    segments = _repository_segments(pattern)
+    yield _Repository(segments, any_port=pattern.lower().startswith(_OTHER_PORTS))
+    name, _, port = segments[0].partition(":")
+    known = host_over_ssh(name, DEFAULT_PORTS["https"]) if port in ("", "443") else None
+    if known is not None:
+        yield _Repository((known, *segments[1:]), any_port=True)
 
 
 def _without_port(segments: _Segments) -> _Segments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from kardinal.api.repository_url import without_git_suffix
+from kardinal.api.repository_url import DEFAULT_PORTS, host_over_ssh, without_git_suffix
 from kardinal.scm.errors import UnsupportedProvider
 
 __all__ = ["RepositoryAddress", "quoted"]
@@ -31,7 +31,8 @@ class RepositoryAddress:
                 remedy="Use an https:// URL, or git.provider: local for a repository on this machine",
             )
         if parts.scheme == "ssh":
-            name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            host = host_over_ssh(parts.hostname, parts.port or DEFAULT_PORTS["ssh"]) or parts.hostname
+            name = f"[{host}]" if ":" in host else host
             origin = f"https://{name}"
         else:
             origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

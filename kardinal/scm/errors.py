@@ -13,7 +13,8 @@
         ├── RateLimited          the host, or the budget of its credential, asks to wait
         ├── AccessDenied         the credential is refused, or lacks a permission
         ├── RequestRefused       the host will refuse it again
-        │   └── AnswerTooLarge   an answer that is not read to its end
+        │   ├── AnswerTooLarge   an answer that is not read to its end
+        │   └── StatusesFull     a commit with as many statuses of one context as the host takes
         └── UnknownAnswer        no table knows this answer; worth a few attempts
 
 Failures of the repository below (a branch that is gone, a lock) arrive as `kardinal.git.GitError`, and so does a
@@ -39,6 +40,7 @@ __all__ = [
     "PullRequestNotFound",
     "RateLimited",
     "RequestRefused",
+    "StatusesFull",
     "UnknownAnswer",
     "UnsupportedProvider",
     "WebhookRejected",
@@ -129,6 +131,10 @@ class RequestRefused(HostError):
 
 class AnswerTooLarge(RequestRefused):
     """An answer that is not read to its end; a list is asked for in smaller pages."""
+
+
+class StatusesFull(RequestRefused):
+    """A commit that takes no further status of a context; nothing else depends on it."""
 
 
 class UnknownAnswer(HostError):

@@ -316,8 +316,8 @@ def _hosts(target: Target) -> tuple[Host, Host, str, str]:
     address = RepositoryAddress.of(target.url)
     _, owner, name = address.owner_and_name()
     rest, graphql = (
-        Host(base=base, rate=_RATE, table=ANSWERS, permissions=PERMISSIONS, headers=_HEADERS)
-        for base in api_of(address.origin)
+        Host(base=base, rate=_RATE, table=ANSWERS, permissions=PERMISSIONS, headers=_HEADERS, resource=resource)
+        for base, resource in zip(api_of(address.origin), ("core", "graphql"), strict=True)
     )
     return rest, graphql, owner, name
 

@@ -12,6 +12,7 @@ from kardinal.scm.errors import (
     PullRequestNotFound,
     RateLimited,
     RequestRefused,
+    StatusesFull,
 )
 from kardinal.scm.http import Outcome, Rule, unknown_at_first
 
@@ -50,6 +51,9 @@ _OF_REPOSITORY = frozenset({"access", "list", "find", "open"})
 _TOKENS = frozenset({"installation", "mint"})
 _HIDDEN = "Check git.url, and that the token may read the repository: GitHub answers 404 to who may not"
 
+_QUEUE = frozenset({"enqueue"})
+_SECONDARY = "secondary rate limit|abuse detection|API rate limit|was submitted too quickly"
+
 # https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 _LIMIT_RULES: Sequence[Rule] = (
     Rule(status=403, outcome=Outcome.TRANSIENT, header=("retry-after", "[0-9]"), error=RateLimited),
@@ -57,7 +61,18 @@ _LIMIT_RULES: Sequence[Rule] = (
     Rule(
         status=403,
         outcome=Outcome.TRANSIENT,
-        body="secondary rate limit|abuse detection|API rate limit exceeded",
+        body=_SECONDARY,
+        error=RateLimited,
+        retry_after=60.0,
+    ),
+    Rule(status=422, outcome=Outcome.TRANSIENT, body=_SECONDARY, error=RateLimited, retry_after=60.0),
+    # GraphQL says so in an answer of 200, whose errors are the only text of people in it:
+    # https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
+    Rule(
+        status=200,
+        outcome=Outcome.TRANSIENT,
+        operations=_QUEUE,
+        body=rf'"type":\s*"RATE_LIMITED"|"message":\s*"[^"]*({_SECONDARY})',
         error=RateLimited,
         retry_after=60.0,
     ),
@@ -157,6 +172,15 @@ ANSWERS: Sequence[Rule] = (
         operations=frozenset({"unlabel", "branch", "delete-branch", "reviewer", "rules"}),
     ),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=frozenset({"delete-branch"}), body="does not exist"),
+    # 1,000 of one context: https://docs.github.com/en/rest/commits/statuses#create-a-commit-status
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=frozenset({"set-status"}),
+        body="maximum number of statuses",
+        error=StatusesFull,
+        remedy="Another commit on the branch gets new ones",
+    ),
     # A repository without a commit.
     Rule(status=409, outcome=Outcome.TRANSIENT, operations=frozenset({"queue"}), error=HostUnavailable),
     *unknown_at_first(_OF_ONE, PullRequestNotFound, at_first=PullRequestNotFound, remedy=_HIDDEN),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,8 @@ from kardinal.scm.values import parsed
 __all__ = ["AppAuthenticator", "AppKey"]
 
 _USER = "x-access-token"
+_APP = re.compile(r"[0-9]{1,18}|Iv[0-9A-Za-z.]{1,60}", re.ASCII)
+"""The number of an App, or its client ID, such as `Iv1.8a61f9b3a7aba766` or `Iv23liAbCdEfGhIjKlMn`."""
 _JWT_SECONDS = 540
 """GitHub refuses one of more than ten minutes."""
 _AHEAD = 300.0
@@ -64,9 +67,10 @@ class AppKey:
         app, installation, key = (values.get(name, "").strip() for name in ("appId", "installationId", "privateKey"))
         if not app and not key:
             return None
-        if not (app.isascii() and app.isdecimal()) or (installation and not installation.isdecimal()) or not key:
+        if not _APP.fullmatch(app) or (installation and not installation.isdecimal()) or not key:
             raise AccessDenied(
-                "a GitHub App is the number appId and the PEM key privateKey, and may have the number installationId",
+                "a GitHub App is appId (its number or client ID) and the PEM key privateKey, and may have the number "
+                "installationId",
                 remedy="Correct these keys of the Secret",
             )
         return cls(app, key, installation)
@@ -120,7 +124,7 @@ class AppAuthenticator:
         authority: str,
         namespace: str,
     ) -> None:
-        self.app = int(key.app)
+        self.app = key.app
         self._key = key
         self._owner = owner
         self._name = name

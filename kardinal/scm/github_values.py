@@ -160,6 +160,7 @@ class ApiPermission(BaseModel):
 
 class ApiApp(BaseModel):
     id: int = 0
+    client_id: str = ""
 
 
 class ApiComment(BaseModel):
@@ -168,14 +169,14 @@ class ApiComment(BaseModel):
     user: ApiUser | None = None
     performed_via_github_app: ApiApp | None = None
 
-    def is_of(self, *, login: str, app: int | None) -> bool:
+    def is_of(self, *, login: str, app: str | None) -> bool:
         """Return whether the credential's own user wrote it: an App's robot, or the user of a token."""
         if self.user is None:
             return False
         if app is None:
             return self.user.login == login
         via = self.performed_via_github_app
-        return self.user.type == "Bot" and via is not None and via.id == app
+        return self.user.type == "Bot" and via is not None and app in (str(via.id), via.client_id)
 
 
 class ApiReference(BaseModel):

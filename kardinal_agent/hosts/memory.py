@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from datetime import timedelta
 
+import structlog
+
 from kardinal.objects import Key
 from kardinal.runtime import Backoff, Clock
 from kardinal.runtime.retry import Failures
-from kardinal.scm import CommitStatus, PullRequests
+from kardinal.scm import CommitStatus, PullRequests, StatusesFull
 
 __all__ = ["HostMemory"]
+
+log = structlog.get_logger(__name__)
 
 MAX_STATUSES = 10_000
 TEXT_INTERVAL = 60.0
@@ -29,11 +33,13 @@ class HostMemory:
         self._clock = clock
         self._put_off: Failures[Key] = Failures(backoff)
         self._statuses: OrderedDict[tuple[str, str, str], CommitStatus] = OrderedDict()
+        self._full: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         self._texts: dict[Key, float] = {}
 
     def told(self, url: str, commit: str, status: CommitStatus) -> bool:
-        """Return whether the host is known to have a status."""
-        return self._statuses.get((url, commit, status.context)) == status
+        """Return whether the host is known to have a status, or to take no further one."""
+        key = (url, commit, status.context)
+        return key in self._full or self._statuses.get(key) == status
 
     async def status(
         self, url: str, pull_requests: PullRequests, commit: str, status: CommitStatus, *, urgent: bool = True
@@ -43,8 +49,15 @@ class HostMemory:
             return
         key = (url, commit, status.context)
         self._statuses.pop(key, None)
-        await pull_requests.set_status(commit, status, urgent=urgent)
+        try:
+            await pull_requests.set_status(commit, status, urgent=urgent)
+        except StatusesFull as error:
+            # No promotion depends on the statuses of a commit; the host holds a merge that does.
+            log.warning("a commit takes no further status", url=url, commit=commit, error=str(error))
+            self._full[key] = None
         self._statuses[key] = status
+        while len(self._full) > MAX_STATUSES:
+            self._full.popitem(last=False)
         while len(self._statuses) > MAX_STATUSES:
             self._statuses.popitem(last=False)
 

@@ -58,6 +58,22 @@ async def test_an_app_does_what_a_token_does(github: GitHubHost, app: App, as_ap
     assert app.minted == 1
 
 
+@pytest.mark.parametrize("client_id", ["Iv23liAbCdEfGhIjKlMn", "Iv1.8a61f9b3a7aba766"])
+async def test_a_token_is_minted_for_a_client_id(github: GitHubHost, app: App, client_id: str) -> None:
+    app.client_id = github.values["appId"] = client_id
+    assert await (await github.connect(clock=github.clock)).list() == []
+
+
+async def test_an_app_that_is_named_by_its_client_id_knows_its_comments(github: GitHubHost, app: App) -> None:
+    github.values["appId"] = app.client_id
+    pulls = await github.connect(clock=github.clock)
+    await pulls.open(new_pull_request())
+    for text in ("1 gate is closed", "all gates are open"):
+        await pulls.comment(1, text, marker="progress")
+    assert (await github.comments(1))[0].startswith("all gates are open")
+    assert len(await github.comments(1)) == 1
+
+
 async def test_access_is_what_was_granted_to_the_app(app: App, as_app: PullRequests) -> None:
     app.permissions["contents"] = "read"
     access = await as_app.access()

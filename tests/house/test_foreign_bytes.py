@@ -23,6 +23,8 @@ READERS = {
 """The modules in which bytes of others are read and decoded, once they are counted."""
 
 OWN = {
+    "kardinal/git/confined.py": "an argument of the process that started it",
+    "kardinal/git/isolation.py": "one line of a child of ours",
     "kardinal/git/worker.py": "the request of the process that started it",
     "kardinal/git/worker_program.py": "lines of a child of ours, of 64 KiB at most",
     "kardinal_controller/http/server.py": "a body, which aiohttp bounds by `client_max_size`",

@@ -20,6 +20,8 @@ from kardinal.scm.addresses import RepositoryAddress, quoted
         ("http://127.0.0.1:3000/acme/config", "http://127.0.0.1:3000", "", "acme", "config"),
         ("ssh://git@git.example.org:2222/acme/config.git", "https://git.example.org", "", "acme", "config"),
         ("ssh://git@[::1]/acme/config.git", "https://[::1]", "", "acme", "config"),
+        ("ssh://git@ssh.github.com:443/acme/config.git", "https://github.com", "", "acme", "config"),
+        ("ssh://git@altssh.gitlab.com:443/acme/config.git", "https://gitlab.com", "", "acme", "config"),
     ],
 )
 def test_the_origin_and_the_last_two_segments(url: str, origin: str, below: str, owner: str, name: str) -> None:

@@ -106,9 +106,9 @@ async def test_what_is_left_is_kept_for_merges(clock: VirtualClock, remaining: i
         with pytest.raises(RateLimited) as limited:
             await budget.take(priority)
         assert limited.value.retry_after == 600.0
-    assert budget.remaining == remaining
+    assert budget.remaining() == remaining
     await clock.advance(timedelta(seconds=601))
-    assert budget.remaining is None
+    assert budget.remaining() is None
     await budget.take(Priority.POLL)
 
 

@@ -1,7 +1,8 @@
 """One budget of requests for each host and credential.
 
 A token bucket spreads what one credential sends; requests that wait are served by what they are for, a merge before an
-opening, an opening before a poll. When the host asks to wait, or says that little is left, requests fail at once with
+opening, an opening before a poll. What the host counts apart (`core` and `graphql` at GitHub) has quotas of its own; a
+request to wait holds for all of it. When the host asks to wait, or says that little is left, requests fail at once with
 the time to try again: a promotion that waits must not hold a worker.
 """
 
@@ -55,20 +56,19 @@ class Budget:
         self._tokens = float(rate.burst)
         self._counted_at: float | None = None
         self._blocked_until = 0.0
-        self._quota: Quota | None = None
-        self._quota_until = 0.0
+        self._quotas: dict[str, tuple[Quota, float]] = {}
         self._queue: list[_Waiting] = []
         self._sequence = 0
         self._timer: Timer | None = None
 
-    @property
-    def remaining(self) -> int | None:
-        """Return how many requests the host said are left; None when it does not count them."""
-        return None if self._quota is None or self._clock.monotonic() >= self._quota_until else self._quota.remaining
+    def remaining(self, resource: str = "") -> int | None:
+        """Return how many requests the host said are left of a resource; None when it does not count them."""
+        quota, until = self._quotas.get(resource, (None, 0.0))
+        return None if quota is None or self._clock.monotonic() >= until else quota.remaining
 
-    async def take(self, priority: Priority) -> None:
-        """Wait for a turn; raises `RateLimited` while the host asks to wait, or little of its quota is left."""
-        self._check(priority)
+    async def take(self, priority: Priority, resource: str = "") -> None:
+        """Wait for a turn; raises `RateLimited` while the host asks to wait, or little is left of the resource."""
+        self._check(priority, resource)
         self._refill()
         if self._tokens >= 1 and not self._queue:
             self._tokens -= 1
@@ -92,9 +92,9 @@ class Budget:
             if not one.turn.done():
                 one.turn.set_exception(_limited(seconds))
 
-    def observe(self, quota: Quota) -> None:
-        """Note what the host says is left."""
-        self._quota, self._quota_until = quota, self._clock.monotonic() + quota.reset
+    def observe(self, quota: Quota, resource: str = "") -> None:
+        """Note what the host says is left of a resource, one of those that are asked for."""
+        self._quotas[resource] = (quota, self._clock.monotonic() + quota.reset)
 
     def close(self) -> None:
         """Stop the timer."""
@@ -102,13 +102,13 @@ class Budget:
             self._timer.cancel()
             self._timer = None
 
-    def _check(self, priority: Priority) -> None:
+    def _check(self, priority: Priority, resource: str) -> None:
         now = self._clock.monotonic()
         if now < self._blocked_until:
             raise _limited(self._blocked_until - now)
-        quota = self._quota
-        if quota is not None and now < self._quota_until and quota.remaining <= quota.limit * RESERVE[priority]:
-            raise _limited(self._quota_until - now)
+        quota, until = self._quotas.get(resource, (None, 0.0))
+        if quota is not None and now < until and quota.remaining <= quota.limit * RESERVE[priority]:
+            raise _limited(until - now)
 
     def _refill(self) -> None:
         now = self._clock.monotonic()

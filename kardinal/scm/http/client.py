@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,7 +31,7 @@ from kardinal.scm.errors import (
 from kardinal.scm.http import sessions as sessions_of
 from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, quota_of, retry_after_of
 from kardinal.scm.http.authentication import Authenticator
-from kardinal.scm.http.budget import Priority, Rate
+from kardinal.scm.http.budget import Budget, Priority, Rate
 from kardinal.scm.http.sessions import HostSessions
 
 __all__ = ["Host", "HostClient"]
@@ -70,7 +71,8 @@ _DEFAULT_ERRORS: Mapping[Outcome, type[KardinalError]] = {
 class Host:
     """One API: its base address, how fast it may be asked, what its answers mean and which permissions it wants.
 
-    `permissions`: operation -> the permission of a token that it needs, in the host's own words.
+    `permissions`: operation -> the permission of a token that it needs, in the host's own words. `resource`: what this
+    API is counted as, where the host has several quotas.
     """
 
     base: str
@@ -78,6 +80,7 @@ class Host:
     table: Sequence[Rule]
     permissions: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    resource: str = ""
 
     @property
     def name(self) -> str:
@@ -131,7 +134,10 @@ class HostClient:
         rule = decide(self.host.table, operation, answer, age=age)
         if rule.outcome in _HANDLED:
             return await self._decoded(answer, rule.outcome)
-        raise self._error(operation, answer, rule)
+        error = self._error(operation, answer, rule)
+        if isinstance(error, RateLimited) and error.retry_after and not _is_used_up(answer, now=self.clock.now()):
+            self._budget().block(error.retry_after)
+        raise error
 
     async def pages(
         self,
@@ -190,18 +196,16 @@ class HostClient:
         return decoded
 
     async def _attempt(self, operation: str, method: str, url: str, body: object, priority: Priority) -> Answer:
-        budget = self._sessions.budget(self.host.name, self._authenticator.identity, self.host.rate)
-        await budget.take(priority)
+        resource = self.host.resource
+        await self._budget().take(priority, resource)
         answer = await self._send(operation, method, url, body)
-        now = self.clock.now()
-        quota = quota_of(answer.headers, now=now)
-        if quota is not None:
-            budget.observe(quota)
+        quota = quota_of(answer.headers, now=self.clock.now())
+        # Some requests are counted as another resource, such as the search, which says nothing about this one.
+        if quota is not None and answer.headers.get("x-ratelimit-resource", resource) == resource:
+            self._budget().observe(quota, resource)
             if self._sessions.on_quota is not None:
-                self._sessions.on_quota(self.host.name, quota.remaining)
-        retry_after = retry_after_of(answer.headers, now=now)
-        if retry_after and answer.status in (403, 429):
-            budget.block(retry_after)
+                counted = self.host.name if resource in ("", "core") else f"{self.host.name}/{resource}"
+                self._sessions.on_quota(counted, quota.remaining)
         if method != "GET":
             return answer
         return self._sessions.answers.resolve(self._authenticator.identity, url, answer)
@@ -267,6 +271,9 @@ class HostClient:
     def _too_large(self) -> AnswerTooLarge:
         return AnswerTooLarge(f"an answer of {self.host.name} is larger than {MAX_BODY // 2**20} MiB")
 
+    def _budget(self) -> Budget:
+        return self._sessions.budget(self.host.name, self._authenticator.identity, self.host.rate)
+
     def _error(self, operation: str, answer: Answer, rule: Rule) -> KardinalError:
         kind = rule.error or _DEFAULT_ERRORS[rule.outcome]
         said = answer.message(self._authenticator.redact)
@@ -294,6 +301,12 @@ class HostClient:
             quota = quota_of(answer.headers, now=self.clock.now())
             asked = quota.reset if quota is not None and quota.remaining == 0 else None
         return asked if asked is not None else rule.retry_after
+
+
+def _is_used_up(answer: Answer, *, now: datetime) -> bool:
+    """Return whether a request was refused since a quota is used up, which says nothing about other quotas."""
+    quota = quota_of(answer.headers, now=now)
+    return quota is not None and quota.remaining == 0 and not retry_after_of(answer.headers, now=now)
 
 
 def _later(error: NoRoom) -> HostUnavailable:

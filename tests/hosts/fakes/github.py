@@ -47,6 +47,7 @@ class FakeGitHub(HostServer):
         self.identities: dict[str, Identity] = {}
         self.app: App | None = None
         self.remaining = LIMIT
+        self.graphql_remaining = LIMIT
         self.grant(TOKEN, ROBOT)
 
     def grant(self, token: str, login: str, permissions: dict[str, str] | None = None) -> None:
@@ -81,7 +82,8 @@ class FakeGitHub(HostServer):
     async def answer(self, request: web.Request, body: Any) -> Reply:
         if request.path == "/api/graphql":
             identity = self._authenticated(request)
-            return Reply(200, answer_query(self._schema, self.project, identity, body), self._quota())
+            self.graphql_remaining -= 1
+            return Reply(200, answer_query(self._schema, self.project, identity, body), self._quota("graphql"))
         resource = request.match_info.route.resource
         assert resource is not None
         template = resource.canonical.removeprefix(API)
@@ -132,11 +134,12 @@ class FakeGitHub(HostServer):
         self.remaining -= 1
         return Reply(200, reply.body, headers)
 
-    def _quota(self) -> dict[str, str]:
+    def _quota(self, resource: str = "core") -> dict[str, str]:
         reset = int((self.now() + timedelta(hours=1)).timestamp())
         return {
             "X-RateLimit-Limit": str(LIMIT),
-            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Remaining": str(self.remaining if resource == "core" else self.graphql_remaining),
+            "X-RateLimit-Resource": resource,
             "X-RateLimit-Reset": str(reset),
         }
 
@@ -168,7 +171,7 @@ class FakeGitHub(HostServer):
         long = claims["exp"] - claims["iat"] > 600
         return (
             None
-            if long or claims["iss"] != str(self.app.identifier)
+            if long or claims["iss"] not in (str(self.app.identifier), self.app.client_id)
             else Identity(self.app.slug, {}, app=self.app.identifier)
         )
 

@@ -38,6 +38,7 @@ class App:
     public_key: str
     installation: int
     permissions: dict[str, str]
+    client_id: str = "Iv23liKardinal4711"
     minted: int = 0
     lifetime: timedelta = timedelta(hours=1)
 

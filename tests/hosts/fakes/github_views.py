@@ -67,7 +67,7 @@ class View:
         }
 
     def comment(self, comment: Comment) -> dict[str, Any]:
-        app = None if comment.app is None else {"id": comment.app}
+        app = None if comment.app is None else {"id": comment.app, "client_id": f"Iv23liKardinal{comment.app}"}
         return {
             "id": comment.identifier,
             "body": comment.body,
