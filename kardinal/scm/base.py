@@ -78,8 +78,8 @@ class PullRequest:
     `head_commit` is the commit that would be merged, or was. `merge_commit` and `merged_at` are None unless `state` is
     `merged`: the commit on the base branch with which the change landed, whatever the method, and when. `mergeable` is
     None where the provider does not know, or has not decided yet. `draft`: a person has said that it is not to be
-    merged, whether the host keeps that in a field or as a prefix of the title. `comments`, `closed_by` and the last
-    three fields are known to provider `local` alone.
+    merged, whether the host keeps that in a field or as a prefix of the title. `comments` and the last three fields
+    are known to provider `local` alone.
     """
 
     number: int
@@ -99,7 +99,6 @@ class PullRequest:
     merged_at: datetime | None = None
     merge_commit: str | None = None
     comments: tuple[str, ...] = ()
-    closed_by: str | None = None
     environment: str = ""
     bundle: str = ""
     pipeline: str = ""
@@ -255,6 +254,10 @@ class PullRequests(Protocol):
 
     async def approvals(self, number: int) -> Sequence[Approval]:
         """Return the approvals that count, one per person, by time."""
+        ...
+
+    async def closed_by(self, number: int) -> str | None:
+        """Return the name of the person who closed a pull request last; None where the host does not say."""
         ...
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:

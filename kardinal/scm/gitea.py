@@ -46,6 +46,7 @@ from kardinal.scm.gitea_values import (
     ApiPullRequest,
     ApiReview,
     ApiStatus,
+    ApiTimeline,
     ApiUser,
     approvals_of,
 )
@@ -236,6 +237,17 @@ class GiteaPullRequests:
         path = f"{self._path}/pulls/{number}/reviews"
         pages = self._client.pages("approvals", path, query={"limit": _PAGE}, age=self._age(str(number)))
         return approvals_of([parsed(ApiReview, item) async for item in pages])
+
+    async def closed_by(self, number: int) -> str | None:
+        """Return who closed a pull request last, by what its timeline has since it was closed."""
+        closed = (await self._get("get", number)).closed_at
+        if closed is None:
+            return None
+        query = {"since": closed.isoformat(), "limit": _PAGE}
+        path, age = f"{self._path}/issues/{number}/timeline", self._age(str(number))
+        answer = await self._client.request("closed-by", "GET", path, query=query, age=age)
+        closings = [event.user for event in parsed(ApiTimeline, answer.value).root or () if event.type == "close"]
+        return (closings[-1].login or None) if closings and closings[-1] else None
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each context of a commit."""

@@ -25,6 +25,7 @@ PERMISSIONS: Mapping[str, str] = {
     "merge": "write:repository",
     "close": "write:repository",
     "approvals": "read:repository",
+    "closed-by": "read:issue",
     "files": "read:repository",
     "statuses": "read:repository",
     "set-status": "write:repository",
@@ -39,7 +40,7 @@ PERMISSIONS: Mapping[str, str] = {
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
 _CLOSE = frozenset({"close"})
-_OF_ONE = frozenset({"get", "files", "update", "comment", "close", "approvals", "labels"})
+_OF_ONE = frozenset({"get", "files", "update", "comment", "close", "closed-by", "approvals", "labels"})
 _OF_COMMIT = frozenset({"statuses", "set-status"})
 
 _MERGE_RULES: Sequence[Rule] = (

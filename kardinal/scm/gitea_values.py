@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field, RootModel
 from kardinal.scm.base import Access, Approval, CommitStatus, MergeMethod, OpenHead, PullRequest, StatusState
 from kardinal.scm.values import has_draft_title
 
-__all__ = ["ApiFile", "ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "approvals_of"]
+__all__ = ["ApiFile", "ApiPullRequest", "ApiRepository", "ApiReview", "ApiStatus", "ApiTimeline", "approvals_of"]
 
 _MERGE_METHODS: tuple[MergeMethod, ...] = ("merge", "squash", "rebase")
 _STATES: dict[str, StatusState] = {"pending": "pending", "success": "success", "error": "error", "failure": "failure"}
@@ -44,6 +44,7 @@ class ApiPullRequest(BaseModel):
     draft: bool | None = None
     created_at: AwareDatetime
     merged_at: AwareDatetime | None = None
+    closed_at: AwareDatetime | None = None
     merge_commit_sha: str | None = None
     merged_by: ApiUser | None = None
     user: ApiUser | None = None
@@ -136,6 +137,15 @@ class ApiComment(BaseModel):
 
 class ApiComments(RootModel[list[ApiComment]]):
     """All comments of a pull request; the host does not divide them into pages."""
+
+
+class ApiEvent(BaseModel):
+    type: str = ""
+    user: ApiUser | None = None
+
+
+class ApiTimeline(RootModel[list[ApiEvent] | None]):
+    """One page of the events of a pull request, the oldest first."""
 
 
 class ApiFile(BaseModel):

@@ -45,6 +45,7 @@ from kardinal.scm.github_merges import GitHubMerges
 from kardinal.scm.github_queue import MergeQueue
 from kardinal.scm.github_values import (
     ApiComment,
+    ApiIssue,
     ApiPermission,
     ApiPullRequest,
     ApiRepository,
@@ -208,6 +209,13 @@ class GitHubPullRequests:
         pages = self._client.pages("approvals", path, query={"per_page": _PAGE}, age=self._age(str(number)))
         latest = latest_approvals([parsed(ApiReview, item) async for item in pages])
         return [approval for approval in latest if await self._writes(approval.by)]
+
+    async def closed_by(self, number: int) -> str | None:
+        """Return who closed a pull request last, as GitHub says of its issue."""
+        path = f"{self._path}/issues/{number}"
+        answer = await self._client.request("closed-by", "GET", path, age=self._age(str(number)))
+        user = parsed(ApiIssue, answer.value).closed_by
+        return (user.login or None) if user else None
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each context of a commit."""

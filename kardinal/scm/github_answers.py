@@ -30,6 +30,7 @@ PERMISSIONS: Mapping[str, str] = {
     "comment": _PULLS_WRITE,
     "close": _PULLS_WRITE,
     "approvals": _PULLS_READ,
+    "closed-by": "Issues: read",
     "reviewer": "Metadata: read",
     "merge": "Contents: read and write",
     "enqueue": "Contents: read and write, and Merge queues: read and write",
@@ -45,7 +46,7 @@ PERMISSIONS: Mapping[str, str] = {
 
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
-_OF_ONE = frozenset({"get", "update", "comment", "close", "approvals", "labels", "merge"})
+_OF_ONE = frozenset({"get", "update", "comment", "close", "closed-by", "approvals", "labels", "merge"})
 _OF_COMMIT = frozenset({"statuses", "set-status", "files"})
 _OF_REPOSITORY = frozenset({"access", "list", "find", "open"})
 _TOKENS = frozenset({"installation", "mint"})

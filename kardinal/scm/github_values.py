@@ -12,6 +12,7 @@ __all__ = [
     "ApiCombinedStatus",
     "ApiComment",
     "ApiComparison",
+    "ApiIssue",
     "ApiNamedReference",
     "ApiPermission",
     "ApiPullRequest",
@@ -177,6 +178,12 @@ class ApiComment(BaseModel):
             return self.user.login == login
         via = self.performed_via_github_app
         return self.user.type == "Bot" and via is not None and app in (str(via.id), via.client_id)
+
+
+class ApiIssue(BaseModel):
+    """The issue that every pull request is as well."""
+
+    closed_by: ApiUser | None = None
 
 
 class ApiReference(BaseModel):

@@ -212,6 +212,11 @@ class GitLabMergeRequests:
         notes = await self._notes("approvals", number)
         return approvals_of(approvals, notes, otherwise=found.updated_at or found.created_at)
 
+    async def closed_by(self, number: int) -> str | None:
+        """Return who closed a merge request last."""
+        user = (await self._get("get", number)).closed_by
+        return (user.username or None) if user else None
+
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each name of a commit."""
         return await self._statuses(commit, Priority.OPEN)

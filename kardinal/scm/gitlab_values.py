@@ -54,6 +54,7 @@ class ApiMergeRequest(BaseModel):
     merged_at: AwareDatetime | None = None
     merge_user: ApiUser | None = None
     merged_by: ApiUser | None = None
+    closed_by: ApiUser | None = None
     author: ApiUser | None = None
     labels: list[str] = []
     draft: bool | None = None

@@ -204,6 +204,10 @@ class LocalPullRequests:
         """Return nothing: a local repository keeps no reviews, and merging is the approval."""
         return ()
 
+    async def closed_by(self, number: int) -> str | None:
+        """Return the name that the person who closed it gave."""
+        return (await self._record(number)).closed_by
+
     async def heads(self) -> Sequence[OpenHead]:
         """Return every open pull request; all are of this repository."""
         return [

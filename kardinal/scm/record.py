@@ -74,5 +74,6 @@ class Record(BaseModel):
 
     def pull_request(self, number: int, *, repository: str) -> PullRequest:
         fields = dict(self) | {"comments": tuple(map(unmarked, self.comments))}
+        del fields["closed_by"]
         draft = has_draft_title(self.title)
         return PullRequest(number=number, url=f"{repository}#pull/{number}", draft=draft, **fields)

@@ -1,7 +1,6 @@
-"""Ask the host of a merged pull request once who approved it, for the evidence of the promotion.
+"""Ask the host of a pull request that has ended once who approved it, or who closed it.
 
-Nothing is decided by the answer. So a host that gives none, or none in time, leaves a gap in the evidence, and the
-promotion goes on.
+Nothing is decided by the answer. So a host that gives none, or none in time, leaves a gap, and the promotion goes on.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import structlog
 
 from kardinal.api.evidence import MAX_APPROVERS
 from kardinal.objects.errors import KardinalError
-from kardinal.objects.text import cut
+from kardinal.objects.text import cut, printable
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StepContext
 
-__all__ = ["approvers"]
+__all__ = ["approvers", "closer"]
 
 _DEADLINE = 10.0
-"""Seconds of real time that a host has to name approvers."""
+"""Seconds of real time that a host has to name people."""
 
 _NAME_LIMIT = 64
 """Characters of a name: outputs have a size, and names of users at hosts are shorter."""
@@ -40,3 +39,14 @@ async def approvers(context: StepContext, remote: Remote, number: int) -> dict[s
         return {}
     names = [cut(approval.by, _NAME_LIMIT) for approval in found[:MAX_APPROVERS]]
     return {"approvedBy": names} if names else {}
+
+
+async def closer(remote: Remote, number: int) -> str:
+    """Return the name of the person who closed a pull request; empty where the host does not say."""
+    try:
+        async with asyncio.timeout(_DEADLINE):
+            name = await remote.proposals.closed_by(number)
+    except (KardinalError, TimeoutError) as error:
+        log.warning("the host did not say who closed", pull_request=number, error=str(error))
+        return ""
+    return cut(printable(name or ""), _NAME_LIMIT)

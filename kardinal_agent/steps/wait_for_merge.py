@@ -14,7 +14,7 @@ from kardinal.scm import MergeBlocked, PullRequest
 from kardinal.steps.pull_request_text import waiting_message
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.remotes import Remote
-from kardinal_agent.steps.approvers import approvers
+from kardinal_agent.steps.approvers import approvers, closer
 from kardinal_agent.steps.base import Announcement, Done, Flag, StepContext, StepResult, Waiting
 from kardinal_agent.steps.pull_requests import AGENT
 from kardinal_agent.steps.upkeep import Kept, keep
@@ -46,8 +46,8 @@ class WaitForMerge:
             if found.state == "open":
                 return _waiting(context, remote, kept, noted.url)
         if found.state == "closed":
-            by = f" by {found.closed_by}" if found.closed_by else ""
-            raise StepFailed("PullRequestClosed", f"pull request {noted.url} was closed{by} without being merged")
+            by = await closer(remote, found.number) or "an unknown user"
+            raise StepFailed("PullRequestClosed", f"pull request {noted.url} was closed by {by} without being merged")
         if found.base != context.target:
             raise StepFailed(
                 "MergedElsewhere",

@@ -120,6 +120,10 @@ class Site(ABC):
         """Merge as `PERSON`; return the commit with which it landed, as the host is to name it."""
 
     @abstractmethod
+    def close(self, number: int) -> None:
+        """Close as `PERSON`, without merging."""
+
+    @abstractmethod
     def retarget(self, number: int, base: str) -> None:
         """Have a pull request merged into another branch."""
 
@@ -193,6 +197,9 @@ class GiteaSite(Site):
 
     def merge(self, number: int, method: MergeMethod = "merge") -> str:
         return self.fake.merge(number, by=PERSON, method=method)
+
+    def close(self, number: int) -> None:
+        self.fake.close(number, by=PERSON)
 
     def retarget(self, number: int, base: str) -> None:
         self.fake.retarget(number, base)
@@ -271,6 +278,10 @@ class GitHubSite(_ServedSite):
     def merge(self, number: int, method: MergeMethod = "merge") -> str:
         return self.project.merge(number, method, by=PERSON).merge_commit_sha or ""
 
+    def close(self, number: int) -> None:
+        pull = self.project.pulls[number]
+        pull.state, pull.closed_by = "closed", PERSON
+
     def retarget(self, number: int, base: str) -> None:
         self.project.pulls[number].base = base
 
@@ -347,6 +358,10 @@ class GitLabSite(_ServedSite):
         # GitLab deletes the branch, because kardinal opens with that wish.
         merged = self.project.merge(number, squash=method == "squash", by=PERSON, remove_branch=True)
         return merged.squash_commit_sha or merged.merge_commit_sha or merged.sha
+
+    def close(self, number: int) -> None:
+        request = self.project.requests[number]
+        request.state, request.closed_by = "closed", PERSON
 
     def retarget(self, number: int, base: str) -> None:
         self.project.requests[number].target = base

@@ -58,7 +58,8 @@ class GitHubHost(Host):
         self.project.merge(number, method or "merge", by=PERSON)
 
     async def close_by_person(self, number: int) -> None:
-        self.project.pulls[number].state = "closed"
+        pull = self.project.pulls[number]
+        pull.state, pull.closed_by = "closed", PERSON
 
     async def make_draft(self, number: int) -> None:
         self.project.pulls[number].draft = True

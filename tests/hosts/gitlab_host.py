@@ -61,7 +61,8 @@ class GitLabHost(Host):
         self.project.merge(number, squash=method == "squash", by=PERSON)
 
     async def close_by_person(self, number: int) -> None:
-        self.project.requests[number].state = "closed"
+        request = self.project.requests[number]
+        request.state, request.closed_by = "closed", PERSON
 
     async def make_draft(self, number: int) -> None:
         request = self.project.requests[number]

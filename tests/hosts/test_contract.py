@@ -88,6 +88,16 @@ async def test_a_comment_is_written_once_and_edited_from_then_on(host: Host, pul
     assert texts[1].startswith("something else")
 
 
+async def test_the_person_who_closed_a_pull_request_is_named(host: Host, pulls: PullRequests) -> None:
+    host.propose()
+    number = (await pulls.open(new_pull_request())).number
+    assert await pulls.closed_by(number) is None
+    await host.close_by_person(number)
+    name = await pulls.closed_by(number)
+    assert name is not None
+    assert name.startswith("alice")
+
+
 async def test_closing_says_why_and_a_second_time_changes_nothing(host: Host, pulls: PullRequests) -> None:
     host.propose()
     number = (await pulls.open(new_pull_request())).number

@@ -97,7 +97,8 @@ async def test_a_person_merges_what_the_status_lets_through(world: World, projec
 async def test_a_title_that_a_reviewer_made_a_draft_stays_and_nothing_is_merged(
     world: World, project: GiteaProject, tmp_path: Path
 ) -> None:
-    project.protect("main", enable_status_check=True, status_check_contexts=["kardinal", "ci"])
+    checks = {"enable_status_check": True, "status_check_contexts": ["kardinal", "ci"]}
+    project.protect("main", enable_push=True, **checks)
     await start_agent(world)
     await deploy(world)
     await world.apply(secret(project))
@@ -128,6 +129,8 @@ async def test_a_title_that_a_reviewer_made_a_draft_stays_and_nothing_is_merged(
     found = project.api("GET", path)
     assert (found["state"], found["title"]) == ("open", title)
     assert found["body"].endswith("-->\nWait for the incident.\n")
+    # The proposal was made again on the new base, so that its check runs again.
+    project.api("POST", f"{project.path}/statuses/{found['head']['sha']}", {"context": "ci", "state": "success"})
     project.api("PATCH", path, {"title": title.removeprefix("WIP: ")}, by="alice")
     await wake(world)
     await reached(world, "Verified")

@@ -108,9 +108,10 @@ class FakeGitea:
             review = {"id": 1, "state": "APPROVED", "official": True, "submitted_at": moment, "user": {"login": by}}
             self.pulls[number].reviews.append(review)
 
-    def close(self, number: int) -> None:
+    def close(self, number: int, *, by: str = "alice") -> None:
         with self._lock:
-            self.pulls[number].state = "closed"
+            pull = self.pulls[number]
+            pull.state, pull.closed_by = "closed", by
 
     def retarget(self, number: int, base: str) -> None:
         with self._lock:
@@ -175,6 +176,7 @@ class FakeGitea:
             ("GET", r"/pulls/(\d+)/files", self._files),
             ("GET", r"/pulls/(\d+)/reviews", self._reviews),
             ("GET", r"/pulls/([^/]+)/([^/]+)", self._find),
+            ("GET", r"/issues/(\d+)/timeline", self._timeline),
             ("GET", r"/issues/(\d+)/comments", self._comments),
             ("POST", r"/issues/(\d+)/comments", self._comment),
             ("PATCH", r"/issues/comments/(\d+)", self._edit_comment),
@@ -271,6 +273,10 @@ class FakeGitea:
         found = [pull for pull in self.pulls.values() if (pull.head, pull.base) == wanted and not pull.fork]
         return (200, self.shown(found[-1])) if found else (404, {"message": "not found"})
 
+    def _timeline(self, request: Request, number: str) -> Reply:
+        by = self.pulls[int(number)].closed_by
+        return 200, [{"type": "label", "user": None}, *([{"type": "close", "user": {"login": by}}] if by else ())]
+
     def _comments(self, request: Request, number: str) -> Reply:
         pull = self.pulls[int(number)]
         return 200, [
@@ -335,6 +341,7 @@ class FakeGitea:
             "state": pull.state,
             "merged": merged,
             "created_at": format_time(pull.created_at),
+            "closed_at": format_time(pull.created_at) if pull.state == "closed" else None,
             "merged_at": format_time(pull.merged_at) if pull.merged_at else None,
             "merged_by": {"login": pull.merged_by} if merged else None,
             "merge_commit_sha": pull.merge_commit,

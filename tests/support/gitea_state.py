@@ -23,6 +23,7 @@ class Pull:
     state: str = "open"
     merged_at: datetime | None = None
     merged_by: str = ""
+    closed_by: str = ""
     merge_commit: str | None = None
     labels: list[int] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)

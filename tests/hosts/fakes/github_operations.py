@@ -116,6 +116,7 @@ def _update_pull(call: Call) -> Reply:
     wanted = call.body.get("state", pull.state)
     if wanted == "open" and pull.merged_at is not None:
         raise _invalid("Cannot reopen a merged pull request")
+    pull.closed_by = call.identity.login if wanted == "closed" != pull.state else pull.closed_by
     pull.state = wanted
     return Reply(200, call.view.pull(pull, whole=True))
 
@@ -143,6 +144,10 @@ def _merge_pull(call: Call) -> Reply:
 
 def _reviews(call: Call) -> Reply:
     return call.page([call.view.review(call.pull, index, review) for index, review in enumerate(call.pull.reviews)])
+
+
+def _issue(call: Call) -> Reply:
+    return Reply(200, call.view.issue(call.pull))
 
 
 def _comments(call: Call) -> Reply:
@@ -334,6 +339,7 @@ OPERATIONS: Mapping[tuple[str, str], tuple[str, str, Perform]] = {
     ("PATCH", _PULL): ("pull_requests", "write", _update_pull),
     ("PUT", f"{_PULL}/merge"): ("contents", "write", _merge_pull),
     ("GET", f"{_PULL}/reviews"): ("pull_requests", "read", _reviews),
+    ("GET", _ISSUE): ("issues", "read", _issue),
     ("GET", f"{_ISSUE}/comments"): ("pull_requests", "read", _comments),
     ("POST", f"{_ISSUE}/comments"): ("pull_requests", "write", _create_comment),
     ("PATCH", f"{_REPOSITORY}/issues/comments/{{comment_id}}"): ("pull_requests", "write", _edit_comment),

@@ -99,6 +99,7 @@ class Pull:
     comments: list[Comment] = field(default_factory=list)
     queued: bool = False
     draft: bool = False
+    closed_by: str | None = None
 
 
 @dataclass

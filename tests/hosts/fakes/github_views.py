@@ -53,6 +53,13 @@ class View:
             }
         return shown
 
+    def issue(self, pull: Pull) -> dict[str, Any]:
+        """Return the issue that a pull request is as well."""
+        shown = self.pull(pull, whole=False)
+        names = ("id", "node_id", "number", "html_url", "title", "body", "state", "created_at", "updated_at", "user")
+        closed = self.user(pull.closed_by) if pull.closed_by else None
+        return {name: shown[name] for name in names} | {"closed_at": shown["closed_at"], "closed_by": closed}
+
     def user(self, login: str) -> dict[str, Any]:
         kind = "Bot" if login.endswith("[bot]") else "User"
         return {"login": login, "id": _number(login), "type": kind, "html_url": f"{self._url}/{login}"}

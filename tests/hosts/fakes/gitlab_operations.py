@@ -90,6 +90,7 @@ def _shown(call: Call, request: MergeRequest) -> dict[str, Any]:
         "merged_at": _time(request.merged_at),
         "merge_user": _user(request.merged_by),
         "merged_by": _user(request.merged_by),
+        "closed_by": _user(request.closed_by),
         "author": _user(request.author),
         "source_branch": request.source,
         "target_branch": request.target,
@@ -191,7 +192,7 @@ def _update(call: Call) -> Reply:
     request.labels = [name for name in request.labels if name not in _names(body.get("remove_labels", ""))]
     request.labels += [name for name in _names(body.get("add_labels", "")) if name not in request.labels]
     if body.get("state_event") == "close":
-        request.state = "closed"
+        request.state, request.closed_by = "closed", call.user
     return Reply(200, _shown(call, request))
 
 

@@ -54,6 +54,7 @@ class MergeRequest:
     squash_commit_sha: str | None = None
     rebase_looks: int = 0
     merge_error: str | None = None
+    closed_by: str | None = None
 
     @property
     def is_draft(self) -> bool:
