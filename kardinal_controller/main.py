@@ -58,6 +58,13 @@ __all__ = ["main"]
 @click.option("--standalone/--no-standalone", default=True, help="Also execute the promotions that no shard claims.")
 @health_options
 @address_option("--api-bind-address", default=":8083", help="Where Bundles are posted to.")
+@click.option(
+    "--api-connections-per-address",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Connections of one client address; 0 for any number, as behind an ingress, whose address all have.",
+)
 @address_option("--metrics-bind-address", default=":8080", help="/metrics")
 @address_option("--health-probe-bind-address", default=":8081", help="/healthz and /readyz")
 @git_cache_option
@@ -81,6 +88,7 @@ def main(
     health_namespaces: tuple[str, ...],
     quote_namespaces: tuple[str, ...],
     api_bind_address: str,
+    api_connections_per_address: int,
     metrics_bind_address: str,
     health_probe_bind_address: str,
     git_cache_dir: Path,
@@ -103,6 +111,7 @@ def main(
         health_namespaces=health_namespaces,
         quote_namespaces=quote_namespaces,
         api_address=api_bind_address,
+        api_connections_per_address=api_connections_per_address,
         metrics_address=metrics_bind_address,
         probe_address=health_probe_bind_address,
         system_namespace=namespace_of_pod() or SYSTEM_NAMESPACE,

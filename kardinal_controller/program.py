@@ -68,6 +68,7 @@ class ControllerOptions:
     health_namespaces: tuple[str, ...] = ()
     quote_namespaces: tuple[str, ...] = ()
     api_address: str = "127.0.0.1:0"
+    api_connections_per_address: int = 0
     metrics_address: str | None = None
     probe_address: str | None = None
     system_namespace: str = SYSTEM_NAMESPACE
@@ -130,6 +131,7 @@ class Controller:
             self._caches.pipelines,
             clock=clock,
             address=options.api_address,
+            per_address=options.api_connections_per_address,
             recorder=self.manager.recorder,
             attestations=self._attestations,
             hosts=HostWebhooks(

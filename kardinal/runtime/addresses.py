@@ -1,8 +1,13 @@
-"""Listen addresses as command lines give them."""
+"""Addresses to listen on, as command lines give them, and those of clients."""
 
 from __future__ import annotations
 
-__all__ = ["split_address"]
+import ipaddress
+
+__all__ = ["network_of", "split_address"]
+
+IPV6_NETWORK = 64
+"""Bits of an IPv6 address that count as one address: one machine has the rest for itself."""
 
 
 def split_address(address: str) -> tuple[str | None, int]:
@@ -11,3 +16,14 @@ def split_address(address: str) -> tuple[str | None, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"{address!r} is no address: write host:port, or :port for every interface")
     return host.strip("[]") or None, int(port)
+
+
+def network_of(address: str | None) -> str:
+    """Return what counts as the address of a client: of IPv6, its network."""
+    try:
+        parsed = ipaddress.ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return address or ""
+    if parsed.version == 4:
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK), strict=False))

@@ -12,23 +12,15 @@ from collections.abc import Callable, Mapping
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from kardinal.runtime.addresses import split_address
+from kardinal.runtime.listener import Listener
 from kardinal.runtime.metrics import Metrics
 
-__all__ = ["Check", "ProbeServer", "listen"]
+__all__ = ["Check", "ProbeServer"]
 
 Check = Callable[[], str | None]
 
-SHUTDOWN_SECONDS = 1.0
-
-
-async def listen(runner: web.AppRunner, address: str) -> str:
-    """Serve a runner that is set up on `address` (`host:port`, port 0 takes a free one) and return its URL."""
-    host, port = split_address(address)
-    await web.TCPSite(runner, host, port).start()
-    bound = runner.addresses[0]
-    name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-    return f"http://{name}:{bound[1]}"
+CONNECTIONS = 64
+"""Connections of probes, and as many of metrics where these have an address of their own."""
 
 
 class ProbeServer:
@@ -45,7 +37,7 @@ class ProbeServer:
         self._addresses = {"probes": probe_address, "metrics": metrics_address}
         self._ready_checks = ready_checks
         self._metrics = metrics
-        self._runners: list[web.AppRunner] = []
+        self._listeners: list[Listener] = []
         self.urls: dict[str, str] = {}
 
     async def start(self) -> None:
@@ -58,9 +50,9 @@ class ProbeServer:
             self.urls.update({"probes": url, "metrics": url} if shared else {role: url})
 
     async def stop(self) -> None:
-        for runner in self._runners:
-            await runner.cleanup()
-        self._runners.clear()
+        for listener in self._listeners:
+            await listener.stop()
+        self._listeners.clear()
         self.urls.clear()
 
     async def _listen(self, address: str, *, probes: bool, metrics: bool) -> str:
@@ -71,10 +63,9 @@ class ProbeServer:
             application.router.add_get("/readyz/{check}", self._readyz)
         if metrics:
             application.router.add_get("/metrics", self._scrape)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
-        await runner.setup()
-        self._runners.append(runner)
-        return await listen(runner, address)
+        listener = Listener(most=CONNECTIONS)
+        self._listeners.append(listener)
+        return await listener.start(application, address)
 
     async def _healthz(self, _: web.Request) -> web.Response:
         # That this line is reached says that the loop turns.

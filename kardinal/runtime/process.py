@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from kardinal.runtime.addresses import split_address
+from kardinal.runtime.descriptors import raise_limit
 from kardinal.runtime.logging import configure
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -30,7 +31,8 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run to the end, on uvloop where it is installed."""
+    """Run to the end, on uvloop where it is installed, with as many descriptors as the process may have."""
+    raise_limit()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(main)
 

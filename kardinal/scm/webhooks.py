@@ -28,9 +28,12 @@ FOREIGN = ForeignBytes(
     unpacked="a compressed body is refused",
     structure=_DELIVERY.structure,
     time="30 s",
-    held="4 of more than 64 KiB",
-    decoded="on the event loop, after its signature was right",
-    tests=("bounded/test_readers.py::test_a_delivery_of_a_host_that_is_costly_is_refused",),
+    held="4 MiB of bodies over 64 KiB, one of less for each connection",
+    decoded="after its signature was right, on a thread from 64 KiB",
+    tests=(
+        "bounded/test_readers.py::test_a_delivery_of_a_host_that_is_costly_is_refused",
+        "attacks/test_connections.py::test_large_bodies_that_do_not_end_keep_no_delivery_waiting",
+    ),
 )
 
 

@@ -9,7 +9,6 @@ limited per address, which bounds what a guesser learns and logs. A request whos
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from http import HTTPStatus
 from kardinal.api.names import WEBHOOK_SECRET
 from kardinal.kube import Client, Forbidden, KubeError, NotFound
 from kardinal.objects import SECRET, JsonObject
+from kardinal.runtime.addresses import network_of
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
 from kardinal.runtime.recorder import EventRecorder
@@ -26,7 +26,7 @@ from kardinal_controller.http.delivery import TOLERANCE, Delivery
 from kardinal_controller.http.problem import ProblemError
 from kardinal_controller.http.rate import RateLimit
 
-__all__ = ["Authenticator", "Claim", "network_of", "unauthorized"]
+__all__ = ["Authenticator", "Claim", "unauthorized"]
 
 LIFETIME = 5.0
 """Seconds that a Secret, or that there is none, is remembered."""
@@ -38,8 +38,6 @@ GUESSED = 256
 """Namespaces without a Pipeline that are remembered."""
 ATTEMPTS_PER_MINUTE = 30
 """Failed attempts a minute per address that are answered 401; more are answered 429."""
-IPV6_NETWORK = 64
-"""Bits of an IPv6 address that count as one address: one machine has the rest for itself."""
 
 _DUMMY_KEY = b"\0" * 32
 _DOES_NOT_FIT = (
@@ -196,14 +194,3 @@ class Authenticator:
 
 def unauthorized(detail: str) -> ProblemError:
     return ProblemError(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
-
-
-def network_of(address: str | None) -> str:
-    """Return the address that failed attempts are counted for."""
-    try:
-        parsed = ipaddress.ip_address((address or "").partition("%")[0])
-    except ValueError:
-        return address or ""
-    if parsed.version == 4:
-        return str(parsed)
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK), strict=False))

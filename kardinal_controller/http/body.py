@@ -34,11 +34,13 @@ FOREIGN = ForeignBytes(
     unpacked="a compressed one is refused",
     structure=_LIMITS.structure,
     time="30 s",
-    held="4 of more than 64 KiB for a namespace, 4 for those that are not authenticated yet",
+    held="4 MiB of bodies over 64 KiB for a namespace, 4 MiB for those that are not authenticated yet; one of less for "
+    "each connection",
     decoded="on a thread from 64 KiB",
     tests=(
         "attacks/test_webhook.py::test_a_stranger_with_a_megabyte_of_misspelt_fields_is_refused_unread",
         "bounded/test_readers.py::test_a_body_of_the_webhook_that_is_costly_is_refused",
+        "attacks/test_connections.py::test_a_compressed_body_is_not_unpacked",
     ),
 )
 

@@ -9,9 +9,8 @@ rules of their own (`hosts`).
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -23,13 +22,14 @@ from kardinal.api.signature import SIGNATURE, TIMESTAMP
 from kardinal.kube import Client, Invalid, KubeError
 from kardinal.objects import Key
 from kardinal.runtime.clock import Clock
-from kardinal.runtime.http import listen
 from kardinal.runtime.informer import Informer
+from kardinal.runtime.listener import Listener
 from kardinal.runtime.logging import describe, get_logger
 from kardinal.runtime.recorder import EventRecorder
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.http.authentication import Authenticator, Claim, unauthorized
-from kardinal_controller.http.body import LARGE, BodyUnreadable, decode, is_namespace, namespace_of, off_loop
+from kardinal_controller.http.bodies import BODY_LIMIT, LargeBodies
+from kardinal_controller.http.body import BodyUnreadable, decode, is_namespace, namespace_of, off_loop
 from kardinal_controller.http.creation import Creator
 from kardinal_controller.http.credentials import Token
 from kardinal_controller.http.delivery import Delivery
@@ -40,12 +40,8 @@ from kardinal_controller.http.request import BundleRequest, check_against, parse
 
 __all__ = ["ApiServer"]
 
-BODY_LIMIT = 1024 * 1024
-"""Bytes of a request body that are read; more is answered 413."""
-BODY_DEADLINE = 30.0
-"""Seconds a client may take to send its body."""
-LARGE_AT_ONCE = 4
-"""Large bodies that are held at once: of all whose token is not known before, and of the tokens of each namespace."""
+CONNECTIONS = 128
+"""Connections at once."""
 POSTS_PER_MINUTE = 100
 """Bundles a minute per Pipeline; more are answered 429."""
 
@@ -53,7 +49,10 @@ _log = get_logger(__name__)
 
 
 class ApiServer:
-    """The webhook on `address` (`host:port`, port 0 takes a free one). A runnable of the manager."""
+    """The webhook on `address` (`host:port`, port 0 takes a free one). A runnable of the manager.
+
+    One address of a client may have `per_address` connections, 0: any number.
+    """
 
     def __init__(
         self,
@@ -62,6 +61,7 @@ class ApiServer:
         *,
         clock: Clock,
         address: str,
+        per_address: int,
         recorder: EventRecorder,
         attestations: Attestations,
         hosts: HostWebhooks,
@@ -74,9 +74,9 @@ class ApiServer:
         )
         self._creator = Creator(client, clock=clock, recorder=recorder, attestations=attestations)
         self._rate = RateLimit(limit=POSTS_PER_MINUTE, window=60.0, clock=clock)
-        self._strangers = asyncio.Semaphore(LARGE_AT_ONCE)
-        self._turns: dict[str, asyncio.Semaphore] = {}
-        self._runner: web.AppRunner | None = None
+        self._strangers = LargeBodies()
+        self._known: defaultdict[str, LargeBodies] = defaultdict(LargeBodies)
+        self._listener = Listener(most=CONNECTIONS, per_address=per_address, shutdown_seconds=5.0)
         self.url = ""
 
     async def start(self) -> None:
@@ -85,15 +85,10 @@ class ApiServer:
         app.router.add_post("/api/v1/namespaces/{namespace}/bundles", self._post_to_namespace)
         app.router.add_post("/webhooks/{provider}/{namespace}", self._post_of_host)
         app.router.add_post("/webhooks/{provider}/{namespace}/{pipeline}", self._post_of_host)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0, auto_decompress=False)
-        await runner.setup()
-        self._runner = runner
-        self.url = await listen(runner, self._address)
+        self.url = await self._listener.start(app, self._address)
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._listener.stop()
         await self._authenticator.stop()
         await self._hosts.stop()
 
@@ -106,8 +101,7 @@ class ApiServer:
         claim = await self._authenticator.claim(namespace, delivery, address=http.remote)
         if claim.token is None:
             raise self._authenticator.refuse(claim)
-        turns = self._turns.setdefault(namespace, asyncio.Semaphore(LARGE_AT_ONCE))
-        async with _body(http, turns) as body:
+        async with self._known[namespace].body(http) as body:
             token = self._authenticator.authenticate(claim, body)
             if name := self._creator.made_by(claim):
                 return _created(name, namespace)
@@ -118,7 +112,7 @@ class ApiServer:
     async def _post_naming_namespace(self, http: web.Request) -> web.Response:
         """Decode the body for its namespace, authenticate, and only then look at the rest of what was decoded."""
         delivery = _delivery(http)
-        async with _body(http, self._strangers) as body:
+        async with self._strangers.body(http) as body:
             try:
                 document = await off_loop(body, decode, body)
             except BodyUnreadable as error:
@@ -133,7 +127,7 @@ class ApiServer:
 
     async def _post_of_host(self, http: web.Request) -> web.Response:
         names = http.match_info
-        async with _body(http, self._strangers) as body:
+        async with self._strangers.body(http) as body:
             provider, namespace = names["provider"], names["namespace"]
             if "pipeline" in names:
                 await self._hosts.receive(provider, Key(namespace, names["pipeline"]), http.headers, body)
@@ -188,50 +182,6 @@ def _delivery(http: web.Request) -> Delivery:
             f"and {SIGNATURE}: sha256=<hex HMAC-SHA256>"
         )
     return delivery
-
-
-@asynccontextmanager
-async def _body(http: web.Request, turns: asyncio.Semaphore) -> AsyncIterator[bytes]:
-    """Read the body; a large one, or one of unknown length, is held for the block while it has one of `turns`."""
-    if http.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed")
-    length = http.content_length
-    if (length or 0) > BODY_LIMIT:
-        raise _too_large()
-    if length is not None and length <= LARGE:
-        yield await _read(http)
-        return
-    try:
-        async with asyncio.timeout(BODY_DEADLINE):
-            await turns.acquire()
-    except TimeoutError:
-        raise ProblemError(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            f"too many bodies over {LARGE} bytes at once; try again",
-            headers={"Retry-After": "5"},
-        ) from None
-    try:
-        yield await _read(http)
-    finally:
-        turns.release()
-
-
-async def _read(http: web.Request) -> bytes:
-    try:
-        async with asyncio.timeout(BODY_DEADLINE):
-            return await http.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise _too_large() from None
-    except TimeoutError:
-        raise ProblemError(
-            HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_DEADLINE:.0f} s"
-        ) from None
-    except ConnectionError:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "the connection ended before the body had arrived") from None
-
-
-def _too_large() -> ProblemError:
-    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
 
 
 @web.middleware

@@ -27,7 +27,6 @@ OWN = {
     "kardinal/git/isolation.py": "one line of a child of ours",
     "kardinal/git/worker.py": "the request of the process that started it",
     "kardinal/git/worker_program.py": "lines of a child of ours, of 64 KiB at most",
-    "kardinal_controller/http/server.py": "a body, which aiohttp bounds by `client_max_size`",
     "kardinal/kube/contexts.py": "the kubeconfig of the person who runs the command; that of a Secret has 1 MiB",
     "kardinal/policy/attestation.py": "an annotation, which an API server bounds",
     "kardinal/steps/branch_layout.py": "a file that the budget of an edit has let in",

@@ -58,6 +58,7 @@ async def start_api(world: World, *, clock: Clock | None = None) -> Program:
             pipelines,
             clock=own,
             address="127.0.0.1:0",
+            per_address=0,
             recorder=manager.recorder,
             attestations=attestations,
             hosts=hosts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kardinal_controller.http.authentication import network_of
+from kardinal.runtime.addresses import network_of
 from kardinal_controller.http.rate import RateLimit
 from tests.support.clock import VirtualClock
 
