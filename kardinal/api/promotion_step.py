@@ -28,6 +28,7 @@ __all__ = [
     "ENDED_STATES",
     "NO_AGENT",
     "PROMOTION_STEP",
+    "PROOF_MISSING",
     "PromotionState",
     "PromotionStep",
     "PromotionStepSpec",
@@ -45,6 +46,8 @@ ENDED_STATES: frozenset[str | None] = frozenset(["Verified", "Failed"])
 
 NO_AGENT = "NoAgent"
 """The condition of a step that no agent has taken, and of its Bundle."""
+PROOF_MISSING = "ProofMissing"
+"""The condition of a step whose proof is an object that does not exist; False while it may only be late."""
 
 
 class PromotionStepSpec(Model):
@@ -145,7 +148,8 @@ class Retry(Model):
 class PromotionStepStatus(Status):
     """Conditions: Ready (True when Verified), Held (a freeze or a gate holds it), Degraded (what runs is unhealthy).
 
-    Degraded is Unknown while what is Verified cannot be seen. NoAgent: no agent serves its shard.
+    Degraded is Unknown while what is Verified cannot be seen. NoAgent: no agent serves its shard. ProofMissing:
+    the object that `health` names does not exist.
     """
 
     state: PromotionState | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from kardinal.api.promotion_step import PromotionStepStatus
+from kardinal.api.promotion_step import PROOF_MISSING, PromotionStepStatus
 from kardinal.objects import JsonObject
 from kardinal.runtime import EventRecorder
 from kardinal_agent.execution.machine import SUPERSEDED
@@ -40,6 +40,10 @@ def events_of(transition: Transition) -> Iterable[PromotionEvent]:
         yield PromotionEvent("Warning" if announced.warning else "Normal", announced.reason, announced.note)
     if _is_held(after) and message != before.message:
         yield PromotionEvent("Normal", "Held", message)
+    if (missing := after.condition(PROOF_MISSING)) is not None and missing.status == "True":
+        known = before.condition(PROOF_MISSING)
+        if known is None or known.status != "True":
+            yield PromotionEvent("Warning", PROOF_MISSING, missing.message)
     if after.retry is not None and after.retry != before.retry and after.retry.attempts == 1:
         # The attempts after the first one would only repeat it; the status has their number.
         yield PromotionEvent("Warning", "Retrying", after.retry.last_error)

@@ -20,7 +20,7 @@ from kardinal_agent.health.fields import condition, entries, latest, moment, num
 from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.templates import wrong_image
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
 
 __all__ = ["ROLLOUT", "ArgoRollouts"]
 
@@ -70,7 +70,7 @@ class ArgoRollouts(Adapter):
             return progressing("health.argoRollouts names no Rollout")
         found = objects.get(ROLLOUT, *key)
         if found is None:
-            return progressing(f"waits for Rollout {key} to exist")
+            return absent(ROLLOUT, key, field="health.argoRollouts.name")
         verdict = self._judged(step, found, promotion, objects)
         return judge_pods(_selecting(found, objects), promotion.images, objects, named=True, otherwise=verdict)
 

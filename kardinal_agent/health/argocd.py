@@ -14,7 +14,7 @@ from kardinal.objects import Key
 from kardinal_agent.health.argocd_application import APPLICATION, Application
 from kardinal_agent.health.fields import moment, number, text
 from kardinal_agent.health.subject import Subject, short_commit
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
 
 __all__ = ["ArgoCD"]
 
@@ -50,7 +50,7 @@ class ArgoCD(Adapter):
             return progressing("health.argocd names no Application")
         found = objects.get(APPLICATION, *key)
         if found is None:
-            return progressing(f"waits for Application {key} to exist")
+            return absent(APPLICATION, key, field="health.argocd.name")
         application = Application(found)
         return (
             _not_compared(application)

@@ -18,10 +18,11 @@ from kardinal_agent.health.deadlines import Deadlines
 from kardinal_agent.health.delegation import Delegated, delegate_of, delegated, together
 from kardinal_agent.health.detection import Detected, deploys, detected, settled, source_of
 from kardinal_agent.health.detector import Detection, Detector
+from kardinal_agent.health.missing import with_hint
 from kardinal_agent.health.namespaces import PIPELINES_FROM, HealthNamespaces
 from kardinal_agent.health.refresh import Refreshes, Target, targets
 from kardinal_agent.health.revisions import Revisions
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Absent, Adapter, Objects, Promotion, Verdict, Watched, progressing
 from kardinal_agent.health.watching import Unreadable
 
 __all__ = ["Finding", "HealthChecks"]
@@ -49,6 +50,8 @@ class Finding:
     """Whether something that is looked at cannot be read now."""
     needs_person: bool = False
     """Whether the verdict waits until a person acts, by its fixed words: those of objects say nothing of it."""
+    absent: Absent | None = None
+    """The object that the Pipeline names and that does not exist."""
 
 
 class HealthChecks:
@@ -151,17 +154,25 @@ class HealthChecks:
                 if problem := self._refused(step, each):
                     return Finding(progressing(problem))
             objects = await watches.read(key, wanted)
-        watches.keep(key, wanted)
         if found is not None and (doubt := _doubt(step, found, objects)) is not None:
             raise Unreadable(doubt)
         verdict = adapter.judge(step, promotion, objects)
+        absent = verdict.absent
         if delegate is not None and delegate is not adapter:
-            verdict = together(verdict, delegate.judge(step, promotion, objects))
+            other = delegate.judge(step, promotion, objects)
+            absent, verdict = absent or other.absent, together(verdict, other)
+        # One that was found and is gone is not misspelt.
+        absent = absent if found is None else None
+        others = self._others(step, absent)
+        watches.keep(key, [*wanted, *others])
+        if absent is not None:
+            verdict = with_hint(verdict, absent, await watches.read(key, others))
         return Finding(
             self._told(step, verdict, wanted),
             delegated=delegated(step, delegate, objects) if delegate is not None else None,
             refreshable=targets(step, promotion, objects) if step.spec.health.cluster is None else (),
             needs_person=verdict.needs_person,
+            absent=absent,
         )
 
     def _sources(self, found: Detected | None, objects: Objects, *, reader: str) -> Sequence[Watched]:
@@ -169,6 +180,17 @@ class HealthChecks:
         obj = objects.get(found.resource, *found.key) if found is not None and found.tool == "flux" else None
         source = source_of(obj) if obj is not None else None
         return [source] if source is not None and self._namespaces.lets_in(source.namespace, reader=reader) else []
+
+    def _others(self, step: PromotionStep, absent: Absent | None) -> Sequence[Watched]:
+        """Return what shows the names beside one that does not exist, where the author of the Pipeline may read them.
+
+        Of another cluster no names are told: the author chooses its server.
+        """
+        if absent is None or step.spec.health.cluster is not None:
+            return ()
+        if not self._namespaces.quotes(absent.key.namespace, reader=step.metadata.namespace):
+            return ()
+        return (Watched(kind=absent.kind, namespace=absent.key.namespace, optional=True, names_only=True),)
 
     def _told(self, step: PromotionStep, verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
         """Return the verdict with its details for those who may read them."""

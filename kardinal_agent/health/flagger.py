@@ -15,7 +15,7 @@ from kardinal_agent.health.fields import condition, moment, section, text
 from kardinal_agent.health.pods import judge_pods, pods_of
 from kardinal_agent.health.subject import Subject
 from kardinal_agent.health.templates import wrong_image
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
 from kardinal_agent.health.workloads import judge_workload
 
 __all__ = ["CANARY", "Flagger"]
@@ -70,7 +70,7 @@ class Flagger(Adapter):
             return progressing("health.flagger names no Canary")
         found = objects.get(CANARY, *key)
         if found is None:
-            return progressing(f"waits for Canary {key} to exist")
+            return absent(CANARY, key, field="health.flagger.name")
         verdict, named = self._judged(step, found, promotion, objects), _target(found)
         target = objects.get(named[0], *named[1]) if named is not None else None
         if target is None:

@@ -14,7 +14,7 @@ from kardinal.objects import JsonObject, Key
 from kardinal_agent.health.flux_common import HELM_RELEASE, KUSTOMIZATION
 from kardinal_agent.health.flux_helm_release import applier, judge_helm_release, released_workloads
 from kardinal_agent.health.flux_kustomization import applied_workloads, judge_kustomization
-from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, progressing
+from kardinal_agent.health.verdict import Adapter, Objects, Promotion, Verdict, Watched, absent, progressing
 
 __all__ = ["Flux"]
 
@@ -50,7 +50,7 @@ class Flux(Adapter):
             return progressing("health.flux names no object")
         found = _found(step, objects)
         if found is None:
-            return progressing(f"waits for {named[0]} {named[1]} to exist")
+            return absent(_KINDS[named[0]], named[1], field="health.flux.name")
         judge = judge_kustomization if named[0] == KUSTOMIZATION.kind else judge_helm_release
         return judge(found, step, promotion, objects)
 

@@ -19,9 +19,30 @@ from kardinal.api.bundle import Chart
 from kardinal.api.image import ImageReference
 from kardinal.objects import JsonObject, Key, ResourceType, key_of
 
-__all__ = ["Adapter", "Objects", "Promotion", "State", "Verdict", "Watched", "failed", "healthy", "progressing"]
+__all__ = [
+    "Absent",
+    "Adapter",
+    "Objects",
+    "Promotion",
+    "State",
+    "Verdict",
+    "Watched",
+    "absent",
+    "failed",
+    "healthy",
+    "progressing",
+]
 
 State = Literal["progressing", "healthy", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """An object that the Pipeline names and that does not exist; `field` is the one that names it."""
+
+    kind: ResourceType
+    key: Key
+    field: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +66,8 @@ class Verdict:
     """Whether an environment that was Verified is no longer what it was because of this."""
     attempt: str = ""
     """The attempt of a tool that tries again by itself: equal for attempts at the same."""
+    absent: Absent | None = None
+    """The object without which nothing is judged."""
 
     @property
     def needs_person(self) -> bool:
@@ -60,6 +83,13 @@ def healthy(message: str, *, details: str = "") -> Verdict:
 def progressing(message: str, *, details: str = "", since: datetime | None = None, negative: bool = False) -> Verdict:
     """Return the verdict on what is not proved yet."""
     return Verdict(state="progressing", message=message, details=details, since=since, negative=negative)
+
+
+def absent(kind: ResourceType, key: Key, *, field: str) -> Verdict:
+    """Return the verdict on an object that is named and does not exist."""
+    return Verdict(
+        state="progressing", message=f"waits for {kind.kind} {key} to exist", absent=Absent(kind, key, field)
+    )
 
 
 def failed(reason: str, message: str, *, details: str = "", since: datetime | None = None) -> Verdict:
@@ -93,6 +123,8 @@ class Watched:
     selector: Mapping[str, str] | None = field(default=None, hash=False)
     optional: bool = False
     """Whether there is a verdict without them, where they cannot be read."""
+    names_only: bool = False
+    """Whether nothing but their names is looked at, and kept."""
 
     @property
     def labels(self) -> Sequence[tuple[str, str]]:

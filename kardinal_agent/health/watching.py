@@ -82,7 +82,7 @@ class HealthWatches:
             namespaces=(watched.namespace,),
             labels=labels,
             fields=f"metadata.name={watched.name}" if watched.name is not None else None,
-            projection=narrowed if watched.kind == POD else None,
+            projection=named if watched.names_only else narrowed if watched.kind == POD else None,
             changed=partial(self._changed, key),
         )
 
@@ -103,6 +103,12 @@ class HealthWatches:
             of_kind = found.setdefault(watched.kind, {})
             of_kind.update((obj["metadata"]["uid"], obj) for obj in handle.list())
         return Objects({kind: list(objects.values()) for kind, objects in found.items()})
+
+
+def named(obj: JsonObject) -> JsonObject:
+    """Return the part of an object that names it."""
+    kept = ("name", "namespace", "uid", "resourceVersion")
+    return {"metadata": {field: obj["metadata"][field] for field in kept if field in obj["metadata"]}}
 
 
 def _said(watched: Watched, outage: Outage, *, cluster: str | None) -> str:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypedDict
 
 from kardinal.api import Bundle, PromotionStep
+from kardinal.api.base import Condition
 from kardinal.api.evidence import GateResult
 from kardinal.api.health import HealthStatus
 from kardinal.api.promotion_step import PromotionStepStatus, PullRequestStatus, StepProgress
@@ -66,6 +67,7 @@ class StatusFields(TypedDict, total=False):
     health: HealthStatus | None
     delegated_to: str
     delegated_status: str
+    conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)

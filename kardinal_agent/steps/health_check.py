@@ -12,8 +12,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from kardinal.api import format_duration
+from kardinal.api import format_duration, set_condition
 from kardinal.api.health import HealthStatus
+from kardinal.api.promotion_step import PROOF_MISSING
 from kardinal.objects.conditions import format_time
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.health import Finding, Verdict
@@ -22,6 +23,8 @@ from kardinal_agent.steps.proof import Proof
 
 __all__ = ["HealthCheck"]
 
+_PATIENCE = timedelta(seconds=30)
+"""How long an object that is named may be missing before that is told."""
 _NOT_FAILING = {"failing_since": None, "reason": None, "failed_attempt": None}
 """The fields of `status.health` while nothing fails."""
 
@@ -32,7 +35,12 @@ class HealthCheck:
         finding = await Proof(step, context.bundle, context.sequence, context.health, context.remote).look()
         verdict = finding.verdict
         if verdict.state == "healthy":
-            return Done(verdict.message, update={**_reported(finding), **_health(context, **_NOT_FAILING)})
+            update: StatusFields = {
+                **_reported(finding),
+                **_health(context, **_NOT_FAILING),
+                **_missing(finding, context)[0],
+            }
+            return Done(verdict.message, update=update)
         noted, timeout = context.status.health_deadline, context.step.spec.health.timeout
         deadline = _from_now(context, "timeout", noted, timeout) if noted is not None and timeout is not None else None
         if deadline is not None and timeout is not None and context.now >= deadline:
@@ -45,8 +53,10 @@ class HealthCheck:
         again = finding.again
         if await _asks(finding, context):
             fields, again = {**fields, "refreshed_at": context.now}, timedelta()
-        moments = [moment for moment in (deadline, context.now + again if again is not None else None) if moment]
-        update: StatusFields = {**_reported(finding), **_health(context, **fields)}
+        missing, certain_at = _missing(finding, context)
+        look = context.now + again if again is not None else None
+        moments = [moment for moment in (deadline, look, certain_at) if moment]
+        update = {**_reported(finding), **_health(context, **fields), **missing}
         until = min(moments, default=None)
         return Waiting(verdict.message, until=until, needs_person=finding.needs_person, update=update)
 
@@ -65,7 +75,8 @@ def _failing(finding: Finding, context: StepContext, deadline: datetime | None) 
         raise StepFailed("HealthFailed", f"{verdict.reason}: {verdict.message}")
     until = min(ends, deadline) if deadline is not None else ends
     health = _health(context, failing_since=since, reason=verdict.reason, failed_attempt=verdict.attempt or None)
-    return Waiting(verdict.message, until=until, update={**_reported(finding), **health})
+    update: StatusFields = {**_reported(finding), **health, **_missing(finding, context)[0]}
+    return Waiting(verdict.message, until=until, update=update)
 
 
 def _from_now(context: StepContext, name: str, moment: datetime, length: timedelta) -> datetime:
@@ -95,6 +106,30 @@ def _health(context: StepContext, **fields: Any) -> StatusFields:
     """Return the change of `status.health`, which is not there as long as there is nothing to note."""
     health = (context.status.health or HealthStatus()).model_copy(update=fields)
     return {"health": health if health != HealthStatus() else None}
+
+
+def _missing(finding: Finding, context: StepContext) -> tuple[StatusFields, datetime | None]:
+    """Return the change of the condition ProofMissing, and when it is certain.
+
+    What is named may come with the very commit, so it is told as missing after a while. The status has the moment of
+    the first look, so that a restart tells nothing twice.
+    """
+    conditions, noted = context.status.conditions, context.status.condition(PROOF_MISSING)
+    if finding.absent is None:
+        if noted is None or finding.unreadable:
+            return {}, None
+        return {"conditions": tuple(each for each in conditions if each.type != PROOF_MISSING)}, None
+    since = noted.last_transition_time if noted is not None else context.now
+    certain = (noted is not None and noted.status == "True") or context.now >= since + _PATIENCE
+    conditions = set_condition(
+        conditions,
+        PROOF_MISSING,
+        "True" if certain else "False",
+        reason=f"{finding.absent.kind.kind}NotFound",
+        message=finding.verdict.message,
+        now=context.now,
+    )
+    return {"conditions": conditions}, None if certain else since + _PATIENCE
 
 
 def _reported(finding: Finding) -> StatusFields:

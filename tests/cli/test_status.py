@@ -8,8 +8,10 @@ import json
 import pytest
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
+from kardinal_agent.health.argocd_application import APPLICATION
 from tests.cli.conftest import KARDINAL, Cli
 from tests.cli.terminal import terminal
+from tests.health.served_tools import put, serve
 from tests.support.names import DEV, POLICIES, PROD, STAGING, TEAM
 from tests.support.objects import bundle, environment, gate, pipeline
 from tests.support.programs import start_controller, start_simulator
@@ -218,3 +220,19 @@ async def test_status_says_which_field_of_a_pipeline_has_no_effect(cli: Cli, wor
     words = " ".join((await cli("status")).split())
     assert "Pipeline my-app: spec.pullSecretRef: no registry is asked with it" in words
     assert "spec.pullSecretRef" in await cli("get", "pipelines", "-o", "wide")
+
+
+@pytest.mark.local_only("the objects of a tool are written by hand")
+async def test_status_has_the_nearest_name_of_an_object_that_does_not_exist(
+    cli: Cli, world: World, repository: GitRepository
+) -> None:
+    await serve(world, APPLICATION)
+    await put(world, APPLICATION, TEAM, name="my-app-blue", spec={})
+    await start_controller(world)
+    named = {"argocd": {"name": "my-app-bleu", "namespace": TEAM}}
+    await world.apply(pipeline(repository, environments=[environment(DEV, health=named)]), bundle("my-app-1"))
+    await world.wait_for(
+        PROMOTION_STEP, f"my-app-1-{DEV}", lambda obj: "to exist" in (obj.get("status") or {}).get("message", "")
+    )
+    words = " ".join((await cli("status")).split())
+    assert f"waits for Application {TEAM}/my-app-bleu to exist; did you mean my-app-blue?" in words
