@@ -28,18 +28,23 @@ LIMIT = 64 * 1024 * 1024
 
 
 class Export:
-    """One commit, as far as it is written; `root` holds its files and `scratch` what a program needs besides."""
+    """One commit, as far as it is written.
+
+    `root` holds its files, `scratch` what a program needs besides, and `home` both.
+    """
 
     def __init__(self, directory: Path, repository: Repository, commit: str) -> None:
+        self.home = directory
         self.root = directory / "files"
         self.scratch = directory / "scratch"
         self.users = 0
-        self._directory = directory
+        self._outputs = itertools.count(1)
         self._repository = repository
         self._commit = commit
         # Held by threads: a caller that is cancelled leaves its thread at work.
         self._lock = threading.Lock()
         self._written: set[str] = set()
+        self._links: list[Path] = []
         self._size = 0
         self._removed = False
 
@@ -52,7 +57,11 @@ class Export:
         """Delete everything; blocks."""
         with self._lock:
             self._removed = True
-            shutil.rmtree(self._directory, ignore_errors=True)
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def new_output(self) -> Path:
+        """Return a place for what a program prints."""
+        return self.home / f"output-{next(self._outputs)}"
 
     def _write(self, tree: TreeView, paths: Iterable[str]) -> None:
         with self._lock:
@@ -62,6 +71,7 @@ class Export:
             self.scratch.mkdir(exist_ok=True)
             for path in paths:
                 self._write_below(tree, path)
+            self._cut_links()
 
     def _write_below(self, tree: TreeView, path: str) -> None:
         if not tree.is_dir(path):
@@ -71,7 +81,20 @@ class Export:
                 self._write_file(file.path, tree.read(file.path) or b"")
             elif file.path not in self._written and _stays_inside(file.path, file.link):
                 self._written.add(file.path)
-                self._place(file.path).symlink_to(file.link)
+                place = self._place(file.path)
+                place.symlink_to(file.link)
+                self._links.append(place)
+
+    def _cut_links(self) -> None:
+        """Remove the links that lead out of the files by way of each other."""
+        root = self.root.resolve()
+        for link in self._links:
+            try:
+                inside = link.resolve().is_relative_to(root)
+            except (OSError, RuntimeError):  # They lead to each other.
+                inside = False
+            if not inside:
+                link.unlink(missing_ok=True)
 
     def _write_file(self, path: str, content: bytes) -> None:
         if path in self._written:

@@ -19,10 +19,14 @@ import yaml
 
 from kardinal.git import GitError, TreeView
 from kardinal.steps.edit import EditError
+from kardinal.steps.yaml_text import YamlSyntaxError, check_bounds
 
 __all__ = ["FILE_NAMES", "Inputs", "find_inputs", "unchanged"]
 
 FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+_VALUES_LIMIT = 50_000
+"""Values of a kustomization."""
 
 Inputs = Mapping[str, str | None]
 """Path -> the id of what is there, or None where nothing is."""
@@ -101,8 +105,10 @@ def _references(tree: TreeView, directory: str) -> Iterator[str]:
             continue
         try:
             # Every value is a text to this loader, as it is written.
-            documents = list(yaml.load_all(content, Loader=yaml.CBaseLoader))
-        except yaml.YAMLError:
+            decoded = content.decode()
+            check_bounds(decoded, _VALUES_LIMIT)
+            documents = list(yaml.load_all(decoded, Loader=yaml.CBaseLoader))
+        except (UnicodeDecodeError, YamlSyntaxError, yaml.YAMLError):
             raise _Unknown from None
         for document in documents:
             for text, field in _texts(document):

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
+from kardinal.cli.manifests import ManifestError, read_manifests
 from kardinal.git import TreeView
 from kardinal.objects import JsonObject
 from kardinal_local.simulator.inputs import FILE_NAMES
@@ -89,11 +88,11 @@ def _documents(content: bytes, name: str) -> Iterator[JsonObject]:
 
 def _load(content: bytes, name: str) -> list[Any]:
     try:
-        documents = yaml.load_all(content, Loader=yaml.CSafeLoader)
-        return [document for document in documents if document is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise RenderError(f"{name}: not YAML{f' (line {mark.line + 1})' if mark else ''}") from None
+        return [manifest.body for manifest in read_manifests(content.decode())]
+    except UnicodeDecodeError:
+        raise RenderError(f"{name}: not text in UTF-8") from None
+    except ManifestError as error:
+        raise RenderError(f"{name}: not YAML (line {error.line})") from None
 
 
 def _set_image(item: JsonObject, entry: Mapping[str, Any]) -> None:

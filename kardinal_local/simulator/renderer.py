@@ -1,4 +1,9 @@
-"""Render the environments of one commit: by kustomize or kubectl where installed, else by the small reader."""
+"""Render the environments of one commit: by kustomize or kubectl where installed, else by the small reader.
+
+Repositories are those of others, and this is the machine of a person: a program that renders gets nothing of its
+environment, fetches nothing, and has bounds of memory, time and output. Where the kernel has the walls of the agent's
+renderers, they stand around it as well.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-import yaml
-
+from kardinal.cli.manifests import ManifestError, read_manifests
 from kardinal.git import GitRunner, Repository
+from kardinal.git.isolation import Walls, confine, find_walls
 from kardinal.objects import JsonObject
-from kardinal.steps.edit import EditError
+from kardinal.objects.text import cut
+from kardinal.steps.edit import EditError, Tree
+from kardinal.steps.kustomize.reading import read_kustomization
 from kardinal_local.simulator.exports import Export, Exports
 from kardinal_local.simulator.inputs import Inputs
 from kardinal_local.simulator.kustomization import Rendered, RenderError, render
@@ -24,14 +31,18 @@ __all__ = ["BuiltInRenderer", "KustomizeRenderer", "Renderer", "Rendering", "fin
 
 DEADLINE = 30.0
 """Seconds a rendering program may take."""
+MEMORY = 4 << 30
+"""Bytes of addresses it may take, of which Go reserves much more than it uses; not bounded on macOS."""
+OUTPUT_LIMIT = 16 << 20
+_BOUNDED = f'ulimit -v {MEMORY >> 10} 2>/dev/null; ulimit -f {OUTPUT_LIMIT >> 9}; exec "$@"'
+_NO_PROXY = "http://[::1]:9"
+"""Nothing listens there: whatever is asked for over http comes to its end."""
 _TEXT_LIMIT = 800
 """Characters of what a rendering program says; an Event takes 1 KiB."""
 _LOG_HEAD = re.compile(
     r"^(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\s\]]+\] ?|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)? )", re.MULTILINE
 )
 """When, in which process and at which line of code something was logged, as kubectl and kustomize write it."""
-_CLONE = re.compile(r"[^\s'\"]*/kustomize-\d+")
-"""The directory into which kustomize fetches; another name each time."""
 
 
 class Rendering(Protocol):
@@ -73,16 +84,17 @@ class _BuiltIn:
 class KustomizeRenderer:
     """Runs a program that prints what a directory renders to, as often at once as there are cores."""
 
-    def __init__(self, command: Sequence[str], *, exports: Exports, runner: GitRunner) -> None:
+    def __init__(self, command: Sequence[str], *, exports: Exports, runner: GitRunner, walls: Walls) -> None:
         self._command = tuple(command)
         self._exports = exports
         self._runner = runner
+        self._walls = walls
         self._turns = asyncio.Semaphore(os.cpu_count() or 1)
 
     @asynccontextmanager
     async def at(self, repository: Repository, commit: str) -> AsyncIterator[Rendering]:
         async with self._exports.open(repository, commit) as export:
-            yield _Kustomize(self, export)
+            yield _Kustomize(self, export, repository, commit)
 
     async def run(self, export: Export, path: str, inputs: Inputs | None) -> Rendered:
         """Render one directory of an export."""
@@ -91,19 +103,23 @@ class KustomizeRenderer:
             output = await self._run(export, path)
         return Rendered(objects=await self._runner.run(_parse, output))
 
-    async def _run(self, export: Export, path: str) -> bytes:
+    async def _run(self, export: Export, path: str) -> str:
+        output = export.new_output()
+        command = await self._runner.run(self._walled, export, path, output)
         process = await asyncio.create_subprocess_exec(
-            *self._command,
-            str(export.root / path),
+            "/bin/sh",
+            "-c",
+            _BOUNDED,
+            "sh",
+            *command,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            # What it fetches goes when the export goes, even if it is killed.
-            env={**os.environ, "TMPDIR": str(export.scratch)},
+            env=_environment(export),
         )
         try:
             async with asyncio.timeout(DEADLINE):
-                output, errors = await process.communicate()
+                _, errors = await process.communicate()
         except TimeoutError:
             raise RenderError(f"{path}: {Path(self._command[0]).name} did not finish within {DEADLINE:.0f} s") from None
         finally:
@@ -112,15 +128,31 @@ class KustomizeRenderer:
                 await process.wait()
         if process.returncode:
             raise RenderError(f"{path}: {_stable(errors.decode(errors='replace'), root=export.root)}")
-        return output
+        return await self._runner.run(_read, output, path)
+
+    def _walled(self, export: Export, path: str, output: Path) -> list[str]:
+        return confine(
+            [*self._command, str(export.root / path)],
+            programs=self._command[:1],
+            home=export.home,
+            output=output,
+            network=False,
+            walls=self._walls,
+        )
 
 
 class _Kustomize:
-    def __init__(self, renderer: KustomizeRenderer, export: Export) -> None:
+    def __init__(self, renderer: KustomizeRenderer, export: Export, repository: Repository, commit: str) -> None:
         self._renderer = renderer
         self._export = export
+        self._repository = repository
+        self._commit = commit
 
     async def render(self, path: str, inputs: Inputs | None) -> Rendered:
+        try:
+            await self._repository.inspect(self._commit, lambda tree: _check(tree, path))
+        except EditError as error:
+            raise RenderError(str(error)) from error
         return await self._renderer.run(self._export, path, inputs)
 
 
@@ -129,11 +161,38 @@ async def find_renderer(runner: GitRunner, directory: Path) -> Renderer:
     # A program that resolves links says the real path, which is then the one to take out of what it says.
     exports = Exports(Path(await runner.run(os.path.realpath, directory)), runner=runner)
     await exports.sweep()
+    walls = await runner.run(find_walls)
     if kustomize := await runner.run(shutil.which, "kustomize"):
-        return KustomizeRenderer([kustomize, "build"], exports=exports, runner=runner)
+        return KustomizeRenderer([kustomize, "build"], exports=exports, runner=runner, walls=walls)
     if kubectl := await runner.run(shutil.which, "kubectl"):
-        return KustomizeRenderer([kubectl, "kustomize"], exports=exports, runner=runner)
+        return KustomizeRenderer([kubectl, "kustomize"], exports=exports, runner=runner, walls=walls)
     return BuiltInRenderer()
+
+
+def _check(tree: Tree, path: str) -> None:
+    """Raise `EditError` for a kustomization that takes in what is not in the repository."""
+    reading = read_kustomization(tree, path)
+    if reading.remote:
+        raise EditError(
+            path,
+            f"takes in {cut(reading.remote[0], 200)}, which is not in the repository",
+            remedy="Copy it into the repository: the simulator fetches nothing",
+        )
+
+
+def _environment(export: Export) -> dict[str, str]:
+    """Return the environment of a program: no programs to start, no home, no credentials, and no way out by http."""
+    empty = str(export.scratch)
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), _NO_PROXY)
+    return {"PATH": empty, "HOME": empty, "TMPDIR": empty, "KUBECONFIG": os.devnull, "LC_ALL": "C", **proxies}
+
+
+def _read(output: Path, path: str) -> str:
+    content = output.read_bytes()
+    output.unlink()
+    if len(content) >= OUTPUT_LIMIT:
+        raise RenderError(f"{path}: renders more than {OUTPUT_LIMIT >> 20} MiB")
+    return content.decode("utf-8", "replace")
 
 
 def _stable(text: str, *, root: Path) -> str:
@@ -141,10 +200,13 @@ def _stable(text: str, *, root: Path) -> str:
 
     Without moments, process ids and temporary paths.
     """
-    text = _CLONE.sub("(fetched)", _LOG_HEAD.sub("", text))
+    text = _LOG_HEAD.sub("", text)
     text = text.replace(f"{root}/", "").replace(str(root), ".")
     return " ".join(text.split())[:_TEXT_LIMIT]
 
 
-def _parse(output: bytes) -> list[JsonObject]:
-    return [document for document in yaml.load_all(output, Loader=yaml.CSafeLoader) if document]
+def _parse(output: str) -> list[JsonObject]:
+    try:
+        return [manifest.body for manifest in read_manifests(output) if manifest.body]
+    except ManifestError as error:
+        raise RenderError(f"what was rendered is not YAML (line {error.line}): {error}") from None
