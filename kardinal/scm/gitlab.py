@@ -37,17 +37,15 @@ from kardinal.scm.errors import (
 )
 from kardinal.scm.gitlab_access import GitLabAccess
 from kardinal.scm.gitlab_answers import ANSWERS, PERMISSIONS
+from kardinal.scm.gitlab_commits import GitLabCommits
 from kardinal.scm.gitlab_merges import GitLabMerges
 from kardinal.scm.gitlab_values import (
-    SENT_STATES,
     ApiApprovals,
     ApiComparison,
     ApiMergeRequest,
     ApiNote,
-    ApiStatus,
     ApiUser,
     approvals_of,
-    newest_statuses,
 )
 from kardinal.scm.gitlab_webhooks import parse_webhook
 from kardinal.scm.http import Authenticator, Host, HostClient, Outcome, Priority, Rate, StaticToken
@@ -61,8 +59,6 @@ __all__ = ["GITLAB", "GitLabMergeRequests"]
 _RATE = Rate(per_second=10.0, burst=40)
 _PAGE = "100"
 _USER = "oauth2"
-_DESCRIPTION = 255
-"""Characters of a status that GitLab takes."""
 _LISTED: Mapping[PullRequestState | None, str] = {"open": "opened", "merged": "merged", "closed": "closed", None: "all"}
 
 
@@ -72,6 +68,7 @@ class GitLabMergeRequests:
     def __init__(self, client: HostClient, *, project: str) -> None:
         self._client = client
         self._path = f"/projects/{quoted(project)}"
+        self._commits = GitLabCommits(client, self._path)
         self._merges = GitLabMerges(client, self._path)
         self._access = GitLabAccess(client, self._path)
 
@@ -219,26 +216,11 @@ class GitLabMergeRequests:
 
     async def statuses(self, commit: str) -> Mapping[str, CommitStatus]:
         """Return the newest status of each name of a commit."""
-        return await self._statuses(commit, Priority.OPEN)
+        return await self._commits.statuses(commit)
 
     async def set_status(self, commit: str, status: CommitStatus, *, urgent: bool = True) -> bool:
-        """Write a status unless the commit has it already; a longer description is cut.
-
-        GitLab refuses a second `pending` of the same name, so the description of the first one stays.
-        """
-        description = status.description[:_DESCRIPTION]
-        priority = Priority.OPEN if urgent else Priority.POLL
-        there = (await self._statuses(commit, priority)).get(status.context)
-        same = CommitStatus(status.context, status.state, description, status.url)
-        if there is not None and (there == same or there.state == status.state == "pending"):
-            return False
-        body = {"state": SENT_STATES[status.state], "name": status.context, "description": description}
-        if status.url:
-            body["target_url"] = status.url
-        path = f"{self._path}/statuses/{quoted(commit)}"
-        age = self._age(commit)
-        answer = await self._client.request("set-status", "POST", path, body=body, priority=priority, age=age)
-        return answer.outcome is Outcome.SUCCESS
+        """Write a status unless its pipeline has it already; a longer description is cut."""
+        return await self._commits.set_status(commit, status, Priority.OPEN if urgent else Priority.POLL)
 
     async def access(self, needs: Collection[Need] = ()) -> Access:
         """Return what the credential may do with the project."""
@@ -251,12 +233,6 @@ class GitLabMergeRequests:
     def subscribe(self, callback: Callable[[], None]) -> Subscription:
         """Call back never: the host tells by webhooks, and its list is polled."""
         return NoSubscription()
-
-    async def _statuses(self, commit: str, priority: Priority) -> Mapping[str, CommitStatus]:
-        path = f"{self._path}/repository/commits/{quoted(commit)}/statuses"
-        query, age = {"per_page": _PAGE}, self._age(commit)
-        pages = self._client.pages("statuses", path, query=query, priority=priority, age=age)
-        return newest_statuses([parsed(ApiStatus, item) async for item in pages])
 
     async def _notes(self, operation: str, number: int) -> Sequence[ApiNote]:
         query = {"sort": "asc", "order_by": "created_at", "per_page": _PAGE}

@@ -41,6 +41,13 @@ class ApiUser(BaseModel):
     username: str = ""
 
 
+class ApiPipeline(BaseModel):
+    id: int = Field(gt=0)
+    sha: str
+    ref: str = Field(max_length=255)
+    project_id: int | None = None
+
+
 class ApiMergeRequest(BaseModel):
     """A merge request; `sha` is the head of its branch, and follows it while it is open."""
 
@@ -69,6 +76,7 @@ class ApiMergeRequest(BaseModel):
     has_conflicts: bool | None = None
     rebase_in_progress: bool = False
     merge_error: str | None = None
+    head_pipeline: ApiPipeline | None = None
 
     @property
     def of_this_project(self) -> bool:
@@ -200,7 +208,10 @@ class ApiApprovals(BaseModel):
 
 
 class ApiStatus(BaseModel):
+    """A status; an older GitLab does not say in which pipeline."""
+
     id: int = 0
+    pipeline_id: int | None = None
     name: str
     status: str
     description: str | None = None
@@ -211,10 +222,14 @@ class ApiStatus(BaseModel):
         state = _STATES.get(self.status, "pending")
         return CommitStatus(self.name, state, self.description or "", self.target_url or "")
 
+    def may_be_in(self, pipeline: int | None) -> bool:
+        """Return whether it stands in a pipeline, as far as both are known."""
+        return pipeline is None or self.pipeline_id in (None, pipeline)
 
-def newest_statuses(statuses: Iterable[ApiStatus]) -> dict[str, CommitStatus]:
+
+def newest_statuses(statuses: Iterable[ApiStatus]) -> dict[str, ApiStatus]:
     """Return the newest status of each name: a commit may have several pipelines."""
-    return {one.name: one.commit_status() for one in sorted(statuses, key=lambda one: one.id)}
+    return {one.name: one for one in sorted(statuses, key=lambda one: one.id)}
 
 
 def approvals_of(approvals: ApiApprovals, notes: Iterable[ApiNote], *, otherwise: AwareDatetime) -> list[Approval]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-from tests.hosts.fakes.gitlab_state import MergeRequest, Note, Project, Status
+from tests.hosts.fakes.gitlab_state import MergeRequest, Note, Pipeline, Project, Status
 from tests.hosts.fakes.repository import Conflict
 from tests.hosts.fakes.server import Refusal, Reply
 
@@ -74,6 +74,12 @@ def _user(name: str | None) -> dict[str, Any] | None:
     return None if name is None else {"id": 1, "username": name, "name": name, "state": "active"}
 
 
+def _shown_pipeline(pipeline: Pipeline | None) -> dict[str, Any] | None:
+    if pipeline is None:
+        return None
+    return {"id": pipeline.identifier, "sha": pipeline.sha, "ref": pipeline.ref, "project_id": pipeline.project}
+
+
 def _shown(call: Call, request: MergeRequest) -> dict[str, Any]:
     project = call.project
     status = project.status(request)
@@ -103,6 +109,7 @@ def _shown(call: Call, request: MergeRequest) -> dict[str, Any]:
         "detailed_merge_status": status,
         "has_conflicts": status == "conflict",
         "merge_error": request.merge_error,
+        "head_pipeline": _shown_pipeline(project.head_pipeline(request)),
         "web_url": f"{call.url}/{project.path}/-/merge_requests/{request.iid}",
     }
 
@@ -276,6 +283,7 @@ def _status(status: Status) -> dict[str, Any]:
         "status": status.state,
         "description": status.description,
         "target_url": status.target_url,
+        "pipeline_id": status.pipeline,
     }
 
 
@@ -283,7 +291,7 @@ def _statuses(call: Call) -> Reply:
     commit = call.values["sha"]
     if not call.project.git.exists(commit):
         raise refuse(404, "404 Commit Not Found")
-    newest = {status.name: status for status in call.project.statuses.get(commit, [])}
+    newest = {(status.name, status.pipeline): status for status in call.project.statuses.get(commit, [])}
     return call.page([_status(status) for status in newest.values()])
 
 
@@ -293,15 +301,55 @@ def _set_status(call: Call) -> Reply:
     if not call.project.git.exists(commit):
         raise refuse(404, "404 Commit Not Found")
     statuses = call.project.statuses.setdefault(commit, [])
-    running = next((one for one in statuses if one.name == body["name"] and one.state not in _FINAL), None)
+    pipeline = _pipeline(call)
+    running = next(
+        (
+            one
+            for one in statuses
+            if (one.name, one.pipeline) == (body["name"], pipeline.identifier) and one.state not in _FINAL
+        ),
+        None,
+    )
     if running is not None and running.state == body["state"]:
         reason = 'Status cannot transition via "enqueue"'
         raise refuse(400, f"Cannot transition status via :enqueue from :pending (Reason(s): {reason})")
-    made = running or Status(call.project.next_identifier(), body["name"], "", None, None)
+    made = running or Status(call.project.next_identifier(), pipeline.identifier, body["name"], "", None, None)
     made.state, made.description, made.target_url = body["state"], body.get("description"), body.get("target_url")
     if running is None:
         statuses.append(made)
     return Reply(201, _status(made))
+
+
+def _pipeline(call: Call) -> Pipeline:
+    """Return the newest pipeline of a commit that has what was sent; without a number one is made where there is none.
+
+    With a number that is not of this commit and `ref`, GitLab answers 404; an older one made a pipeline as well:
+    https://gitlab.com/gitlab-org/gitlab/-/issues/443254 .
+    """
+    project, commit, body = call.project, call.values["sha"], call.body
+    found = [
+        one
+        for one in project.pipelines
+        if (one.sha, one.project) == (commit, project.identifier)
+        and body.get("ref", one.ref) == one.ref
+        and body.get("pipeline_id", one.identifier) == one.identifier
+    ]
+    if found:
+        return found[-1]
+    if "pipeline_id" in body:
+        raise refuse(404, "404 Pipeline for pipeline_id, sha and ref Not Found")
+    branch = next((name for name, tip in sorted(project.git.branches().items()) if tip == commit), "main")
+    return project.run(commit, body.get("ref", branch))
+
+
+def _of_commit(call: Call) -> Reply:
+    commit = call.values["sha"]
+    found = [
+        _shown(call, one)
+        for one in call.project.requests.values()
+        if call.query.get("state", one.state) == one.state and one.sha == commit
+    ]
+    return call.page([{name: value for name, value in one.items() if name != "head_pipeline"} for one in found])
 
 
 def _own_user(call: Call) -> Reply:
@@ -318,7 +366,7 @@ _LISTING = frozenset({"state", "source_branch", "target_branch", "order_by", "so
 _CREATING = frozenset({"title", "description", "source_branch", "target_branch", "labels", "remove_source_branch"})
 _UPDATING = frozenset({"title", "description", "add_labels", "remove_labels", "state_event"})
 _MERGING = frozenset({"sha", "squash", "squash_commit_message", "should_remove_source_branch"})
-_STATUS_FIELDS = frozenset({"state", "name", "description", "target_url"})
+_STATUS_FIELDS = frozenset({"state", "name", "description", "target_url", "ref", "pipeline_id"})
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", _PROJECT): Operation(_project, f"{_DOCS}/projects/"),
@@ -339,6 +387,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", f"{_ONE}/notes"): Operation(_add_note, f"{_DOCS}/notes/", frozenset({"body"})),
     ("PUT", f"{_ONE}/notes/{{note_id}}"): Operation(_edit_note, f"{_DOCS}/notes/", frozenset({"body"})),
     ("GET", f"{_PROJECT}/repository/commits/{{sha}}/statuses"): Operation(_statuses, f"{_DOCS}/commits/", _PAGES),
+    ("GET", f"{_PROJECT}/repository/commits/{{sha}}/merge_requests"): Operation(
+        _of_commit, f"{_DOCS}/commits/", _PAGES | {"state"}
+    ),
     ("POST", f"{_PROJECT}/statuses/{{sha}}"): Operation(_set_status, f"{_DOCS}/commits/", _STATUS_FIELDS),
     ("GET", "/user"): Operation(_own_user, f"{_DOCS}/users/"),
 }

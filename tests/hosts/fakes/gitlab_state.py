@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tests.hosts.fakes.repository import Conflict, HostedRepository
 
-__all__ = ["ROBOT", "MergeRequest", "Note", "Project", "Status"]
+__all__ = ["ROBOT", "MergeRequest", "Note", "Pipeline", "Project", "Status"]
 
 ROBOT = "project_7_bot"
 
@@ -23,8 +23,19 @@ class Note:
 
 
 @dataclass
+class Pipeline:
+    """A pipeline of a commit, of a branch or of a merge request, whose `ref` is `refs/merge-requests/1/head`."""
+
+    identifier: int
+    sha: str
+    ref: str
+    project: int = 7
+
+
+@dataclass
 class Status:
     identifier: int
+    pipeline: int
     name: str
     state: str
     description: str | None
@@ -83,12 +94,24 @@ class Project:
     diff_limit: int = 1000
     requests: dict[int, MergeRequest] = field(default_factory=dict)
     statuses: dict[str, list[Status]] = field(default_factory=dict)
+    pipelines: list[Pipeline] = field(default_factory=list)
     last_identifier: int = 1000
 
     def next_identifier(self) -> int:
         """Return a number that nothing else has."""
         self.last_identifier += 1
         return self.last_identifier
+
+    def run(self, sha: str, ref: str, *, project: int = 7) -> Pipeline:
+        """Run a pipeline of a commit."""
+        self.pipelines.append(Pipeline(self.next_identifier(), sha, ref, project))
+        return self.pipelines[-1]
+
+    def head_pipeline(self, request: MergeRequest) -> Pipeline | None:
+        """Return the newest pipeline of the head; those of the merge request itself come first."""
+        own = f"refs/merge-requests/{request.iid}/"
+        found = [one for one in self.pipelines if one.ref.startswith(own) or one.sha == request.sha]
+        return max(found, key=lambda one: (one.ref.startswith(own), one.identifier), default=None)
 
     def open(self, *, source: str, target: str, title: str, description: str, by: str, fork: int | None = None) -> int:
         """Open a merge request, and return its number."""
