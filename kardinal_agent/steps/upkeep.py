@@ -59,7 +59,7 @@ def _draft(found: PullRequest) -> str:
 
 
 async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> Kept:
-    """Bring the branch up to its base, unless it is not for kardinal to write to."""
+    """Bring the branch up to its base, which was read a moment ago, unless it is not for kardinal to write to."""
     as_it_is = Kept(found, found.head_commit, StatusFields())
     if found.base != context.target:
         message = f"pull request {found.number} is to be merged into {found.base} instead of {context.target}"
@@ -68,7 +68,6 @@ async def _branch(context: StepContext, remote: Remote, found: PullRequest) -> K
     if context.holds():
         return as_it_is
     repository = remote.repository
-    await repository.head(context.target)
     try:
         landed = await repository.propose(
             context.branch,

@@ -2,15 +2,17 @@
 
 Every notification is followed by a question to the provider before anything is believed. A pull request that was closed
 without a merge is a decision of a person: it ends the promotion. One that was merged while a gate was closed goes on,
-because nothing is reverted, and is flagged.
+because nothing is reverted, and is flagged. So does one whose commit reached the base by a push: the trailers say so.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
-from kardinal.git import MergeConflict
-from kardinal.scm import MergeBlocked, PullRequest
+from kardinal.git import GitError, MergeConflict
+from kardinal.git.discarding import OwnCommit
+from kardinal.scm import MergeBlocked, PullRequest, PullRequestEnded
 from kardinal.steps.pull_request_text import waiting_message
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.remotes import Remote
@@ -24,6 +26,9 @@ __all__ = ["MERGED_OUT_OF_BAND", "WaitForMerge"]
 MERGED_OUT_OF_BAND = "MergedOutOfBand"
 """The condition, and the reason of the Event, of a promotion that was merged while a gate was closed."""
 
+_SHOWN = timedelta(seconds=5)
+"""A host moves the base a moment before it shows the pull request as merged."""
+
 
 class WaitForMerge:
     async def run(self, context: StepContext) -> StepResult:
@@ -32,6 +37,10 @@ class WaitForMerge:
             return Done("no pull request to wait for")
         remote = await context.remote()
         found = await remote.proposals.get(noted.number)
+        if found.state != "merged":
+            commit = await remote.repository.find(context.target, context.message.trailers)
+            if commit is not None:
+                return await _pushed(found, commit, context, remote)
         if found.state == "open":
             kept = await keep(context, remote, found)
             found = kept.found
@@ -91,6 +100,37 @@ async def _merge(context: StepContext, remote: Remote, kept: Kept) -> PullReques
         # The base has moved since the proposal was brought up to it: the next attempt does that again.
         error.transient = True
         raise
+
+
+async def _pushed(found: PullRequest, commit: str, context: StepContext, remote: Remote) -> StepResult:
+    """Go on with a commit that is on the base without a merge of its pull request, which has nothing left to merge."""
+    where = f"{commit[:12]} is on {context.target}"
+    if found.state == "open":
+        if context.progress is None or context.progress.location != commit:
+            message = f"{where}: looks whether {found.url} is shown as merged"
+            again = context.now + _SHOWN
+            return Waiting(message, until=again, subscribe=remote.proposals.subscribe, location=commit)
+        try:
+            await remote.proposals.close(
+                found.number, by=AGENT, comment=f"{where} already, so nothing is left to merge."
+            )
+        except PullRequestEnded:
+            found = await remote.proposals.get(found.number)
+            if found.state == "merged":
+                return await _merged(found, context, remote)
+    own = OwnCommit(context.message.trailers, context.message.committer)
+    # It has landed whatever becomes of its branch.
+    with suppress(GitError):
+        await remote.repository.discard(context.branch, base=context.target, own=own)
+    reasons = "; ".join(context.holds())
+    flag = Flag(MERGED_OUT_OF_BAND, f"{where}, pushed to {context.target} although {reasons}") if reasons else None
+    return Done(
+        f"{where} without a merge of pull request {found.number}",
+        outputs=await approvers(context, remote, found.number),
+        update={"merged_at": context.now, "promoted_at": context.now, "commit": commit},
+        announcement=Announcement(MERGED_OUT_OF_BAND, flag.message, warning=True) if flag else None,
+        flag=flag,
+    )
 
 
 async def _merged(found: PullRequest, context: StepContext, remote: Remote) -> Done:
