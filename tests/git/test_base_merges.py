@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kardinal.git import Landed, Repository
 from kardinal.git.discarding import OwnCommit
 from kardinal.steps.commit_message import KARDINAL
@@ -12,8 +14,16 @@ PATH = "environments/prod/kustomization.yaml"
 OWN = OwnCommit(trailers=message("prod").trailers, committer=KARDINAL)
 
 
-async def propose(repository: Repository, *, ours: str | None = None) -> Landed:
-    edit = setting("prod", b"v2\n")
+@pytest.fixture(params=["local", "remote"])
+def repository(request: pytest.FixtureRequest, repository: Repository) -> Repository:
+    """Return a repository on this machine, or the mirror of one, which lacks the contents of most files."""
+    return repository if request.param == "local" else request.getfixturevalue("remote")
+
+
+async def propose(repository: Repository, *, ours: str | None = None, content: bytes = b"v2\n") -> Landed:
+    """Propose the content of a file, on what is at the host now."""
+    await repository.head("main")
+    edit = setting("prod", content)
     return await repository.propose(BRANCH, base="main", edit=edit, message=message("prod"), ours=ours)
 
 
@@ -110,3 +120,17 @@ async def test_a_branch_with_the_merge_is_removed_as_one_without(repository: Rep
         gone = await (retract(repository) if retracts else repository.discard(BRANCH, base="main", own=OWN))
         assert gone
         assert bare("branch", "--list", BRANCH) == ""
+
+
+async def test_a_merge_of_two_changes_of_one_file_is_none_of_others(repository: Repository, bare: Git) -> None:
+    lines = "one\ntwo\nthree\nfour\nfive\n"
+    bare.commit({**manifests(), PATH: lines}, parent=bare("rev-parse", "main"))
+    wanted = lines.replace("five", "v2").encode()
+    await propose(repository, content=wanted)
+    bare.commit({**manifests(), PATH: f"zero\n{lines}"}, parent=bare("rev-parse", "main"))
+    update_branch(bare, {PATH: f"zero\n{lines.replace('five', 'v2')}"})
+    again = await propose(repository, content=wanted)
+    # The edit overwrites what the base has added, so it is made anew; nothing of others was in the way.
+    assert not again.adopted
+    update_branch(bare, {PATH: f"zero\n{lines.replace('five', 'evil')}"})
+    assert (await propose(repository, content=wanted)).shared
