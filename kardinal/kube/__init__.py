@@ -1,6 +1,7 @@
 """Talking to an API server: configuration, transport, typed errors, verbs and watch. It knows no kind of ours."""
 
 from kardinal.kube.backoff import Backoff
+from kardinal.kube.bounds import TENANT, Allowance, Bounds, Room
 from kardinal.kube.client import Client
 from kardinal.kube.connection import Access, Connection
 from kardinal.kube.creation import create_first_free
@@ -29,11 +30,14 @@ from kardinal.kube.objects import ObjectList, PatchType, WatchEvent
 from kardinal.kube.writes import Write, recorded_writes
 
 __all__ = [
+    "TENANT",
     "Access",
+    "Allowance",
     "AlreadyExists",
     "ApiError",
     "Backoff",
     "BadRequest",
+    "Bounds",
     "Client",
     "ConfigError",
     "Conflict",
@@ -47,6 +51,7 @@ __all__ = [
     "NotFound",
     "ObjectList",
     "PatchType",
+    "Room",
     "Served",
     "ServerError",
     "TooManyRequests",

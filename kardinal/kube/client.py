@@ -11,10 +11,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from kardinal.kube.bounds import HUB, Allowance, Bounds, Room, checked_object
 from kardinal.kube.connection import Connection
-from kardinal.kube.errors import BadRequest
+from kardinal.kube.errors import BadRequest, ConnectionFailed
 from kardinal.kube.objects import ObjectList, PatchType, WatchEvent
 from kardinal.kube.transport import Sleep, Transport
 from kardinal.kube.watch import WatchStream
@@ -24,13 +25,27 @@ from kardinal.objects import JsonObject, ResourceType
 __all__ = ["Client"]
 
 WATCH_TIMEOUT_SECONDS = 300
+_OVERTIME = 60.0
+"""Seconds after which a watch is ended that the server has not ended when it was asked to."""
 
 
 class Client:
-    """Reads and writes objects of one API server. Use it inside `async with`."""
+    """Reads and writes objects of one API server. Use it inside `async with`.
 
-    def __init__(self, connection: Connection, *, user_agent: str, sleep: Sleep = asyncio.sleep) -> None:
-        self._transport = Transport(connection, user_agent=user_agent, sleep=sleep)
+    `room`: the memory that collections of the server may take together, where it is not trusted.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str,
+        sleep: Sleep = asyncio.sleep,
+        bounds: Bounds = HUB,
+        room: Room | None = None,
+    ) -> None:
+        self._transport = Transport(connection, user_agent=user_agent, sleep=sleep, bounds=bounds)
+        self._room = room
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -46,6 +61,14 @@ class Client:
         return self._transport.connection
 
     @property
+    def bounds(self) -> Bounds:
+        return self._transport.bounds
+
+    def allowance(self) -> Allowance:
+        """Return what one collection takes of the memory for all of them."""
+        return Allowance(self._room)
+
+    @property
     def in_flight(self) -> int:
         """Requests under way, watches not counted."""
         return self._transport.in_flight
@@ -56,10 +79,10 @@ class Client:
 
     async def fetch(self, path: str) -> JsonObject:
         """Return what is at a path that is no resource's."""
-        return await self._transport.request("GET", path)
+        return await self._request("GET", path)
 
     async def get(self, resource: ResourceType, name: str, namespace: str | None = None) -> JsonObject:
-        return await self._transport.request("GET", _path(resource, namespace, name))
+        return await self._request("GET", _path(resource, namespace, name))
 
     async def list(
         self,
@@ -71,8 +94,9 @@ class Client:
         limit: int | None = None,
         continue_token: str | None = None,
         resource_version: str | None = None,
+        allowance: Allowance | None = None,
     ) -> ObjectList:
-        """One page, or everything when no limit is given."""
+        """One page, or everything when no limit is given; `allowance` is what it takes of the memory for it."""
         query = _query(
             labelSelector=labels,
             fieldSelector=fields,
@@ -80,7 +104,12 @@ class Client:
             **{"continue": continue_token},
             resourceVersion=resource_version,
         )
-        answer = await self._transport.request("GET", _path(resource, namespace), query=query)
+        path = _path(resource, namespace)
+        answer, memory = await self._transport.request("GET", path, query=query)
+        if not self.bounds.trusted:
+            _check_list(answer, path)
+        if allowance is not None:
+            allowance.take_page(memory)
         items: list[JsonObject] = answer.get("items") or []
         for item in items:
             # Built-in kinds leave these out of the items of a list.
@@ -100,6 +129,7 @@ class Client:
         resource_version: str | None = None,
         initial_events: bool = False,
         timeout_seconds: int = WATCH_TIMEOUT_SECONDS,
+        allowance: Allowance | None = None,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Follow changes from `resource_version` on; `initial_events` asks for the present state first."""
         query = _query(
@@ -114,12 +144,19 @@ class Client:
         )
         path = _path(resource, namespace)
         async with self._transport.stream(path, query=query) as content:
-            yield WatchStream(content, path=path)
+            late = asyncio.timeout(timeout_seconds + _OVERTIME)
+            try:
+                async with late:
+                    yield WatchStream(content, path=path, bounds=self.bounds, allowance=allowance)
+            except TimeoutError:
+                if not late.expired():
+                    raise
+                raise ConnectionFailed(f"WATCH {path}: the server does not end it") from None
 
     async def create(self, resource: ResourceType, obj: JsonObject, *, field_manager: str | None = None) -> JsonObject:
         return self._noted(
             resource,
-            await self._transport.request(
+            await self._request(
                 "POST",
                 _path(resource, _namespace_of(obj)),
                 query=_query(fieldManager=field_manager),
@@ -129,7 +166,7 @@ class Client:
 
     async def replace(self, resource: ResourceType, obj: JsonObject, *, subresource: str | None = None) -> JsonObject:
         path = _path(resource, _namespace_of(obj), obj["metadata"]["name"], subresource)
-        return self._noted(resource, await self._transport.request("PUT", path, body=obj))
+        return self._noted(resource, await self._request("PUT", path, body=obj))
 
     async def patch(
         self,
@@ -144,7 +181,7 @@ class Client:
     ) -> JsonObject:
         return self._noted(
             resource,
-            await self._transport.request(
+            await self._request(
                 "PATCH",
                 _path(resource, namespace, name, subresource),
                 query=_query(fieldManager=field_manager),
@@ -165,7 +202,7 @@ class Client:
         """Server-side apply: the fields of `obj` become ours, those we applied before and left out now go."""
         return self._noted(
             resource,
-            await self._transport.request(
+            await self._request(
                 "PATCH",
                 _path(resource, _namespace_of(obj), obj["metadata"]["name"], subresource),
                 query=_query(fieldManager=field_manager, force="true" if force else None),
@@ -187,17 +224,35 @@ class Client:
         options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
         if uid is not None:
             options["preconditions"] = {"uid": uid}
-        answer = await self._transport.request("DELETE", _path(resource, namespace, name), body=options)
+        answer = await self._request("DELETE", _path(resource, namespace, name), body=options)
         metadata = answer.get("details" if answer.get("kind") == "Status" else "metadata") or {}
         if metadata.get("finalizers"):
             note_write(resource, answer)
         else:
             note_delete(resource, namespace, name, uid or metadata.get("uid"))
 
+    async def _request(self, method: str, path: str, **arguments: Any) -> JsonObject:
+        answer: JsonObject = (await self._transport.request(method, path, **arguments)).value
+        return answer
+
     @staticmethod
     def _noted(resource: ResourceType, written: JsonObject) -> JsonObject:
         note_write(resource, written)
         return written
+
+
+def _check_list(answer: JsonObject, path: str) -> None:
+    """Refuse a list of a server that is not trusted, if it does not have the shape of one."""
+    items, metadata = answer.get("items") or [], answer.get("metadata") or {}
+    try:
+        if not isinstance(items, list) or not isinstance(metadata, dict):
+            raise ValueError("it is no list")
+        if not all(isinstance(metadata.get(field, ""), str) for field in ("resourceVersion", "continue")):
+            raise ValueError("its metadata are no texts")
+        for item in items:
+            checked_object(item)
+    except ValueError as error:
+        raise ConnectionFailed(f"GET {path}: the answer is not a list of objects: {error}") from None
 
 
 def _path(

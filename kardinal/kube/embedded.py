@@ -10,6 +10,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import yaml
+
 from kardinal.kube.connection import Access
 from kardinal.kube.contexts import Entry, NoContext, Unusable, choose_context
 from kardinal.kube.errors import ConfigError
@@ -18,6 +20,8 @@ from kardinal.kube.kubeconfig import MALFORMED, access_of
 __all__ = ["embedded_access"]
 
 _CLUSTER = frozenset({"server", "certificate-authority-data", "tls-server-name"})
+_SIZE = 256 << 10
+_VALUES, _DEPTH = 2_000, 16
 _USER = frozenset({"token", "client-certificate-data", "client-key-data", "username", "password"})
 
 
@@ -26,6 +30,7 @@ def embedded_access(text: str) -> Access:
 
     Raises `ConfigError` that says what is wrong with it.
     """
+    _check_bounds(text)
     with tempfile.TemporaryDirectory(prefix="kardinal-") as directory:
         path = Path(directory) / "kubeconfig"
         path.write_text(text)
@@ -43,6 +48,21 @@ def embedded_access(text: str) -> Access:
             raise ConfigError(
                 "the kubeconfig cannot be used: it is not well-formed, or its certificates are not"
             ) from None
+
+
+def _check_bounds(text: str) -> None:
+    """Refuse what costs much to load: a long text, many values, deep nesting and anything that repeats itself."""
+    if len(text) > _SIZE:
+        raise ConfigError(f"the kubeconfig cannot be used: it has more than {_SIZE:,} characters")
+    depth = 0
+    try:
+        for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if count > _VALUES or depth > _DEPTH or isinstance(event, yaml.AliasEvent):
+                most = f"more than {_VALUES:,} values or {_DEPTH} levels, or an alias"
+                raise ConfigError(f"the kubeconfig cannot be used: it has {most}")
+    except yaml.YAMLError:
+        return  # Said by what reads it.
 
 
 def _refuse_others(entry: Entry, allowed: frozenset[str]) -> None:

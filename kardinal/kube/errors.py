@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from kardinal.bounded import JsonLimits, NotJson, OverLimit, decode
 from kardinal.objects.errors import KardinalError
 
 __all__ = [
+    "ERROR_LIMITS",
     "AlreadyExists",
     "ApiError",
     "BadRequest",
@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 MAX_OPAQUE_TEXT = 256
+ERROR_LIMITS = JsonLimits(size=1 << 20)
+_LONGEST_WAIT = 3600.0
 
 
 class KubeError(KardinalError):
@@ -101,7 +103,8 @@ class ApiError(KubeError):
 
     @property
     def _causes(self) -> list[Mapping[str, Any]]:
-        return self.details.get("causes") or []
+        causes = self.details.get("causes")
+        return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
 
 
 class BadRequest(ApiError):
@@ -184,8 +187,8 @@ def error_from_response(status: int, body: bytes, *, retry_after: str | None = N
     Bodies that are no Status (proxies send those) are quoted, cut short.
     """
     try:
-        parsed = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        parsed = decode(body, ERROR_LIMITS)
+    except (NotJson, OverLimit):
         parsed = None
     if isinstance(parsed, dict) and parsed.get("kind") == "Status":
         return error_from_status(parsed, status=status, retry_after=_seconds(retry_after))
@@ -196,16 +199,20 @@ def error_from_response(status: int, body: bytes, *, retry_after: str | None = N
 def error_from_status(
     status_object: Mapping[str, Any], *, status: int | None = None, retry_after: float | None = None
 ) -> ApiError:
-    """Return the error a Status object stands for; a watch sends those inside an HTTP 200."""
-    code = status or int(status_object.get("code") or 500)
-    reason = status_object.get("reason") or ""
-    details = status_object.get("details") or {}
+    """Return the error a Status object stands for; a watch sends those inside an HTTP 200.
+
+    A server that a tenant names may put anything in place of its fields.
+    """
+    code = status_object.get("code")
+    code = status or (code if isinstance(code, int) and 100 <= code < 1000 else 500)
+    reason, message, details = (status_object.get(field) for field in ("reason", "message", "details"))
+    reason = reason if isinstance(reason, str) else ""
+    details = details if isinstance(details, dict) else {}
+    wait = details.get("retryAfterSeconds")
+    if retry_after is None and isinstance(wait, int) and 0 <= wait <= _LONGEST_WAIT:
+        retry_after = float(wait)
     return _class_for(code, reason)(
-        code,
-        reason,
-        status_object.get("message") or "",
-        details,
-        retry_after=retry_after if retry_after is not None else details.get("retryAfterSeconds"),
+        code, reason, message if isinstance(message, str) else "", details, retry_after=retry_after
     )
 
 
@@ -217,4 +224,4 @@ def _class_for(status: int, reason: str) -> type[ApiError]:
 
 def _seconds(header: str | None) -> float | None:
     """Retry-After in seconds; the date form is not used by API servers and counts as absent."""
-    return float(header) if header is not None and header.isdecimal() else None
+    return min(float(header[:9]), _LONGEST_WAIT) if header is not None and header.isdecimal() else None

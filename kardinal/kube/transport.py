@@ -21,10 +21,18 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from kardinal.bounded import OverLimit
 from kardinal.kube.backoff import Backoff
+from kardinal.kube.bounds import HUB, Bounds, Decoded, decode_body, read_body
 from kardinal.kube.connection import Access, Connection
-from kardinal.kube.errors import ApiError, ConnectionFailed, DeadlineExceeded, Unauthorized, error_from_response
-from kardinal.objects import JsonObject
+from kardinal.kube.errors import (
+    ERROR_LIMITS,
+    ApiError,
+    ConnectionFailed,
+    DeadlineExceeded,
+    Unauthorized,
+    error_from_response,
+)
 
 __all__ = ["Transport"]
 
@@ -43,8 +51,11 @@ Observer = Callable[[str, int], None]
 class Transport:
     """Sends requests; knows nothing of what they mean."""
 
-    def __init__(self, connection: Connection, *, user_agent: str, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, connection: Connection, *, user_agent: str, sleep: Sleep = asyncio.sleep, bounds: Bounds = HUB
+    ) -> None:
         self.connection = connection
+        self.bounds = bounds
         self.in_flight = 0
         self.observers: list[Observer] = []
         self._sleep = sleep
@@ -69,6 +80,7 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            auto_decompress=False,
         )
 
     async def __aexit__(
@@ -87,8 +99,8 @@ class Transport:
         query: Mapping[str, str] | None = None,
         body: object = None,
         content_type: str = "application/json",
-    ) -> JsonObject:
-        """Send, retry what may be retried, decode."""
+    ) -> Decoded:
+        """Send, retry what may be retried, decode; the value is an object."""
         data = None if body is None else orjson.dumps(body)
         deadline = asyncio.timeout(REQUEST_DEADLINE)
         self.in_flight += 1
@@ -117,7 +129,7 @@ class Transport:
 
     async def _with_retries(
         self, method: str, url: URL, data: bytes | None, content_type: str, deadline: asyncio.Timeout
-    ) -> JsonObject:
+    ) -> Decoded:
         access = await self.connection.access()
         renewed = False
         tries = 0
@@ -147,7 +159,7 @@ class Transport:
             raise error
         await self._sleep(seconds)
 
-    async def _once(self, method: str, url: URL, data: bytes | None, content_type: str, access: Access) -> JsonObject:
+    async def _once(self, method: str, url: URL, data: bytes | None, content_type: str, access: Access) -> Decoded:
         headers = _authorization(access)
         if data is not None:
             headers["Content-Type"] = content_type
@@ -162,42 +174,57 @@ class Transport:
                 proxy=access.proxy,
                 allow_redirects=False,
             ) as response:
-                body = await response.read()
+                size = (ERROR_LIMITS if response.status >= 300 else self.bounds.answer).size
+                body = await read_body(response, size)
         except TimeoutError as error:
             raise ConnectionFailed(f"{method} {url.path}: the server did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
             raise ConnectionFailed(f"{method} {url.path}: {_said(error)}") from error
         self._observe(method, response.status)
         if response.status >= 300:
-            raise error_from_response(response.status, body, retry_after=response.headers.get("Retry-After"))
-        return _decode(method, url, body)
+            raise error_from_response(response.status, body or b"", retry_after=response.headers.get("Retry-After"))
+        if body is None:
+            raise ConnectionFailed(f"{method} {url.path}: the answer has more than {self.bounds.answer.size:,} bytes")
+        return await self._decode(method, url, body)
 
     async def _open_stream(self, url: URL, access: Access) -> aiohttp.ClientResponse:
         try:
-            response = await _opened(self._streams).get(
-                url,
-                headers=_authorization(access),
-                ssl=access.tls or True,
-                server_hostname=access.tls_server_name,
-                proxy=access.proxy,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=WATCH_SILENCE),
-            )
+            async with asyncio.timeout(WATCH_SILENCE):
+                response = await _opened(self._streams).get(
+                    url,
+                    headers=_authorization(access),
+                    ssl=access.tls or True,
+                    server_hostname=access.tls_server_name,
+                    proxy=access.proxy,
+                    allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=WATCH_SILENCE),
+                )
         except TimeoutError as error:
             raise ConnectionFailed(f"WATCH {url.path}: the server did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
             raise ConnectionFailed(f"WATCH {url.path}: {_said(error)}") from error
         self._observe("WATCH", response.status)
-        if response.status == 200:
+        if response.status == 200 and response.headers.get("Content-Encoding", "identity").lower() == "identity":
             return response
         try:
             async with asyncio.timeout(REQUEST_DEADLINE):
-                body = await response.read()
+                body = await read_body(response, ERROR_LIMITS.size) or b""
         except (aiohttp.ClientError, OSError):
             body = b""
         finally:
             response.close()
         raise error_from_response(response.status, body, retry_after=response.headers.get("Retry-After"))
+
+    async def _decode(self, method: str, url: URL, body: bytes) -> Decoded:
+        try:
+            decoded = await decode_body(body, self.bounds.answer, trusted=self.bounds.trusted)
+        except OverLimit as error:
+            raise ConnectionFailed(f"{method} {url.path}: the answer cannot be read: {error}") from None
+        except orjson.JSONDecodeError:
+            decoded = Decoded(None, 0)
+        if not isinstance(decoded.value, dict):
+            raise ConnectionFailed(f"{method} {url.path}: the answer is not a JSON object; is this an API server?")
+        return decoded
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         suffix = f"?{urlencode(query)}" if query else ""
@@ -234,13 +261,3 @@ def _authorization(access: Access) -> dict[str, str]:
 def _said(error: BaseException) -> str:
     """Return the words of an error, without the object that aiohttp prints for how it would have spoken TLS."""
     return re.sub(r" ssl:(<[^>]*>|\S+)", "", str(error)) or type(error).__name__
-
-
-def _decode(method: str, url: URL, body: bytes) -> JsonObject:
-    try:
-        decoded = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        decoded = None
-    if not isinstance(decoded, dict):
-        raise ConnectionFailed(f"{method} {url.path}: the answer is not a JSON object; is this an API server?")
-    return decoded

@@ -4,7 +4,7 @@ A watch is a sequence of JSON lines that the network cuts wherever it likes, and
 buffer. The splitter keeps the pieces of an unfinished line in a list, so that a line of a megabyte is joined once and
 not copied with every chunk. Failures arrive in three ways: an HTTP error (raised by the transport), a broken
 connection, and an ERROR line inside an HTTP 200. All become exceptions of the same tree; the end of the iteration
-means that the server closed the stream in an orderly way and that nothing was lost.
+means that the server closed the stream in an orderly way and that nothing was lost. A line has a greatest length.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections import deque
 from typing import Self
 
 import aiohttp
-import orjson
 
+from kardinal.bounded import OverLimit
+from kardinal.kube.bounds import HUB, Allowance, Bounds, checked_object, decode_body
 from kardinal.kube.errors import ConnectionFailed, error_from_status
 from kardinal.kube.objects import WatchEvent
 
@@ -22,15 +23,20 @@ __all__ = ["LineSplitter", "WatchStream"]
 
 
 class LineSplitter:
-    """Cuts a stream of chunks into lines."""
+    """Cuts a stream of chunks into lines of at most `limit` bytes and one chunk."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = HUB.event.size) -> None:
+        self._limit = limit
         self._pieces: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that `chunk` completes, without their ends."""
+        """Return the lines that `chunk` completes, without their ends. Raises `OverLimit`."""
         lines = chunk.split(b"\n")
         rest = lines.pop()
+        self._size = len(rest) if lines else self._size + len(rest)
+        if self._size > self._limit:
+            raise OverLimit(f"a line has more than {self._limit:,} bytes")
         if lines and self._pieces:
             lines[0] = b"".join([*self._pieces, lines[0]])
             self._pieces.clear()
@@ -47,10 +53,14 @@ class LineSplitter:
 class WatchStream:
     """The events of one watch, in the server's order. Iterating suspends only when nothing has arrived."""
 
-    def __init__(self, content: aiohttp.StreamReader, *, path: str) -> None:
+    def __init__(
+        self, content: aiohttp.StreamReader, *, path: str, bounds: Bounds, allowance: Allowance | None = None
+    ) -> None:
         self._content = content
         self._path = path
-        self._splitter = LineSplitter()
+        self._bounds = bounds
+        self._allowance = allowance
+        self._splitter = LineSplitter(bounds.event.size)
         self._lines: deque[bytes] = deque()
 
     def __aiter__(self) -> Self:
@@ -63,8 +73,11 @@ class WatchStream:
                 if self._splitter.unfinished:
                     raise ConnectionFailed(f"WATCH {self._path}: the stream was cut inside a line")
                 raise StopAsyncIteration
-            self._lines.extend(self._splitter.feed(chunk))
-        return self._decode(self._lines.popleft())
+            try:
+                self._lines.extend(self._splitter.feed(chunk))
+            except OverLimit as error:
+                raise ConnectionFailed(f"WATCH {self._path}: {error}") from None
+        return await self._decode(self._lines.popleft())
 
     async def _read(self) -> bytes:
         try:
@@ -74,12 +87,18 @@ class WatchStream:
         except (aiohttp.ClientError, OSError) as error:
             raise ConnectionFailed(f"WATCH {self._path}: {str(error) or type(error).__name__}") from error
 
-    def _decode(self, line: bytes) -> WatchEvent:
+    async def _decode(self, line: bytes) -> WatchEvent:
         try:
-            event = orjson.loads(line)
+            event, memory = await decode_body(line, self._bounds.event, trusted=self._bounds.trusted)
             kind, payload = event["type"], event["object"]
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            if not self._bounds.trusted and kind != "ERROR":
+                checked_object(payload, named=kind != "BOOKMARK")
+        except OverLimit as error:
+            raise ConnectionFailed(f"WATCH {self._path}: a line cannot be read: {error}") from None
+        except (ValueError, KeyError, TypeError):
             raise ConnectionFailed(f"WATCH {self._path}: a line is not a watch event") from None
         if kind == "ERROR":
-            raise error_from_status(payload)
+            raise error_from_status(payload if isinstance(payload, dict) else {})
+        if self._allowance is not None and kind in ("ADDED", "MODIFIED"):
+            self._allowance.take(memory)
         return WatchEvent(kind, payload)

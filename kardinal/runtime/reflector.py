@@ -44,7 +44,6 @@ from kardinal.runtime.clock import Clock
 
 __all__ = ["Reflector", "Scope", "Sink"]
 
-PAGE = 500
 WATCH_SECONDS = (300, 600)
 HEALTHY_AFTER = 120.0
 SHORTEST_WATCH = 1.0
@@ -119,15 +118,22 @@ class Reflector:
         self._position: str | None = None
         # The least revision a new reading of the state must have; empty asks for the newest.
         self._floor = ""
+        self._allowance = client.allowance()
         self._log = log.bind(kind=scope.resource.kind)
 
     async def run(self) -> NoReturn:
         """Follow the collection; ends only by cancellation."""
+        try:
+            await self._run()
+        finally:
+            self._allowance.reset()
+
+    async def _run(self) -> NoReturn:
         failures = 0
         while True:
             began = self._clock.monotonic()
             try:
-                await self._follow_until_closed()
+                await self._follow_safely()
             except KubeError as error:
                 if self._clock.monotonic() - began >= HEALTHY_AFTER:
                     failures = 0
@@ -172,6 +178,16 @@ class Reflector:
         finally:
             self.backing_off = False
 
+    async def _follow_safely(self) -> None:
+        """Follow one stream; what the objects of a server that is not trusted are like is an outage, and no bug."""
+        try:
+            await self._follow_until_closed()
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if self._client.bounds.trusted:
+                raise
+            self._position = None
+            raise ConnectionFailed("an object has a shape that its kind does not have") from error
+
     async def _follow_until_closed(self) -> None:
         """From wherever we stand to the orderly end of one stream."""
         if self._position is None and self._streams_state:
@@ -189,6 +205,7 @@ class Reflector:
 
     async def _stream_state_and_changes(self) -> None:
         staged: dict[Key, JsonObject] = {}
+        self._allowance.reset()
         async with self._watch(self._floor, initial_events=True) as events:
             async for change, obj in events:
                 if change == "BOOKMARK":
@@ -213,12 +230,14 @@ class Reflector:
         self._replace({key_of(obj): obj for obj in objects}, revision)
 
     async def _pages(self, floor: str) -> tuple[Iterable[JsonObject], str]:
+        self._allowance.reset()
+        size = self._client.bounds.page
         # With a revision the server answers from its cache, in one piece.
-        page = await self._list(resource_version=floor) if floor else await self._list(limit=PAGE)
+        page = await self._list(resource_version=floor) if floor else await self._list(limit=size)
         objects = page.items
         try:
             while page.continue_token:
-                page = await self._list(limit=PAGE, continue_token=page.continue_token)
+                page = await self._list(limit=size, continue_token=page.continue_token)
                 objects.extend(page.items)
         except Expired:
             page = await self._list()
@@ -237,6 +256,7 @@ class Reflector:
             limit=limit,
             continue_token=continue_token,
             resource_version=resource_version,
+            allowance=self._allowance,
         )
 
     def _watch(self, position: str | None, *, initial_events: bool = False) -> Stream:
@@ -250,6 +270,7 @@ class Reflector:
             initial_events=initial_events,
             # Spread, so that watches opened together do not all end together.
             timeout_seconds=random.randint(*WATCH_SECONDS),  # noqa: S311 - nothing secret about it
+            allowance=self._allowance,
         )
 
     def _replace(self, objects: dict[Key, JsonObject], revision: str) -> None:

@@ -48,6 +48,9 @@ def relocked(lock: bytes, *, before: bytes, after: bytes, charts: Sequence[Promo
 
 def _loaded(content: bytes) -> dict[str, Any]:
     try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(content, Loader=yaml.CSafeLoader)):
+            # The digest has every value written out, and aliases of aliases become any number of values.
+            raise DocumentError("repeats values by aliases, so that its lock cannot be kept true; write them out")
         found = yaml.load(content, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise DocumentError("is not YAML that can be read") from error

@@ -4,18 +4,20 @@ Another cluster is a Secret of the PromotionStep's namespace with a kubeconfig, 
 connection for each such Secret, shared by the promotions that use it and closed when the last of them has ended.
 
 What the servers say there is not told: who writes the kubeconfig chooses the server, which would make the agent a way
-to read the answers of hosts that its author cannot reach.
+to read the answers of hosts that its author cannot reach. How much they say is bounded, and what is kept of it for one
+namespace.
 """
 
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from kardinal.api import PromotionStep, names
-from kardinal.kube import Access, Client, ConfigError, Connection, KubeError, NotFound, embedded_access
+from kardinal.kube import TENANT, Access, Client, ConfigError, Connection, KubeError, NotFound, Room, embedded_access
 from kardinal.objects import SECRET, Key, labels_of
 from kardinal.objects.secrets import SecretValueError, secret_text
 from kardinal.runtime import Channel, DynamicInformers
@@ -53,6 +55,8 @@ class Clusters:
         self._namespaces = namespaces
         self._remotes: dict[Key, _Remote] = {}
         self._used: dict[Key, Key] = {}
+        self._rooms: weakref.WeakValueDictionary[str, Room] = weakref.WeakValueDictionary()
+        """The memory for the clusters of a namespace, for as long as there are some."""
         self._opening = asyncio.Lock()
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -104,7 +108,10 @@ class Clusters:
         except ConfigError as error:
             raise Unreadable(str(error)) from None
         async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(Client(connection, user_agent="kardinal-agent"))
+            room = self._rooms.setdefault(secret.namespace, Room())
+            client = await stack.enter_async_context(
+                Client(connection, user_agent="kardinal-agent", bounds=TENANT, room=room)
+            )
             informers = self._informers.of(client)
             stack.push_async_callback(informers.close)
             watches = HealthWatches(informers, self._channel, cluster=secret.name)

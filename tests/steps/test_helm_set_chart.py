@@ -174,6 +174,13 @@ def test_a_lock_that_is_not_understood_is_refused(lock: bytes) -> None:
         relocked(lock, before=CHART_FILE, after=CHART_FILE, charts=[RED])
 
 
+def test_aliases_of_aliases_are_not_written_out() -> None:
+    chain = "".join(f"- &a{n} [{f'*a{n - 1}, *a{n - 1}' if n else 'x'}]\n" for n in range(60))
+    chart = f"chain:\n{chain}dependencies:\n- {{name: red, version: 1.0.0, import-values: *a59}}\n".encode()
+    with pytest.raises(DocumentError, match="repeats values by aliases"):
+        relocked(LOCK, before=chart, after=chart, charts=[RED])
+
+
 def test_the_lock_beside_a_chart_changes_with_it(tmp_path: Path) -> None:
     def digest(version: str) -> str:
         entry = f'{{"name":"web","version":"{version}","repository":"{REPOSITORY}"}}'

@@ -55,6 +55,21 @@ def test_whatever_reaches_beyond_it_is_refused_by_name(
     assert "kardinal-" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x" * 300_000, "more than 262,144 characters"),
+        ("x: [" + "a," * 3_000 + "a]", "more than 2,000 values"),
+        ("[" * 1_000, "16 levels"),
+        ("a: &a [x]\nb: *a\n", "an alias"),
+    ],
+    ids=["long", "values", "nested", "alias"],
+)
+def test_what_is_costly_to_load_is_refused_before(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        embedded_access(text)
+
+
 @pytest.mark.parametrize("text", ["", "- a", "{", "current-context: c", f"{SECRET}: [", "\x00"])
 def test_what_is_no_kubeconfig_is_said_without_its_text(text: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the kubeconfig cannot be used") as refused:
