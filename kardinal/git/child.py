@@ -1,8 +1,8 @@
 """Processes that talk to a remote, and that can be killed.
 
 A transfer waits for a peer that may be slow, endless or hostile, and no library gives a thread back from that. Here it
-is a child in a process group of its own, with a limit of its address space, and killed with all that it started when it
-takes too long. A shell stands between: it sets the limit, and its watcher kills the group when standard input ends,
+is a child in a process group of its own, and killed with all that it started when it takes too long or holds too much
+memory. A shell stands between: it sets the limit, and its watcher kills the group when standard input ends,
 which the kernel does for us if this process is killed.
 
 When the program stops, a push is given time to end where everything else is killed: a host that loses its client in the
@@ -28,11 +28,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kardinal.git.errors import TransferStopped
+from kardinal.git.memory import LOOKED_AT_EVERY, MemoryPool
 
 __all__ = ["PUSH_ENDS_WITHIN", "Children", "Ended", "Reader", "TransferLimits", "private_file"]
 
 _SCRIPT = """\
-ulimit -v "$1" 2>/dev/null
+ulimit -d "$1" 2>/dev/null
 ulimit -f "$2" 2>/dev/null
 shift 2
 exec 3<&0 4>&1 </dev/null 1>&2
@@ -59,16 +60,15 @@ _FIRST_FREE = 20
 class TransferLimits:
     """How long and how large a transfer may be, in seconds and bytes.
 
-    `advertisement`: until the remote has listed its references. `rate`: bytes a second, over any `window`. `memory`:
-    of the address space of each process. `file`: of each file that is written, such as the pack of a clone. `ending`:
-    for a push that is under way when the program stops.
+    `advertisement`: until the remote has listed its references. `rate`: bytes a second, over any `window`. `file`: of
+    each file that is written, such as the pack of a clone. `ending`: for a push that is under way when the program
+    stops.
     """
 
     total: float = 3600.0
     advertisement: float = 60.0
     window: int = 60
     rate: int = 1024
-    memory: int = 1 << 30
     file: int = 1 << 30
     ending: float = PUSH_ENDS_WITHIN
 
@@ -111,10 +111,14 @@ def private_file(content: bytes) -> Iterator[int]:
 
 
 class Children:
-    """The children of one repository; `close` kills them all, and `stop`, `wait` and `kill` let pushes end."""
+    """The children of one repository; `close` kills them all, and `stop`, `wait` and `kill` let pushes end.
 
-    def __init__(self, limits: TransferLimits) -> None:
+    `memory` may be that of other repositories, too.
+    """
+
+    def __init__(self, limits: TransferLimits, memory: MemoryPool) -> None:
         self.limits = limits
+        self._memory = memory
         self._changed = threading.Condition()
         self._running: dict[subprocess.Popen[bytes], bool] = {}
         """Whether each one pushes."""
@@ -154,11 +158,11 @@ class Children:
         reader: Reader,
         pushes: bool = False,
     ) -> Ended:
-        """Run a child to its end; raises `TransferStopped` when it had to be killed.
+        """Run a child to its end; raises `TransferStopped`, or its `MemoryExceeded`, when it had to be killed.
 
         `pushes`: it may move a reference of the remote.
         """
-        memory, blocks = self.limits.memory // 1024, self.limits.file // _BLOCK
+        memory, blocks = self._memory.mapped // 1024, self.limits.file // _BLOCK
         command = ["/bin/sh", "-c", _SCRIPT, "sh", str(memory), str(blocks), *arguments]
         with self._changed:
             if self._closed:
@@ -174,9 +178,17 @@ class Children:
             )
             self._running[process] = pushes
         text = bytearray()
+        watch = _Watch(url, self.limits, reader)
+
+        def check() -> float:
+            self._memory.check(process.pid, url)
+            return min(watch.check(), LOOKED_AT_EVERY)
+
+        self._memory.enter(process.pid)
         try:
-            _follow(process, reader, text, _Watch(url, self.limits, reader).check)
+            _follow(process, reader, text, check)
         finally:
+            self._memory.leave(process.pid)
             # Killed before it is waited for: until then its number belongs to no other process.
             with self._changed:
                 del self._running[process]

@@ -38,6 +38,7 @@ __all__ = [
     "DamagedRepository",
     "GitError",
     "InvalidBranchName",
+    "MemoryExceeded",
     "MergeConflict",
     "MirrorBusy",
     "MirrorReplaced",
@@ -150,6 +151,17 @@ class TransferStopped(GitError):
     """A transfer that was killed: what it wrote into a mirror may be half done."""
 
     transient = True
+
+
+class MemoryExceeded(TransferStopped):
+    """A child that was killed for the memory that it held, which another attempt needs again unless others ran, too."""
+
+    def __init__(self, name: str, limit: int, *, beside_others: bool = False) -> None:
+        super().__init__(
+            f"{name} needs more than the {limit >> 20} MiB of memory that there are for it",
+            remedy="Raise the memory limit of the container",
+            transient=beside_others,
+        )
 
 
 class RefMoved(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from kardinal.git import confined
 
-__all__ = ["Walls", "confine", "find_walls"]
+__all__ = ["Walls", "confine", "environment_of", "find_walls"]
 
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec")
 _LINKER = ("/etc/ld.so.cache",)
@@ -101,6 +102,31 @@ def confine(
         "run": run,
     }
     return [*_launcher(), json.dumps(plan), *command]
+
+
+def environment_of(home: Path, memory: int, *, remote: bool) -> dict[str, str]:
+    """Return the environment of a program in `home` that may use `memory` bytes: nothing of ours is in it."""
+    environment = {
+        "PATH": str(home / "empty"),
+        "HOME": str(home / "empty"),
+        "TMPDIR": str(home),
+        "KUBECONFIG": "/dev/null",
+        "LC_ALL": "C",
+        "HELM_NO_PLUGINS": "1",
+        # From here on it collects its garbage instead of growing, and says only why it ends.
+        "GOMEMLIMIT": f"{memory * 3 // 4}B",
+        "GOTRACEBACK": "none",
+    }
+    if not remote:
+        # Nothing listens there: whatever is asked for over http comes to its end.
+        return environment | dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://[::1]:9")
+    git = shutil.which("git")
+    return environment | {
+        "PATH": str(Path(git).parent) if git else environment["PATH"],
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ALLOW_PROTOCOL": "https:ssh",
+    }
 
 
 def _is_static(program: str) -> bool:

@@ -44,6 +44,7 @@ from kardinal.git.errors import (
     TransferStopped,
 )
 from kardinal.git.meaning import Expected
+from kardinal.git.memory import MemoryPool
 from kardinal.git.names import branch_of
 from kardinal.git.objects import Staging
 from kardinal.git.program import GitProgram, find_git
@@ -129,6 +130,7 @@ class MirrorBackend:
         runner: GitRunner,
         clock: Clock,
         limits: TransferLimits,
+        memory: MemoryPool,
         on_fetch: Callable[[], None],
     ) -> None:
         self.url = url
@@ -150,7 +152,7 @@ class MirrorBackend:
         self._damaged = False
         self._discarded = 0
         self._empty = False
-        self._children = Children(limits)
+        self._children = Children(limits, memory)
         self._locks: dict[str, _FoundLock] = {}
 
     def use(self, *refs: str) -> None:

@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kardinal.git.child import Children, Ended, TransferLimits
-from kardinal.git.errors import TransferStopped
-from kardinal.git.isolation import confine, find_walls
+from kardinal.git.errors import MemoryExceeded, TransferStopped
+from kardinal.git.isolation import confine, environment_of, find_walls
+from kardinal.git.memory import AVAILABLE, MemoryPool, renderer_memory
 from kardinal.git.runner import off_loop
 from kardinal.objects.errors import KardinalError
 from kardinal.objects.text import cut
@@ -36,17 +37,15 @@ from kardinal.steps.rendering import RenderingUnavailable
 
 __all__ = ["ProgramRenderer", "RendererOptions", "RenderingBusy"]
 
-_MEMORY = 4 << 30
-"""Of the address space, of which Go reserves much more than it uses."""
 _OUTPUT_LIMIT = 16 << 20
 _MAX_FILES = 5_000
 _MAX_BYTES = 48 << 20
-_AT_ONCE = 2
 _KEPT_RESULTS = 32
 _KEPT_BYTES = 32 << 20
 _SHOWN = 400
 _CHART = "chart"
 _VALUES = "values-{}.yaml"
+_NO_MEMORY = re.compile(r"(?:fatal error|panic): .*(?:out of memory|cannot allocate memory)")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*")
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 
@@ -71,6 +70,8 @@ class RendererOptions:
     """Seconds that one rendering may take."""
     patience: float = 5.0
     """Seconds to wait for a place."""
+    memory: int = AVAILABLE
+    """That of the container in bytes, of which renderers get a part."""
 
 
 class _Silent:
@@ -88,9 +89,10 @@ class ProgramRenderer:
 
     def __init__(self, options: RendererOptions) -> None:
         self._options = options
-        limits = TransferLimits(total=options.deadline, memory=_MEMORY, file=_OUTPUT_LIMIT)
-        self._children = Children(limits)
-        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        at_once, self._memory = renderer_memory(options.memory)
+        limits = TransferLimits(total=options.deadline, file=_OUTPUT_LIMIT)
+        self._children = Children(limits, MemoryPool(each=self._memory, total=at_once * self._memory))
+        self._places = threading.BoundedSemaphore(at_once)
         self._results = _Results()
 
     def close(self) -> None:
@@ -196,17 +198,19 @@ class ProgramRenderer:
                     network=remote,
                     walls=find_walls(),
                 )
-                ended = self._child(walled, home, path, remote=remote)
+                ended = self._child(walled, environment_of(home, self._memory, remote=remote), path)
+                if ended.code != 0 and _NO_MEMORY.search(ended.text):
+                    raise self._too_large(path)
                 return _output(ended, out, home, path, theirs or {})
         finally:
             self._places.release()
 
-    def _child(self, arguments: Sequence[str], home: Path, path: str, *, remote: bool) -> Ended:
+    def _child(self, arguments: Sequence[str], environment: Mapping[str, str], path: str) -> Ended:
         began = time.monotonic()
         try:
-            return self._children.run(
-                arguments, url=path, environment=_environment(home, remote=remote), files=[], reader=_Silent()
-            )
+            return self._children.run(arguments, url=path, environment=environment, files=[], reader=_Silent())
+        except MemoryExceeded as exceeded:
+            raise self._too_large(path) from exceeded
         except TransferStopped as stopped:
             if time.monotonic() - began < self._options.deadline:
                 raise RenderingBusy("the program ends") from stopped
@@ -215,6 +219,13 @@ class ProgramRenderer:
                 f"rendering takes longer than {self._options.deadline:.0f} s",
                 remedy="Render less in one kustomization",
             ) from stopped
+
+    def _too_large(self, path: str) -> EditError:
+        return EditError(
+            path,
+            f"needs more than {self._memory >> 20} MiB of memory to be rendered",
+            remedy="Render less at once, or raise the memory limit of the agent, of which a renderer gets a quarter",
+        )
 
     @contextmanager
     def _result(self, kind: tuple[str, ...], files: Mapping[str, bytes], *, fresh: bool) -> Iterator[_Result]:
@@ -337,27 +348,6 @@ def _write(root: Path, files: Mapping[str, bytes]) -> None:
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-
-
-def _environment(home: Path, *, remote: bool) -> dict[str, str]:
-    environment = {
-        "PATH": str(home / "empty"),
-        "HOME": str(home / "empty"),
-        "TMPDIR": str(home),
-        "KUBECONFIG": "/dev/null",
-        "LC_ALL": "C",
-        "HELM_NO_PLUGINS": "1",
-    }
-    if not remote:
-        # Nothing listens there: whatever is asked for over http comes to its end.
-        return environment | dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://[::1]:9")
-    git = shutil.which("git")
-    return environment | {
-        "PATH": str(Path(git).parent) if git else environment["PATH"],
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_ALLOW_PROTOCOL": "https:ssh",
-    }
 
 
 def _output(ended: Ended, out: Path, home: Path, path: str, theirs: Mapping[str, str]) -> bytes:

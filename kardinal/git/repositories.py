@@ -18,6 +18,7 @@ from kardinal.git.cache import CACHE_SIZE, Cache
 from kardinal.git.child import TransferLimits
 from kardinal.git.credentials import Credentials
 from kardinal.git.local import LocalBackend
+from kardinal.git.memory import AVAILABLE, MemoryPool, git_memory
 from kardinal.git.mirror import MirrorBackend
 from kardinal.git.repository import Repository
 from kardinal.git.runner import GitRunner
@@ -32,7 +33,10 @@ def _unobserved(operation: str, seconds: float, outcome: str) -> None:
 
 
 class Repositories:
-    """Opens repositories by URL."""
+    """Opens repositories by URL.
+
+    `memory`: that of the container in bytes, of which all transfers together get a part.
+    """
 
     def __init__(
         self,
@@ -45,6 +49,7 @@ class Repositories:
         insecure: Sequence[str] = (),
         on_operation: Observer = _unobserved,
         limits: TransferLimits | None = None,
+        memory: int = AVAILABLE,
         cache_size: int = CACHE_SIZE,
     ) -> None:
         self._cache = Cache(cache_dir, size=cache_size)
@@ -55,6 +60,8 @@ class Repositories:
         self._insecure = insecure
         self._observer = on_operation
         self._limits = limits or TransferLimits()
+        share = git_memory(memory)
+        self._memory = MemoryPool(each=share, total=share)
         self._open: dict[tuple[str, str, str], tuple[Repository, Backend]] = {}
         self._fetches = 0
 
@@ -101,6 +108,7 @@ class Repositories:
             runner=self._runner,
             clock=self._clock,
             limits=self._limits,
+            memory=self._memory,
             on_fetch=self._count_fetch,
         )
 

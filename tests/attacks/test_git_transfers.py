@@ -281,15 +281,18 @@ async def test_a_program_that_is_killed_leaves_no_child(
 
 
 async def test_a_transfer_that_needs_too_much_memory_fails_alone(
-    tmp_path: Path, server: SmartServer, clock: VirtualClock
+    tmp_path: Path, server: SmartServer, clock: VirtualClock, over: threading.Event
 ) -> None:
     runner = GitRunner()
-    limits = TransferLimits(memory=16 << 20)
-    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, limits=limits)
+    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, memory=4 << 20)
+    # What a transfer holds is looked at while it goes on.
+    server.trouble = drip(over, b"0", b"0", pause=5)
     try:
-        with pytest.raises(GitError, match="needs more memory"):
+        with pytest.raises(GitError, match="needs more than the 1 MiB of memory that there are for it") as refused:
             await repositories.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD)).head("main")
+        assert not refused.value.transient
     finally:
+        over.set()
         await repositories.close()
         runner.close()
 

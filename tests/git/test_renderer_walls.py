@@ -46,8 +46,8 @@ connects "UDP" /dev/udp/127.0.0.1/{port}
 reads "what it renders" "$chart/Chart.yaml"
 """
 SEEN = """\
-environment: HELM_NO_PLUGINS HOME HTTPS_PROXY HTTP_PROXY KUBECONFIG LC_ALL PATH PWD SHLVL TMPDIR _ \
-http_proxy https_proxy
+environment: GOMEMLIMIT GOTRACEBACK HELM_NO_PLUGINS HOME HTTPS_PROXY HTTP_PROXY KUBECONFIG LC_ALL PATH PWD SHLVL \
+TMPDIR _ http_proxy https_proxy
 files handed on:
 a file of the agent: refused
 the directory of the agent: refused

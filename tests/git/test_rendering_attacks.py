@@ -29,6 +29,8 @@ async def test_the_program_has_nothing_of_ours(
         "KUBECONFIG",
         "LC_ALL",
         "HELM_NO_PLUGINS",
+        "GOMEMLIMIT",
+        "GOTRACEBACK",
         "HTTP_PROXY",
         "HTTPS_PROXY",
     }
@@ -194,10 +196,10 @@ async def test_names_that_are_options_are_refused(
         await rendered(CHART, lambda tree: helm(renderer, tree, **wrong))
 
 
-async def test_renderers_take_two_places_and_the_next_waits_only_for_a_moment(
+async def test_renderers_take_the_places_there_is_memory_for_and_the_next_waits_only_for_a_moment(
     rendered: Rendered, programs: Path, bare: Git, repository: Repository
 ) -> None:
-    renderer = ProgramRenderer(RendererOptions(patience=0.1))
+    renderer = ProgramRenderer(RendererOptions(patience=0.1, memory=2 << 30))
     program(programs, "kustomize", "exec /bin/sleep 600.025")
     commits = [bare.commit({"envs/dev/kustomization.yaml": f"# {index}\n"}, branch=f"b{index}") for index in range(3)]
     plans = [
