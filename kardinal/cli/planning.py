@@ -16,6 +16,7 @@ from kardinal.git.edit_sources import Address, EditSources, find_commit
 from kardinal.git.inputs import with_inputs
 from kardinal.git.names import branch_ref
 from kardinal.objects.errors import KardinalError
+from kardinal.policy.soak import healthy_times
 from kardinal.steps.commit_plan import commit_message, edit_of, image_changes_of
 from kardinal.steps.declaration import PlannedStep, Role, Surroundings
 from kardinal.steps.edit import Tree
@@ -176,6 +177,7 @@ class Planner:
             follows=False,
             merged_by_agent=any(entry.declaration.role is Role.MERGE for entry in opened.sequence),
             now=datetime.now(UTC),
+            soaks=healthy_times(bundle),
         )
         return title(proposal), body(proposal)
 

@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus
 from kardinal.api.promotion_step import PromotionStepStatus
 
-__all__ = ["HealthyTime", "Soak", "healthy_time", "upstream_soak"]
+__all__ = ["HealthyTime", "Soak", "healthy_time", "healthy_times", "upstream_soak"]
 
 _NONE = timedelta()
 
@@ -63,6 +64,12 @@ def healthy_time(
     # One that was Verified by a version that did not note it has been healthy since.
     since = found.verified_at if found.healthy is None else found.healthy_since
     return HealthyTime(since=since, before=found.healthy_for or _NONE, until=until, created=created)
+
+
+def healthy_times(bundle: Bundle) -> dict[str, HealthyTime]:
+    """Return the healthy time of each environment where a Bundle is Verified, as the Bundle says."""
+    found = {name: healthy_time(entry, until=entry.replaced_at) for name, entry in bundle.status.environments.items()}
+    return {name: time for name, time in found.items() if time is not None}
 
 
 @dataclass(frozen=True, slots=True)

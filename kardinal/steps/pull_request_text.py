@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from kardinal.api import Bundle
 from kardinal.api.bundle import EnvironmentStatus, Provenance
@@ -18,7 +19,8 @@ from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference, bundle_title, promoted_images
 from kardinal.api.resolved import resolved_image
 from kardinal.steps.images import ImageChange
-from kardinal.steps.markdown import ago, cell, link, period, table
+from kardinal.steps.markdown import ago, cell, link, moment, period, table
+from kardinal.steps.text_limits import BODY_LIMIT, head_of, size, within
 
 __all__ = ["LABEL", "Proposal", "body", "labels_of", "title", "waiting_message"]
 
@@ -29,7 +31,20 @@ _ROLLBACK, _EMERGENCY = "kardinal/rollback", "kardinal/emergency"
 _TITLE_LIMIT = 200
 _SHORT_COMMIT = 7
 _DIFF_LIMIT = 40_000
-"""Characters of the diff in the body; GitHub takes 65,536 of all of it."""
+"""Bytes of the diff in the body."""
+_SECTION_LIMIT = 12_000
+"""Bytes of each section before the diff."""
+ROOM = BODY_LIMIT - 1_000
+"""Bytes of a body where people have written nothing beside it, and marks need some."""
+
+
+class Healthy(Protocol):
+    """The time for which an environment has been healthy, as gates count it."""
+
+    @property
+    def since(self) -> datetime | None: ...
+
+    def at(self, now: datetime) -> timedelta: ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,8 @@ class Proposal:
     """Whether the environment comes after others."""
     merged_by_agent: bool
     now: datetime
+    soaks: Mapping[str, Healthy]
+    """The healthy time of each environment where the Bundle is Verified."""
 
 
 def waiting_message(url: str) -> str:
@@ -68,7 +85,8 @@ def title(proposal: Proposal) -> str:
     return f"{'Promote' if rollback is None else 'Roll back'} {_subject(proposal)}"[:_TITLE_LIMIT]
 
 
-def body(proposal: Proposal) -> str:
+def body(proposal: Proposal, *, room: int = ROOM) -> str:
+    """Return the body in at most `room` bytes; of long sections, and of the diff, the rest is left out."""
     rollback = proposal.bundle.spec.intent.rollback
     sections = [
         (("Promotion: " if rollback is None else "Rollback: ") + cell(_subject(proposal)), None),
@@ -81,8 +99,10 @@ def body(proposal: Proposal) -> str:
     for index, (heading, content) in enumerate(sections):
         parts.append(f"{'###' if index else '##'} {heading}")
         if content is not None:
-            parts[-1] += f"\n{content}"
-    return "\n\n".join([*parts, *_diff(proposal.diff), "---", _ending(proposal)]) + "\n"
+            parts[-1] += f"\n{within(content, _SECTION_LIMIT)}"
+    ending = f"\n\n---\n\n{_ending(proposal)}\n"
+    text = within("\n\n".join(parts), room - size(ending))
+    return text + _diff(proposal.diff, room=room - size(text) - size(ending)) + ending
 
 
 def _subject(proposal: Proposal) -> str:
@@ -164,10 +184,20 @@ def _upstream(proposal: Proposal) -> str:
     if not verified:
         return _no_upstream(proposal)
     rows = [
-        (cell(name), _verification(status, at, now=proposal.now), period(proposal.now - at))
+        (cell(name), _verification(status, at, now=proposal.now), _soak(proposal, name))
         for name, status, at in sorted(verified, key=lambda row: row[2])
     ]
     return table(("Environment", "Verified", "Soak"), rows)
+
+
+def _soak(proposal: Proposal, environment: str) -> str:
+    """Return for how long the environment had been healthy when the promotion began, as gates count it."""
+    healthy = proposal.soaks.get(environment)
+    if healthy is None:
+        return "none"
+    counted = period(healthy.at(proposal.now))
+    anew = healthy.since is not None and healthy.since > proposal.now
+    return f"{counted}, healthy again since {moment(healthy.since)}" if anew and healthy.since else counted
 
 
 def _no_upstream(proposal: Proposal) -> str:
@@ -208,14 +238,20 @@ def _full(image: ImageReference) -> str:
     return "@".join(part for part in (image.tag, image.digest) if part) or "any version"
 
 
-def _diff(diff: str | None) -> Iterable[str]:
-    """Return the diff, folded; its fence is longer than every one inside."""
-    if not diff:
-        return
-    kept = diff[:_DIFF_LIMIT].rpartition("\n")[0] if len(diff) > _DIFF_LIMIT else diff.rstrip("\n")
-    cut_off = "\n… the rest is left out; `kardinal plan` shows all of it" if len(diff) > _DIFF_LIMIT else ""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", kept)), default=0))
-    yield f"<details>\n<summary>Diff</summary>\n\n{fence}diff\n{kept}\n{fence}\n{cut_off}\n</details>"
+def _diff(diff: str | None, *, room: int) -> str:
+    """Return the diff, folded, in at most `room` bytes; its fence is longer than every one inside."""
+    limit = min(_DIFF_LIMIT, room)
+    while diff and limit > 0:
+        kept = head_of(diff, limit)
+        whole = len(kept) == len(diff)
+        kept = kept.rstrip("\n") if whole else kept.rpartition("\n")[0]
+        cut_off = "" if whole else "\n… the rest is left out; `kardinal plan` shows all of it"
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", kept)), default=0))
+        folded = f"\n\n<details>\n<summary>Diff</summary>\n\n{fence}diff\n{kept}\n{fence}\n{cut_off}\n</details>"
+        if size(folded) <= room:
+            return folded
+        limit = min(limit, size(kept)) - max(size(folded) - room, 1_000)
+    return ""
 
 
 def _ending(proposal: Proposal) -> str:

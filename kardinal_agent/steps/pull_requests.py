@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kardinal.git import Repository
+from kardinal.policy.soak import healthy_times
 from kardinal.scm import PullRequest, PullRequests
-from kardinal.steps.pull_request_text import Proposal, body, title
+from kardinal.steps.pull_request_text import ROOM, Proposal, body, title
+from kardinal.steps.text_limits import size
 from kardinal_agent.hosts.statuses import Subject, statuses_of
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.base import StepContext
@@ -24,38 +26,49 @@ __all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "tell_gates", "t
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
 
+_LEAST_ROOM = 1_000
+"""Bytes below which a text of kardinal's is not worth writing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
     """What the pull request of a Bundle says: its title, and the part of its body that is kardinal's."""
 
     uid: str
-    title: str
-    text: str
+    proposal: Proposal
+
+    @property
+    def title(self) -> str:
+        return title(self.proposal)
 
     @property
     def body(self) -> str:
         """Return the body of a new pull request."""
-        return f"{self._marked()}\n"
+        return f"{self._marked(ROOM)}\n"
 
     def changes_of(self, found: PullRequest) -> dict[str, str]:
         """Return the title and the body to write; empty where the pull request says it already.
 
         What people have written stays: a title that is not the one that kardinal wrote, and everything around the part
-        of the body that is kardinal's. A body without that part is theirs altogether.
+        of the body that is kardinal's. A body without that part is theirs altogether, and so is one that they have left
+        no room in.
         """
         part = own_part(found.body, uid=self.uid, title=found.title)
         if part is None or part.digest == self._digest:
             return {}
-        changes = {"body": f"{part.before}{self._marked()}{part.after}"}
+        room = ROOM - size(part.before) - size(part.after)
+        if room < _LEAST_ROOM:
+            return {}
+        changes = {"body": f"{part.before}{self._marked(room)}{part.after}"}
         return {**changes, "title": self.title} if part.has_title(found.title) else changes
 
     @property
     def _digest(self) -> str:
-        return text_digest(self.title, self.text)
+        return text_digest(self.title, body(self.proposal))
 
-    def _marked(self) -> str:
-        return marked(self.text, uid=self.uid, digest=self._digest, title=self.title)
+    def _marked(self, room: int) -> str:
+        text = body(self.proposal, room=room)
+        return marked(text, uid=self.uid, digest=self._digest, title=self.title)
 
 
 def is_of_bundle(pull_request: PullRequest, uid: str) -> bool:
@@ -100,8 +113,9 @@ async def text_of(context: StepContext, repository: Repository, diff: str | None
         follows=bool(spec.upstream_states),
         merged_by_agent=context.merges_itself,
         now=context.status.started_at or context.now,
+        soaks=healthy_times(context.bundle),
     )
-    return Text(context.bundle.metadata.uid, title(proposal), body(proposal))
+    return Text(context.bundle.metadata.uid, proposal)
 
 
 async def tell_gates(context: StepContext, remote: Remote, commit: str, reasons: Sequence[str]) -> None:

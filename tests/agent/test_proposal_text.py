@@ -162,3 +162,23 @@ async def test_an_earlier_pull_request_whose_mark_is_forged_is_not_taken_for_thi
     status = await reached(world, "WaitingForMerge")
     assert status["pullRequest"]["number"] == 2
     assert [pull.state for pull in gitea.pulls.values()] == ["closed", "open"]
+
+
+async def test_the_body_is_within_what_github_takes_also_beside_a_long_text_of_people(world: World, site: Site) -> None:
+    await gated(world, site)
+    theirs = "\n" + "a note of ours\n" * 4_200
+    assert "<details>" in site.proposals()[1].body
+    site.edit(1, site.proposals()[1].body + theirs)
+    body = await rewritten(world, site)
+    assert "<details>" not in body
+    assert len(body.encode()) <= 65_536
+    assert body.endswith(theirs)
+    assert "error rate 5%" in body
+    assert len(FIRST.findall(body)) == len(LAST.findall(body)) == 1
+
+
+async def test_a_text_of_people_that_leaves_no_room_stays(world: World, site: Site) -> None:
+    await gated(world, site)
+    body = site.proposals()[1].body + "a note of ours\n" * 4_300
+    site.edit(1, body)
+    assert await rewritten(world, site) == body

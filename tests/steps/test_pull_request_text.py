@@ -13,6 +13,7 @@ from kardinal.api import Bundle
 from kardinal.api.evidence import GateResult
 from kardinal.api.image import ImageReference
 from kardinal.cli.output import plain_text
+from kardinal.policy.soak import healthy_times
 from kardinal.steps.images import ImageChange
 from kardinal.steps.markdown import cell, link, period
 from kardinal.steps.pull_request_text import Proposal, body, labels_of, title
@@ -63,6 +64,7 @@ def proposal(**fields: Any) -> Proposal:
         "follows": True,
         "merged_by_agent": False,
         "now": NOW,
+        "soaks": healthy_times(fields.get("bundle") or bundle()),
     }
     return Proposal(**values | fields)
 
@@ -275,3 +277,48 @@ def test_a_rollback_says_what_it_takes_back_and_what_it_brings(emergency: bool, 
     assert "## Rollback: my-app in prod to 1.29.0" in body(back)
     assert "Takes back Bundle app-2 with what Bundle app-1 was Verified with" in body(back)
     assert labels_of(bundle()) == ("kardinal",)
+
+
+def entry(**healthy: Any) -> dict[str, Any]:
+    staging = {"state": "Verified", "verifiedAt": "2026-04-09T12:00:00Z", **healthy}
+    return {**bundle().model_dump(by_alias=True), "status": {"environments": {"staging": staging}}}
+
+
+@pytest.mark.parametrize(
+    ("healthy", "soak"),
+    [
+        ({}, "2h"),
+        ({"healthy": True, "healthySince": "2026-04-09T13:55:00Z"}, "5m"),
+        ({"healthy": True, "healthySince": "2026-04-09T13:55:00Z", "healthyFor": "30m"}, "35m"),
+        ({"healthy": False, "healthyFor": "30m"}, "30m"),
+        ({"healthy": True, "healthySince": "2026-04-09T14:30:00Z"}, "0s, healthy again since 2026-04-09 14:30 UTC"),
+    ],
+)
+def test_the_soak_is_what_gates_count(healthy: dict[str, Any], soak: str) -> None:
+    text = body(proposal(bundle=Bundle.model_validate(entry(**healthy))))
+    assert f"| staging | 2h ago (2026-04-09 12:00 UTC) | {soak} |" in text
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "文", "🚀", "`", "@"])
+def test_a_body_is_within_what_every_host_takes_whatever_is_in_it(letter: str) -> None:
+    long = letter * 400
+    gates = [GateResult(name=f"gate-{number}", scope="org", result="pass", reason=long) for number in range(300)]
+    changes = {
+        f"environments/{number}/{long}": [
+            ImageChange("app", ImageReference("ghcr.io/o/app", "1"), ImageReference("ghcr.io/o/app", "2"))
+        ]
+        for number in range(500)
+    }
+    for diff in (f"+{letter * 200_000}\n", f"+{long}\n" * 1_000):
+        text = body(proposal(gates=gates, changes=changes, diff=diff))
+        assert len(text.encode()) <= 65_000
+        assert "more lines are left out here" in text
+        assert "### Changes" in text
+        assert text.endswith("what you write below, stay.\n")
+        assert text.count("<details>") == text.count("</details>")
+        assert len(body(proposal(gates=gates, changes=changes, diff=diff), room=3_000).encode()) <= 3_000
+
+
+def test_a_diff_of_fences_does_not_grow_by_its_own_fence() -> None:
+    text = body(proposal(diff=f"+{'`' * 30_000}\n+end\n"))
+    assert len(text.encode()) <= 65_000
