@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from kardinal.api.duration import DURATION_PATTERN, format_duration, parse_duration
+from kardinal.api.duration import DURATION_PATTERN, DURATION_RULE, LONGEST, format_duration, read_duration
 from kardinal.objects import ResourceType
 from kardinal.objects.conditions import format_time
 
@@ -30,6 +30,7 @@ __all__ = [
     "Resource",
     "SecretReference",
     "ShortText",
+    "Span",
     "Status",
     "Text",
     "Time",
@@ -57,8 +58,12 @@ def _utc(moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC)
 
 
+def _span(value: object) -> object:
+    return read_duration(value) if isinstance(value, str) else value
+
+
 def _duration(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
+    return min(read_duration(value), LONGEST) if isinstance(value, str) else value
 
 
 Time = Annotated[
@@ -71,8 +76,23 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
     PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": 32,
+            "pattern": DURATION_PATTERN,
+            "x-kubernetes-validations": [dict(DURATION_RULE)],
+        }
+    ),
+]
+"""A duration that people choose; what was stored with more than a year counts as a year."""
+Span = Annotated[
+    timedelta,
+    BeforeValidator(_span),
+    PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"type": "string", "maxLength": 32, "pattern": DURATION_PATTERN}),
 ]
+"""A duration that was measured, of any length."""
 DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN_PATTERN)]
 ShortText = Annotated[str, Field(max_length=256)]

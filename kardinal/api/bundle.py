@@ -9,11 +9,11 @@ from pydantic.config import JsonDict
 
 from kardinal.api.base import (
     DnsLabel,
-    Duration,
     Model,
     Name,
     Resource,
     ShortText,
+    Span,
     Status,
     Text,
     Time,
@@ -261,7 +261,7 @@ class EnvironmentStatus(Model):
     """Whether what was Verified still is healthy: false while it is Degraded, or cannot be seen. What follows waits."""
     healthy_since: Time | None = None
     """Since when it is healthy without a break."""
-    healthy_for: Duration | None = None
+    healthy_for: Span | None = None
     """The healthy time before that, since it was last Degraded: while it cannot be seen, none is counted."""
     commit: Annotated[str | None, Field(max_length=64)] = None
     """The commit that landed."""

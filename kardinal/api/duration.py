@@ -1,6 +1,8 @@
 """Go-style durations (`90s`, `5m`, `1h30m`): the form they have in every resource.
 
-Inside the product a duration is a `timedelta`; only resources and command lines carry text.
+Inside the product a duration is a `timedelta`; only resources and command lines carry text. What people write is at
+most `LONGEST`, so that a moment and a duration have a sum. Resources that an API server stored before it knew of that
+may have more: read by a model, it counts as `LONGEST`, and `kardinal/api/overlong.py` finds it.
 """
 
 from __future__ import annotations
@@ -8,10 +10,23 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-__all__ = ["DURATION_PATTERN", "DurationError", "format_duration", "parse_duration"]
+__all__ = [
+    "DURATION_PATTERN",
+    "DURATION_RULE",
+    "LONGEST",
+    "DurationError",
+    "format_duration",
+    "parse_duration",
+    "read_duration",
+]
 
 DURATION_PATTERN = r"^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,4}$"
 """The form in custom resources: no sign, no unit below a millisecond, nothing that a `timedelta` cannot hold."""
+
+LONGEST = timedelta(hours=8760)
+"""The longest duration that is accepted: a year."""
+DURATION_RULE = {"rule": "duration(self) <= duration('8760h')", "message": "must be at most 8760h"}
+"""The bound in custom resources."""
 
 _SHAPE = re.compile(DURATION_PATTERN)
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
@@ -23,7 +38,15 @@ class DurationError(ValueError):
 
 
 def parse_duration(text: str) -> timedelta:
-    """`"1h30m"` → 5,400 seconds. Raises `DurationError` naming the accepted form."""
+    """`"1h30m"` → 5,400 seconds. Raises `DurationError` naming the accepted form, or `LONGEST` for what is longer."""
+    duration = read_duration(text)
+    if duration > LONGEST:
+        raise DurationError(f"{text!r} is too long: write at most {format_duration(LONGEST)}")
+    return duration
+
+
+def read_duration(text: str) -> timedelta:
+    """Return a duration of any length, such as what was measured. Raises `DurationError`."""
     if not _SHAPE.match(text):
         raise DurationError(
             f"{text!r} is not a duration: write a number and a unit of ms, s, m or h, such as 90s or 1h30m"

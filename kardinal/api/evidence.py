@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kardinal.api.base import DnsLabel, Duration, Model, ShortText, Text, Time
+from kardinal.api.base import DnsLabel, Model, ShortText, Span, Text, Time
 from kardinal.objects.text import cut
 
 __all__ = [
@@ -58,18 +58,18 @@ class GateResult(Model):
 class PhaseDurations(Model):
     """How long each phase of a promotion took, with the time in which it was held there."""
 
-    promoting: Duration | None = None
+    promoting: Span | None = None
     """From the first step until the change was written, or proposed."""
-    waiting_for_merge: Duration | None = None
+    waiting_for_merge: Span | None = None
     """From the proposal until its merge."""
-    health_checking: Duration | None = None
+    health_checking: Span | None = None
     """From then until the proof."""
 
 
 class Evidence(Model):
     metrics: Annotated[dict[str, float], Field(max_length=32)] = Field(default_factory=dict)
     """Values of metrics by name."""
-    gate_duration: Duration | None = None
+    gate_duration: Span | None = None
     """How long gates held the promotion before it began."""
     durations: PhaseDurations | None = None
     """How long its phases took."""

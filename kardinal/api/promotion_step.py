@@ -8,12 +8,12 @@ from pydantic import Field
 
 from kardinal.api.base import (
     DnsLabel,
-    Duration,
     Model,
     Name,
     RelativePath,
     Resource,
     ShortText,
+    Span,
     Status,
     Text,
     Time,
@@ -200,7 +200,7 @@ class PromotionStepStatus(Status):
     """Whether what was Verified still is healthy: false while it is Degraded, or cannot be seen. What follows waits."""
     healthy_since: Time | None = None
     """Since when it is healthy without a break."""
-    healthy_for: Duration | None = None
+    healthy_for: Span | None = None
     """The healthy time before that, since it was last Degraded: while it cannot be seen, none is counted."""
     evidence: Evidence | None = None
     """The evidence of the promotion, once it is Verified or Failed."""

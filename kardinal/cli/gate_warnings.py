@@ -8,7 +8,13 @@ from typing import Final
 from kardinal.api import Pipeline, PolicyGate
 from kardinal.policy.evaluate import fault
 from kardinal.policy.matching import is_template
-from kardinal.policy.template_warnings import gate_warnings, ignored_fields, label_mistakes, name_warnings
+from kardinal.policy.template_warnings import (
+    gate_warnings,
+    ignored_fields,
+    label_mistakes,
+    name_warnings,
+    namespace_warnings,
+)
 from kardinal.translation.soakless import asks_for_soak, firsts_held, soak_warning
 
 __all__ = ["warnings_of"]
@@ -28,7 +34,9 @@ def warnings_of(gate: PolicyGate, pipelines: Sequence[Pipeline]) -> Iterator[tup
         policy_namespaces=_POLICY_NAMESPACES,
         has_pipeline=_may_have_pipeline(gate.metadata.namespace, pipelines),
     )
-    for warning in (*where, *name_warnings(gate, policy_namespaces=_POLICY_NAMESPACES)):
+    chosen = name_warnings(gate, policy_namespaces=_POLICY_NAMESPACES)
+    spaces = namespace_warnings(gate, policy_namespaces=_POLICY_NAMESPACES)
+    for warning in (*where, *chosen, *spaces):
         yield "metadata.name", warning
     soak = ""
     if asks_for_soak(gate) and is_template(gate.metadata.labels):

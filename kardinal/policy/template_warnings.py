@@ -1,7 +1,7 @@
 """Tell the author of a gate template what of it has no effect, before a Bundle meets it.
 
-`ignored_fields` and `label_mistakes` are about the template alone; `gate_warnings` and `name_warnings` about where it
-lives and what it selects.
+`ignored_fields` and `label_mistakes` are about the template alone; `gate_warnings`, `name_warnings` and
+`namespace_warnings` about where it lives and what it selects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kardinal.policy.comparisons import comparisons, label_mistake
 from kardinal.policy.evaluate import skip_warning
 from kardinal.policy.matching import named_environments
 
-__all__ = ["gate_warnings", "ignored_fields", "label_mistakes", "name_warnings"]
+__all__ = ["gate_warnings", "ignored_fields", "label_mistakes", "name_warnings", "namespace_warnings"]
 
 _TYPES = (TYPE_GATE, SKIP_PERMISSION, TYPE_FREEZE, TYPE_HOLD)
 
@@ -82,4 +82,18 @@ def name_warnings(gate: PolicyGate, *, policy_namespaces: Collection[str]) -> tu
         "select by repositories, branches or paths in spec.match instead"
         for name, selects in names.items()
         if selects
+    )
+
+
+def namespace_warnings(gate: PolicyGate, *, policy_namespaces: Collection[str]) -> tuple[str, ...]:
+    """Return that an org gate before a place in Git leaves out the Pipelines of other namespaces that write there."""
+    match = gate.spec.match
+    if gate.metadata.namespace not in policy_namespaces or match is None or match.namespaces is None:
+        return ()
+    places = [name for name in ("repositories", "branches", "paths") if getattr(match, name) is not None]
+    if not places or "*" in match.namespaces or "**" in match.namespaces:
+        return ()
+    return (
+        f"it selects by namespaces and by {' and '.join(places)}, and all of them must match: a Pipeline of another "
+        "namespace that writes to the same place is not held; leave out spec.match.namespaces",
     )

@@ -69,6 +69,12 @@ class CustomConfig(StepConfig):
     secret_ref: SecretReference | None = None
     headers: Annotated[dict[str, str], Field(max_length=16)] = Field(default_factory=dict)
 
+    @field_validator("timeout", mode="before")
+    @classmethod
+    def _bounded_timeout(cls, timeout: object) -> object:
+        # No schema of a custom resource looks at it.
+        return parse_duration(timeout) if isinstance(timeout, str) else timeout
+
     @field_validator("url")
     @classmethod
     def _plain_url(cls, url: str) -> str:

@@ -13,13 +13,20 @@ from typing import Final
 
 from kardinal.api import POLICY_GATE, Pipeline, PolicyGate, set_condition
 from kardinal.api.names import LABEL_APPLIES_TO, LABEL_PIPELINE
-from kardinal.api.policy_gate import PolicyGateStatus
+from kardinal.api.overlong import overlong
+from kardinal.api.policy_gate import PolicyGateSpec, PolicyGateStatus
 from kardinal.api.stored import StoredModels
 from kardinal.objects import JsonObject, Key, key_of, labels_of
 from kardinal.policy.context import SOAK
 from kardinal.policy.evaluate import fault
 from kardinal.policy.matching import is_instance, is_template, named_environments
-from kardinal.policy.template_warnings import gate_warnings, ignored_fields, label_mistakes, name_warnings
+from kardinal.policy.template_warnings import (
+    gate_warnings,
+    ignored_fields,
+    label_mistakes,
+    name_warnings,
+    namespace_warnings,
+)
 from kardinal.runtime import Clock, EventRecorder, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import either, generation_changed
 from kardinal.translation.soakless import First, asks_for_soak, firsts_held, soak_warning
@@ -65,7 +72,7 @@ class TemplateReconciler:
             return Result()
         gate = PolicyGate.model_validate(current)
         await self._expressions.prepare([gate.spec.expression])
-        reason, message = await self._verdict(gate)
+        reason, message = await self._verdict(gate, overlong(PolicyGateSpec, current.get("spec"), field="spec"))
         now = self._clock.now()
         conditions = set_condition(
             gate.status.conditions,
@@ -85,10 +92,10 @@ class TemplateReconciler:
             self._recorder.event(current, type="Warning", reason=reason, note=message)
         return Result()
 
-    async def _verdict(self, gate: PolicyGate) -> tuple[str, str]:
+    async def _verdict(self, gate: PolicyGate, too_long: Iterable[str]) -> tuple[str, str]:
         if broken := fault(gate.spec.expression):
             return "InvalidExpression", f"{broken}; the gate stays closed"
-        vain = [f"{field} {remedy}" for field, remedy in ignored_fields(gate)]
+        vain = [*(f"{field} {remedy}" for field, remedy in ignored_fields(gate)), *too_long]
         vain += gate_warnings(
             gate,
             unknown=self._unknown(gate),
@@ -97,8 +104,10 @@ class TemplateReconciler:
         )
         vain += filter(None, (*label_mistakes(gate), soak_warning(await self._firsts(gate))))
         names = name_warnings(gate, policy_namespaces=self._policy_namespaces)
-        reason = "Ineffective" if vain else "SelectsByName" if names else "Valid"
-        return reason, "; ".join((*vain, *names))
+        spaces = namespace_warnings(gate, policy_namespaces=self._policy_namespaces)
+        reasons = {"Ineffective": vain, "SelectsByName": names, "SelectsByNamespace": spaces}
+        reason = next((reason for reason, warnings in reasons.items() if warnings), "Valid")
+        return reason, "; ".join((*vain, *names, *spaces))
 
     async def _firsts(self, gate: PolicyGate) -> list[First]:
         """Return the first environments that a gate stands before that asks for a soak."""

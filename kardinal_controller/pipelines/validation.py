@@ -2,7 +2,8 @@
 
 A Pipeline that cannot be translated is found out when it is applied, not when the first Bundle fails on it; the check
 is the one that translation makes. One that writes where another Pipeline of its namespace writes, too, goes on and has
-the condition SharedPath.
+the condition SharedPath. One that was stored with durations of more than a year goes on as well, and has the condition
+DurationTooLong.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 
 from kardinal.api import PIPELINE, Pipeline, set_condition
 from kardinal.api.base import Condition
+from kardinal.api.overlong import overlong
+from kardinal.api.pipeline import PipelineSpec
 from kardinal.objects import Key
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
@@ -21,6 +24,7 @@ from kardinal.translation.translate import validate
 from kardinal_controller.pipelines.sharing import SharedPaths
 
 SHARED_PATH = "SharedPath"
+DURATION_TOO_LONG = "DurationTooLong"
 
 __all__ = ["ValidationReconciler"]
 
@@ -64,23 +68,26 @@ class ValidationReconciler:
             now=self._clock.now(),
             observed_generation=pipeline.metadata.generation or None,
         )
-        told = pipeline.status.condition(SHARED_PATH)
-        shared = self._sharing.message(current)
-        conditions = self._with_sharing(conditions, shared)
+        warnings = {
+            SHARED_PATH: self._sharing.message(current),
+            DURATION_TOO_LONG: "; ".join(overlong(PipelineSpec, current.get("spec"), field="spec")),
+        }
+        for type_, warning in warnings.items():
+            conditions = self._with_warning(conditions, type_, warning)
         status = pipeline.status.model_copy(
             update={"observed_generation": pipeline.metadata.generation or None, "conditions": conditions}
         )
         await self._status.write(PIPELINE, current, status.to_json(), shared=True)
         if problems and (before is None or before.observed_generation != pipeline.metadata.generation):
             self._recorder.event(current, type="Warning", reason=problems[0].reason, note=message)
-        if shared and (told is None or told.message != cut(shared, MESSAGE_LIMIT)):
-            self._recorder.event(current, type="Warning", reason=SHARED_PATH, note=shared)
+        for type_, warning in warnings.items():
+            told = pipeline.status.condition(type_)
+            if warning and (told is None or told.message != cut(warning, MESSAGE_LIMIT)):
+                self._recorder.event(current, type="Warning", reason=type_, note=warning)
         return Result()
 
-    def _with_sharing(self, conditions: tuple[Condition, ...], message: str) -> tuple[Condition, ...]:
-        """Return the conditions with SharedPath, which stands only while it is true."""
+    def _with_warning(self, conditions: tuple[Condition, ...], type_: str, message: str) -> tuple[Condition, ...]:
+        """Return the conditions with that of a warning, which stands only while it is true."""
         if not message:
-            return tuple(condition for condition in conditions if condition.type != SHARED_PATH)
-        return set_condition(
-            conditions, SHARED_PATH, "True", reason=SHARED_PATH, message=message, now=self._clock.now()
-        )
+            return tuple(condition for condition in conditions if condition.type != type_)
+        return set_condition(conditions, type_, "True", reason=type_, message=message, now=self._clock.now())

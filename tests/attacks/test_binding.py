@@ -323,8 +323,32 @@ async def test_an_org_gate_that_selects_by_a_name_that_its_subjects_choose_says_
     assert any(chosen in event["note"] for event in await world.events("SelectsByName"))
 
 
-async def test_an_org_gate_that_selects_by_facts_carries_no_warning(world: World, plane: Controller) -> None:
-    await world.apply(org_gate(paths=["environments/prod"], branches=["main"]))
+async def test_an_org_gate_on_a_place_that_leaves_other_namespaces_out_says_so(world: World, plane: Controller) -> None:
+    await world.apply(org_gate(namespaces=["victim"], paths=["environments/prod"], branches=["main"]))
+    found = await world.wait_for(
+        POLICY_GATE, "guard", lambda obj: condition(obj, "Valid") is not None, namespace=POLICIES
+    )
+    valid = condition(found, "Valid")
+    assert valid is not None
+    assert valid["reason"] == "SelectsByNamespace"
+    assert "a Pipeline of another namespace that writes to the same place is not held" in valid["message"]
+    await world.settle()
+    assert any("branches and paths" in event["note"] for event in await world.events("SelectsByNamespace"))
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        {"paths": ["environments/prod"], "branches": ["main"]},
+        {"paths": ["environments/prod"], "namespaces": ["*"]},
+        {"namespaces": ["victim"]},
+    ],
+    ids=["facts", "every namespace", "namespaces alone"],
+)
+async def test_an_org_gate_that_selects_by_facts_carries_no_warning(
+    world: World, plane: Controller, match: dict[str, list[str]]
+) -> None:
+    await world.apply(gate("guard", "false", applies_to=None, namespace=POLICIES, match=match))
     found = await world.wait_for(
         POLICY_GATE, "guard", lambda obj: condition(obj, "Valid") is not None, namespace=POLICIES
     )
