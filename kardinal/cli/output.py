@@ -111,7 +111,8 @@ def one_line(text: str) -> str:
 
 
 def styled(text: str, **style: Any) -> str:
-    """Return `text` in a style where colours can be seen and are wanted."""
+    """Return `text` in a style where colours can be seen and are wanted; None for a colour is no style."""
+    style = {name: value for name, value in style.items() if value is not None}
     if not style or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return mark_style(text, **style)

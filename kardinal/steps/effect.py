@@ -136,7 +136,9 @@ def _none(path: str, image: PromotedImage, reading: Reading) -> Finding:
 def _looked_at(path: str, reading: Reading) -> str:
     shown = [root or "." for root in reading.roots[:_DIRECTORIES]] or [path]
     more = f" and {len(reading.roots) - len(shown)} more" if len(reading.roots) > len(shown) else ""
-    return f"it is none of the {len(reading.images)} images that come from {', '.join(shown)}{more}"
+    count = len(reading.images)
+    those = "not the image that comes" if count == 1 else f"none of the {count} images that come"
+    return f"it is {those} from {', '.join(shown)}{more}"
 
 
 def _nearest(reference: ImageReference, reading: Reading) -> str:

@@ -57,8 +57,8 @@ async def test_a_misspelt_image_is_refused_and_nothing_is_pushed(
     reason, message = await ended(world, promotion_step(repository, approval=approval), image="ghcr.io/acme/my-ap")
     assert reason == "NoEffect"
     assert message == (
-        f"kustomize-set-image: environments/{DEV}: setting ghcr.io/acme/my-ap has no effect: it is none of "
-        f"the 1 images that come from environments/{DEV}, base; nearest: {IMAGE}:1.0.0 in Deployment my-app, container "
+        f"kustomize-set-image: environments/{DEV}: setting ghcr.io/acme/my-ap has no effect: it is not "
+        f"the image that comes from environments/{DEV}, base; nearest: {IMAGE}:1.0.0 in Deployment my-app, container "
         "app (base/deployment.yaml). Correct the name of the image in the Bundle, or select images with update.images"
     )
     assert unchanged(repository, before)

@@ -131,3 +131,8 @@ async def test_documents_leave_out_the_fields_of_managers(cli: Cli, world: World
     assert (await cli("create", "bundle", "my-app", "--image", "ghcr.io/acme/my-app:1.0", "-o", "name")).startswith(
         "bundle.kardinal.io/my-app-1-0-"
     )
+
+
+async def test_what_is_no_number_is_answered_in_words(tmp_path: Path) -> None:
+    done = await Cli(tmp_path / "none", tmp_path).attempt("pr", "merge", "x")
+    assert (done.code, "'x' is not a valid whole number." in done.err) == (2, True)

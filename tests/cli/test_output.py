@@ -71,6 +71,13 @@ def test_a_terminal_shows_colours_and_columns_stay_aligned() -> None:
     ]
 
 
+PLAIN = 'from kardinal.cli.output import say, styled; say(styled("as it is", fg=None))'
+
+
+def test_no_colour_is_no_style() -> None:
+    assert on_a_terminal(PLAIN) == ["as it is"]
+
+
 OTHERS = """
 from kardinal.cli.output import print_table, say, state_text, styled
 evil = "\\x1b[8mVerified\\x1b[0m"
