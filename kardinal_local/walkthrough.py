@@ -33,10 +33,11 @@ from kardinal.cli.session import Session
 from kardinal.cli.status.reading import WATCHED, read_objects
 from kardinal.cli.status.screen import screen
 from kardinal.cli.status.view import make_view
-from kardinal.cli.styles import for_terminal, printable
+from kardinal.cli.styles import for_terminal
 from kardinal.git import GitRunner, Repositories, Repository, create_bare_repository
 from kardinal.kube import Client, load_connection
 from kardinal.objects import SECRET, ResourceType
+from kardinal.objects.text import escaped
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PullRequests, local_pull_requests
 from kardinal_local import sample
@@ -258,7 +259,7 @@ class _Walk:
 
 
 def _row(line: Line) -> str:
-    return printable(f"{line.seconds:6.1f} s  {line.subject:<18} {line.state:<15} {line.message}")
+    return escaped(f"{line.seconds:6.1f} s  {line.subject:<18} {line.state:<15} {line.message}")
 
 
 async def _agrees(question: str) -> bool:

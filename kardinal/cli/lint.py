@@ -21,8 +21,8 @@ from kardinal.cli.files import files_below, read_file, read_input
 from kardinal.cli.gate_warnings import warnings_of
 from kardinal.cli.manifests import Manifest, ManifestError, read_manifests
 from kardinal.cli.output import say
-from kardinal.cli.styles import printable
 from kardinal.extensions import ExtensionError, load_extensions
+from kardinal.objects.text import escaped
 from kardinal.policy.evaluate import fault
 from kardinal.translation import Features
 from kardinal.translation.translate import validate
@@ -87,12 +87,12 @@ def lint(paths: tuple[Path, ...]) -> None:
             findings.append(Finding(f"{place}:{error.line}", "not YAML", "", str(error)))
     warnings = list(_warnings(checked))
     for finding in (*findings, *warnings):
-        say(printable(str(finding)), err=True)
+        say(escaped(str(finding)), err=True)
     if findings:
         raise click.exceptions.Exit(1)
     if not checked:
         raise CommandError(
-            "there is no Pipeline, Bundle or PolicyGate in these files",
+            "there is no resource of kardinal in these files",
             remedy=f"A Pipeline has apiVersion: {PIPELINE.api_version} and kind: Pipeline.",
         )
     fine = f"{len(checked)} {'resource is' if len(checked) == 1 else 'resources are'} fine"

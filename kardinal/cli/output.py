@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from kardinal.cli.styles import for_terminal, mark_style, printable, visible
+from kardinal.cli.styles import for_terminal, mark_style, visible
 from kardinal.cli.table import laid_out
+from kardinal.objects.text import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,12 +103,12 @@ def plain_text(markdown: str) -> str:
     """Return Markdown of ours for a terminal: without HTML, and with the characters that its entities stand for."""
     text = re.sub(r"<summary>(.*?)</summary>", r"\1:", markdown)
     text = re.sub(r"(?m)^(</?details>|<!--.*-->)\n?", "", text)
-    return "\n".join(map(printable, unescape(text).replace("\u200b", "").strip().splitlines()))
+    return "\n".join(map(escaped, unescape(text).replace("\u200b", "").strip().splitlines()))
 
 
 def one_line(text: str) -> str:
     """Return a message of other people as one line that writes nothing else to this terminal."""
-    return printable(" ".join(text.split()))
+    return escaped(" ".join(text.split()))
 
 
 def styled(text: str, **style: Any) -> str:

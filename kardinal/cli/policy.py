@@ -13,9 +13,9 @@ from kardinal.api.names import LABEL_BUNDLE
 from kardinal.api.repository_url import InvalidRepositoryURL, repository_key
 from kardinal.cli.output import print_table, print_value, say
 from kardinal.cli.session import Session, cluster_command, output_option
-from kardinal.cli.styles import printable
 from kardinal.kube import Forbidden
 from kardinal.objects import JsonObject
+from kardinal.objects.text import escaped
 from kardinal.policy.coverage import CoveredPath, Writer, coverage
 
 __all__ = ["policy"]
@@ -53,7 +53,7 @@ async def show_coverage(session: Session, *, policy_namespaces: str, output: str
         return
     _print(found)
     for note in notes:
-        say(f"Note: {printable(note)}.", err=True)
+        say(f"Note: {escaped(note)}.", err=True)
 
 
 async def _pipelines(session: Session, notes: list[str]) -> tuple[list[Pipeline], bool]:
@@ -126,7 +126,7 @@ def _print(paths: Sequence[CoveredPath]) -> None:
         say(_NO_PIPELINES, err=True)
         return
     for (repository, branch), group in groupby(paths, key=lambda path: (path.repository, path.branch)):
-        say(f"{printable(repository)}, branch {printable(branch)}\n")
+        say(f"{escaped(repository)}, branch {escaped(branch)}\n")
         rows = [_row(path.path, writer) for path in group for writer in path.writers]
         print_table(["PATH", "WRITTEN BY", "GATES"], rows, empty="")
         say()
@@ -137,4 +137,4 @@ def _print(paths: Sequence[CoveredPath]) -> None:
 def _row(path: str, writer: Writer) -> list[str]:
     gates = [f"{gate.namespace}/{gate.name}" for gate in writer.gates] or ["none"]
     lines = [path], [f"{writer.namespace}/{writer.pipeline}", writer.environment], gates
-    return ["\n".join(map(printable, cell)) for cell in lines]
+    return ["\n".join(map(escaped, cell)) for cell in lines]

@@ -20,10 +20,10 @@ from kardinal.cli.merging import check_merge
 from kardinal.cli.output import age, one_line, plain_text, print_table, print_value, say, state_text
 from kardinal.cli.ranges import WholeNumber
 from kardinal.cli.session import connect, explained, output_option
-from kardinal.cli.styles import printable
 from kardinal.git import GitRunner, Repositories
 from kardinal.kube import KubeError
 from kardinal.objects.errors import KardinalError
+from kardinal.objects.text import escaped
 from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PullRequest, PullRequests, local_pull_requests
 
@@ -113,7 +113,7 @@ async def show(desk: _Desk, *, number: int, output: str) -> None:
     if output != "table":
         print_value({**_summary(pull), "body": pull.body, "comments": list(pull.comments)}, output)
         return
-    say(f"#{pull.number} {printable(pull.title)} ({pull.state})\n{pull.head} -> {pull.base}\n")
+    say(f"#{pull.number} {escaped(pull.title)} ({pull.state})\n{pull.head} -> {pull.base}\n")
     say(plain_text(pull.body))
     for comment in pull.comments:
         say(f"\n> {plain_text(comment)}")

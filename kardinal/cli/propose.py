@@ -15,9 +15,9 @@ from kardinal.cli.errors import CommandError
 from kardinal.cli.guesses import provider_of
 from kardinal.cli.output import say
 from kardinal.cli.scan import Origin, Proposal, propose
-from kardinal.cli.styles import printable
 from kardinal.git.checkouts import Checkout
 from kardinal.objects.errors import KardinalError
+from kardinal.objects.text import escaped
 
 __all__ = ["print_proposals"]
 
@@ -42,12 +42,12 @@ def print_proposals(source: str, namespace: str) -> None:
         say(f"Pipeline {proposal.name}:", err=True)
         for title, lines in (("guessed", proposal.guessed), ("not known", proposal.unknown)):
             for line in lines:
-                say(f"  {title}: {printable(line)}", err=True)
+                say(f"  {title}: {escaped(line)}", err=True)
     first = proposals[0]
     image = first.images[0] if first.images else "REPOSITORY"
     say("\nNext, when it reads right in a file pipeline.yaml:", err=True)
     say("  kardinal lint -f pipeline.yaml && kubectl apply -f pipeline.yaml", err=True)
-    say(f"  kardinal plan {first.name} --image {printable(image)}:TAG", err=True)
+    say(f"  kardinal plan {first.name} --image {escaped(image)}:TAG", err=True)
 
 
 def _directory(source: str) -> Path:
@@ -64,7 +64,7 @@ async def _proposals(source: str, namespace: str) -> list[Proposal]:
     try:
         RepositoryURL.parse(source, allow_local=False)
     except InvalidRepositoryURL as error:
-        raise CommandError(f"{printable(source)}: {error.message}") from None
+        raise CommandError(f"{escaped(source)}: {error.message}") from None
     with tempfile.TemporaryDirectory(prefix="kardinal-init-") as copy:
         await ask_git("clone", "--quiet", "--bare", "--depth=1", "--end-of-options", source, copy)
         return await _read(Path(copy), namespace, url=source)

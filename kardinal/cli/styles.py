@@ -12,11 +12,13 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["for_terminal", "mark_style", "printable", "visible", "without_styles"]
+from kardinal.objects.text import escaped
+
+__all__ = ["for_terminal", "mark_style", "visible", "without_styles"]
 
 _MARK: Final = f"\x1b<{os.urandom(16).hex()}>"
 _STYLE: Final = re.compile(re.escape(_MARK) + r"\[([0-9;]*)m")
-_LAYOUT: Final = frozenset("\n\t")
+_LAYOUT: Final = "\n\t"
 
 
 def mark_style(text: str, **style: Any) -> str:
@@ -30,24 +32,17 @@ def without_styles(text: str) -> str:
     return _STYLE.sub("", text)
 
 
-def printable(text: str) -> str:
-    """Escape the characters that are not visible, such as those that move the cursor or turn the direction of text."""
-    return "".join(_escaped(char) for char in text)
-
-
 def visible(text: str) -> str:
     """Escape the characters that are not visible, except the ends of lines, tabs and the marks of styles."""
-    return "".join(f"{_MARK}[{part}m" if index % 2 else _lines(part) for index, part in enumerate(_STYLE.split(text)))
+    return _between_styles(text, f"{_MARK}[")
 
 
 def for_terminal(text: str) -> str:
     """Return `text` as it is printed: its styles as escape sequences, and nothing else that a terminal obeys."""
-    return "".join(f"\x1b[{part}m" if index % 2 else _lines(part) for index, part in enumerate(_STYLE.split(text)))
+    return _between_styles(text, "\x1b[")
 
 
-def _lines(text: str) -> str:
-    return "".join(char if char in _LAYOUT else _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+def _between_styles(text: str, begin: str) -> str:
+    """Escape what stands between the marks of styles, which become codes after `begin`."""
+    parts = enumerate(_STYLE.split(text))
+    return "".join(f"{begin}{part}m" if index % 2 else escaped(part, kept=_LAYOUT) for index, part in parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["cut", "printable"]
+__all__ = ["cut", "escaped", "printable"]
 
 _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of characters that control a terminal, the direction of text or the end of a line."""
@@ -18,3 +18,13 @@ def cut(text: str, limit: int) -> str:
 def printable(text: str) -> str:
     """Return `text` without control and format characters."""
     return "".join(character for character in text if unicodedata.category(character) not in _NOT_SHOWN)
+
+
+def escaped(text: str, *, kept: str = "") -> str:
+    """Return `text` with the characters that are not visible written out, such as `\\x1b`, except those in `kept`."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() or character in kept else character.encode("unicode_escape").decode()
+        for character in text
+    )

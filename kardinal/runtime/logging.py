@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 
+from kardinal.objects.text import escaped
+
 if TYPE_CHECKING:
     from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
@@ -54,7 +56,7 @@ class _Form:
 
         if self.as_json:
             return [structlog.processors.JSONRenderer(serializer=_dumps)]
-        return [structlog.dev.ConsoleRenderer(colors=self.stream.isatty())]
+        return [_escape_text, structlog.dev.ConsoleRenderer(colors=self.stream.isatty())]
 
     def apply(self) -> None:
         """Give our own lines this form."""
@@ -129,6 +131,11 @@ def describe(error: BaseException) -> dict[str, Any]:
         for frame, line in traceback.walk_tb(error.__traceback__)
     ]
     return {"error": f"{type(error).__name__}: {error}", "traceback": frames}
+
+
+def _escape_text(_: object, __: str, event: EventDict) -> EventDict:
+    """Show the control characters of what others wrote, such as the errors of hosts, to the person at the terminal."""
+    return {key: escaped(value, kept="\n") if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _describe_exception(_: object, __: str, event: EventDict) -> EventDict:

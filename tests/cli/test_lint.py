@@ -108,7 +108,7 @@ def test_two_objects_of_one_name_are_refused_because_the_last_would_replace_the_
         ("- name: prod", "- name: prod\n      path: ../prod", "0.yaml:11: Pipeline/my-app spec.environments[1].path: "),
         ("- name: prod", "- name: Prod", "0.yaml:10: Pipeline/my-app spec.environments[1].name: String should match"),
         ("spec:", "spec: [", "0.yaml:7: not YAML"),
-        ("kind: Pipeline", "kind: Pipelines", "Error: there is no Pipeline, Bundle or PolicyGate in these files"),
+        ("kind: Pipeline", "kind: Pipelines", "Error: there is no resource of kardinal in these files"),
     ],
 )
 def test_a_mistake_is_told_with_its_line_and_the_remedy(tmp_path: Path, before: str, after: str, said: str) -> None:

@@ -58,6 +58,19 @@ def test_a_terminal_gets_columns_and_not_json() -> None:
     assert not stream.getvalue().startswith("{")
 
 
+def test_what_others_wrote_is_shown_and_not_obeyed_by_a_terminal() -> None:
+    stream = Terminal()
+    configure(stream=stream)
+    get_logger().warning("refused", reason="\x1b[2J\x9b2J\u202eab", seen=["\x1b[8m"])
+    logging.getLogger("library").warning("said \x1b]0;title\x07")
+    shown = stream.getvalue()
+    assert "\\x1b[2J\\x9b2J\\u202eab" in shown
+    assert "\\x1b[8m" in shown
+    assert "said \\x1b]0;title\\x07" in shown
+    raw = ("\x1b[2J", "\x1b]", "\x1b[8m", "\x9b", "\u202e", "\x07")
+    assert [each for each in raw if each in shown] == []
+
+
 def test_libraries_speak_the_same_language() -> None:
     stream = io.StringIO()
     configure(stream=stream)
