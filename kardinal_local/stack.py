@@ -30,7 +30,7 @@ from kardinal_controller.program import Controller, ControllerOptions
 from kardinal_local.plane import LocalPlane
 from kardinal_local.rights import manifests
 from kardinal_local.serving import PlaneOptions, run_plane, write_private
-from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer
+from kardinal_local.simulator import DELAY, Renderer, Simulator, find_renderer, forget_limits
 
 __all__ = ["POLICY_NAMESPACE", "Endpoints", "Stack", "run_programs", "run_stack", "start_simulator", "until_served"]
 
@@ -116,6 +116,8 @@ async def run_programs(
             )
             if simulate:
                 await start_simulator(stack, plane, directory, delay=delay, renderer=renderer)
+            else:
+                await forget_limits(installer)
             await asyncio.to_thread(write_private, directory / ENDPOINTS, orjson.dumps(asdict(endpoints)))
             await _publish(installer, endpoints)
         await plane.release()

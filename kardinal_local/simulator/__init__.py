@@ -4,6 +4,8 @@ Everything it writes says so (field manager, annotation, condition messages). It
 HTTPS, and gets nothing from the agent: it reads the repository and the API server alone, as the real ones would.
 
     gitops        follows the branch of each Pipeline and applies what its environments render to
+    credentials   those of `git.secretRef`, for the hosts that the Secret names
+    limits        the condition of a Pipeline that says what is not simulated
     environments  what is known of them, so that only what changed is rendered
     inputs        what a rendering reads
     renderer      renders by kustomize, by kubectl, or with what kustomization knows
@@ -21,10 +23,11 @@ from kardinal.git import GitRunner, Repositories
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
 from kardinal_local.simulator.gitops import GitOps
+from kardinal_local.simulator.limits import forget_limits
 from kardinal_local.simulator.renderer import BuiltInRenderer, Renderer, find_renderer
 from kardinal_local.simulator.workloads import Workloads
 
-__all__ = ["DELAY", "BuiltInRenderer", "Renderer", "Simulator", "find_renderer"]
+__all__ = ["DELAY", "BuiltInRenderer", "Renderer", "Simulator", "find_renderer", "forget_limits"]
 
 DELAY = timedelta(seconds=1)
 """How long a simulated rollout takes."""
@@ -45,7 +48,7 @@ class Simulator:
     ) -> None:
         self.runner = runner
         self.manager = Manager(client, clock=clock, name="kardinal-simulator")
-        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer)
+        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer, clock=clock)
         Workloads(self.manager, clock=clock, delay=delay)
 
     async def start(self) -> None:

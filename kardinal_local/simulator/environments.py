@@ -39,6 +39,10 @@ class Known:
     commit: str
     items: Sequence[Item] = ()
     failure: str | None = None
+    unknown: Sequence[str] = ()
+    """The fields of the kustomization that were not understood."""
+    not_applied: Sequence[str] = ()
+    """The kinds of objects that are not applied."""
     told: ResourceRef | None = None
     untold: bool = False
 

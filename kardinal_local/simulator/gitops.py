@@ -15,11 +15,13 @@ from kardinal.git import Repositories, Repository
 from kardinal.kube import AlreadyExists, ApiError, Client, Conflict, ServerError, TooManyRequests
 from kardinal.objects import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, SERVICE_ACCOUNT, JsonObject, Key, ResourceType
 from kardinal.objects.errors import KardinalError
-from kardinal.runtime import Channel, Manager, Result, Watch
+from kardinal.runtime import Channel, Clock, Manager, Result, Watch
 from kardinal.runtime.predicates import created
+from kardinal_local.simulator.credentials import credentials_for
 from kardinal_local.simulator.environments import Stale, State
 from kardinal_local.simulator.failures import Failures
 from kardinal_local.simulator.kustomization import Rendered, RenderError
+from kardinal_local.simulator.limits import Limits, limits_of
 from kardinal_local.simulator.placement import Placed, place
 from kardinal_local.simulator.renderer import Renderer, Rendering
 
@@ -49,11 +51,14 @@ _APPLIED = {
 class GitOps:
     """Reconciles each Pipeline's branch into the namespaces of its environments."""
 
-    def __init__(self, manager: Manager, client: Client, repositories: Repositories, *, renderer: Renderer) -> None:
+    def __init__(
+        self, manager: Manager, client: Client, repositories: Repositories, *, renderer: Renderer, clock: Clock
+    ) -> None:
         self._client = client
         self._repositories = repositories
         self._renderer = renderer
         self._recorder = manager.recorder
+        self._limits = Limits(manager.status, clock)
         self._pipelines = manager.informer(PIPELINE)
         steps = manager.informer(PROMOTION_STEP)
         self._failures = Failures(steps, manager.recorder)
@@ -75,12 +80,14 @@ class GitOps:
         pipeline = Pipeline.model_validate(stored)
         state = self._states.setdefault(key, State())
         try:
-            repository = self._repositories.open(pipeline.spec.git.url)
+            repository = await self._open(pipeline)
             self._follow(key, state, repository)
             head = await repository.head(pipeline.spec.git.branch)
             await self._render(stored, pipeline, state, repository, head.commit)
         except KardinalError as error:
             self._warn(stored, "BranchNotFollowed", str(error))
+            branch = pipeline.spec.git.branch
+            await self._limits.tell(stored, [("BranchNotFollowed", f"branch {branch} is not followed: {error}")])
             return Result(requeue_after=RETRY)
         for name, known in state.known.items():
             self._failures.tell(stored, name, known)
@@ -89,7 +96,13 @@ class GitOps:
         self._note(stored, state, placed)
         for each in placed:
             await self._apply(stored, state, each)
+        await self._limits.tell(stored, list(limits_of(pipeline, state)))
         return Result() if repository.local else Result(requeue_after=REMOTE_POLL)
+
+    async def _open(self, pipeline: Pipeline) -> Repository:
+        git, namespace = pipeline.spec.git, pipeline.metadata.namespace
+        credentials = await credentials_for(self._client, self._repositories.parse(git.url), git, namespace)
+        return self._repositories.open(git.url, credentials, owner=namespace)
 
     def _follow(self, key: Key, state: State, repository: Repository) -> None:
         if state.url == repository.url:
@@ -130,10 +143,13 @@ class GitOps:
         state.note(stale, commit, outcome)
         if isinstance(outcome, RenderError):
             return
+        known = state.known[stale.environment]
+        known.unknown = sorted(outcome.unknown)
+        known.not_applied = sorted({item["kind"] for item in outcome.objects if _kind(item) is None})
         for field in outcome.unknown:
             note = f"{stale.environment}: {field} is not understood without kustomize or kubectl on PATH"
             self._warn(stored, "FieldNotRendered", note)
-        for kind in sorted({item["kind"] for item in outcome.objects if _kind(item) is None}):
+        for kind in known.not_applied:
             self._warn(stored, "KindNotApplied", f"{stale.environment}: the simulator does not apply {kind}")
 
     async def _apply(self, stored: JsonObject, state: State, placed: Placed) -> None:

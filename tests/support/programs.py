@@ -70,7 +70,7 @@ class GitOpsTool:
     ) -> None:
         self.runner = runner
         self.manager = Manager(client, clock=clock, name="gitops")
-        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer)
+        self._gitops = GitOps(self.manager, client, repositories, renderer=renderer, clock=clock)
 
     async def start(self) -> None:
         await self.manager.start()

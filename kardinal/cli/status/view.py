@@ -227,6 +227,9 @@ def _notes(objects: Objects, now: datetime) -> Iterator[str]:
         condition = objects.pipeline.status.condition(name)
         if condition is not None and condition.status == "False":
             yield one_line(f"Pipeline {objects.pipeline.metadata.name} is not {name}: {condition.message}")
+    simulated = objects.pipeline.status.condition("Simulated")
+    if simulated is not None and simulated.status == "False":
+        yield one_line(f"The simulator cannot do all of this: {simulated.message}")
     ignored = objects.pipeline.status.condition("Ignored")
     if ignored is not None and ignored.status == "True":
         yield one_line(f"Pipeline {objects.pipeline.metadata.name}: {ignored.message}")

@@ -9,8 +9,11 @@ from typing import TypeVar
 import pytest
 
 from kardinal.git import GitRunner, Repositories, Repository, TreeView
+from tests.cli.conftest import cli
 from tests.support.clock import VirtualClock
 from tests.support.repository import GitRepository, create_repository
+
+__all__ = ["cli"]
 
 T = TypeVar("T")
 
