@@ -30,6 +30,7 @@ from kardinal.git.options import (
     step_hosts_option,
 )
 from kardinal.kube import Client, ConfigError, load_connection
+from kardinal.objects.text import escaped
 from kardinal.runtime import RuntimeFailure, SystemClock
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
 from kardinal_agent.errors import ConfigurationError
@@ -138,7 +139,7 @@ def main(
         _prepare(git_cache_dir)
         run(_run(options, load_extensions(), control_plane=control_plane_kubeconfig, own=kubeconfig))
     except (ConfigError, ConfigurationError, ExtensionError, RuntimeFailure, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(escaped(f"Error: {error}", kept="\n"), err=True)
         sys.exit(1)
 
 

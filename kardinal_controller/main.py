@@ -26,6 +26,7 @@ from kardinal.git.options import (
 )
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.kube.in_cluster import namespace_of_pod
+from kardinal.objects.text import escaped
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.errors import RuntimeFailure
 from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
@@ -121,7 +122,7 @@ def main(
     try:
         run(_run(options, load_extensions(), kubeconfig))
     except (ConfigError, ExtensionError, RuntimeFailure) as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(escaped(f"Error: {error}", kept="\n"), err=True)
         sys.exit(1)
 
 
