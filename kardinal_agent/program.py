@@ -10,11 +10,14 @@ Nothing here survives the process: mirrors and caches may be thrown away at any 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+
+import structlog
 
 from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import FIELD_MANAGER_AGENT, LABEL_SHARD, SYSTEM_NAMESPACE
@@ -71,6 +74,8 @@ POLL_CONCURRENCY = 4
 
 GIT_THREADS = 4
 
+log = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True)
 class AgentOptions:
@@ -83,7 +88,8 @@ class AgentOptions:
     alone; `git_transfer_max` and `scm_poll_interval` are in seconds.
     `namespace_map` says where the Secrets of a namespace of the control plane are in the agent's own cluster, unless in
     the one of the same name.
-    `allow_remote_bases` and `allow_helm_inflation` are about kustomizations that are rendered.
+    `allow_remote_bases` and `allow_helm_inflation` are about kustomizations that are rendered; with
+    `require_renderer_isolation` nothing is rendered on a machine that cannot isolate what renders.
     """
 
     git_cache_dir: Path
@@ -100,6 +106,7 @@ class AgentOptions:
     git_transfer_max: float = 3600.0
     allow_remote_bases: bool = False
     allow_helm_inflation: bool = False
+    require_renderer_isolation: bool = False
     scm_poll_interval: float = 300.0
     allow_step_hosts: tuple[str, ...] = ()
     namespace_map: Mapping[str, str] = field(default_factory=dict)
@@ -125,7 +132,9 @@ class Parts:
         self._sessions = sessions
 
     async def start(self) -> None:
-        """Start nothing: every part starts when it is first used."""
+        """Say what renderers lack; every part starts when it is first used."""
+        if missing := await asyncio.to_thread(self._renderer.missing_walls):
+            log.warning("rendering is not isolated", missing=missing, refused=self._renderer.requires_isolation)
 
     async def stop(self) -> None:
         self._merges.close()
@@ -154,7 +163,11 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     )
     sessions = HostSessions(clock=clock, user_agent="kardinal-agent", on_quota=metrics.scm_quota)
     renderer = ProgramRenderer(
-        RendererOptions(remote_bases=options.allow_remote_bases, helm_inflation=options.allow_helm_inflation)
+        RendererOptions(
+            remote_bases=options.allow_remote_bases,
+            helm_inflation=options.allow_helm_inflation,
+            require_isolation=options.require_renderer_isolation,
+        )
     )
     shard = f"{LABEL_SHARD}={options.shard}" if options.shard else f"!{LABEL_SHARD}"
     steps = manager.informer(PROMOTION_STEP, namespace=options.namespace, labels=shard)
@@ -245,6 +258,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         shard=options.shard,
         registry=extensions.registry,
         remotes=connect(shares=Shares(READINESS_CONCURRENCY)),
+        renderer=renderer,
         versions=versions,
         status=manager.status,
         recorder=manager.recorder,

@@ -61,6 +61,7 @@ class ControllerOptions:
     git_transfer_max: float = 3600.0
     allow_remote_bases: bool = False
     allow_helm_inflation: bool = False
+    require_renderer_isolation: bool = False
     scm_poll_interval: float = 300.0
     allow_step_hosts: tuple[str, ...] = ()
     allow_registries: tuple[str, ...] = ()
@@ -286,6 +287,7 @@ class Controller:
                 git_transfer_max=options.git_transfer_max,
                 allow_remote_bases=options.allow_remote_bases,
                 allow_helm_inflation=options.allow_helm_inflation,
+                require_renderer_isolation=options.require_renderer_isolation,
                 scm_poll_interval=options.scm_poll_interval,
                 allow_step_hosts=options.allow_step_hosts,
             ),

@@ -20,8 +20,13 @@ from pathlib import Path
 
 from kardinal.git import confined
 
-__all__ = ["Walls", "confine", "environment_of", "find_walls"]
+__all__ = ["NOT_ISOLATED", "Walls", "confine", "environment_of", "find_walls"]
 
+NOT_ISOLATED = (
+    "Use Linux 5.13 or newer, and a container runtime that allows it, or start the agent without "
+    "--require-renderer-isolation"
+)
+"""The remedy where isolation is required."""
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec")
 _LINKER = ("/etc/ld.so.cache",)
 _FETCHING = (

@@ -114,9 +114,19 @@ _helm_inflation_option = click.option(
 )
 
 
+_isolation_option = click.option(
+    "--require-renderer-isolation",
+    is_flag=True,
+    help="Render nothing on a machine without Landlock or seccomp. Default: render, and tell of what is missing.",
+)
+
+
 def rendering_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give `allow_remote_bases` and `allow_helm_inflation`, both off: the repository decides what they would run."""
-    return _remote_bases_option(_helm_inflation_option(function))
+    """Give `allow_remote_bases`, `allow_helm_inflation` and `require_renderer_isolation`, all off.
+
+    The repository decides what the first two would run.
+    """
+    return _remote_bases_option(_helm_inflation_option(_isolation_option(function)))
 
 
 def _interval(_: click.Context, __: click.Parameter, value: str) -> float:

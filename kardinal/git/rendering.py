@@ -26,7 +26,7 @@ from pathlib import Path
 
 from kardinal.git.child import Children, Ended, TransferLimits
 from kardinal.git.errors import MemoryExceeded, TransferStopped
-from kardinal.git.isolation import confine, environment_of, find_walls
+from kardinal.git.isolation import NOT_ISOLATED, confine, environment_of, find_walls
 from kardinal.git.memory import AVAILABLE, MemoryPool, renderer_memory
 from kardinal.git.runner import off_loop
 from kardinal.objects.errors import KardinalError
@@ -61,11 +61,12 @@ class RendererOptions:
     """Rights of what is rendered.
 
     `remote_bases`: kustomizations may fetch from any host that this process reaches. `helm_inflation`: kustomizations
-    may run `helm` on charts.
+    may run `helm` on charts. `require_isolation`: nothing is rendered where a wall is missing.
     """
 
     remote_bases: bool = False
     helm_inflation: bool = False
+    require_isolation: bool = False
     deadline: float = 60.0
     """Seconds that one rendering may take."""
     patience: float = 5.0
@@ -98,6 +99,15 @@ class ProgramRenderer:
     def close(self) -> None:
         """Kill what runs, and let nothing start any more."""
         self._children.close()
+
+    @property
+    def requires_isolation(self) -> bool:
+        return self._options.require_isolation
+
+    @off_loop
+    def missing_walls(self) -> str:
+        """Return a sentence about what this machine lacks to isolate a renderer, or nothing."""
+        return find_walls().missing
 
     @off_loop
     def kustomize(self, tree: Tree, path: str, *, helm: bool, remote: bool) -> bytes:
@@ -182,6 +192,9 @@ class ProgramRenderer:
         theirs: Mapping[str, str] | None = None,
     ) -> bytes:
         """Return what a program prints; `theirs`: the paths of the tree that its errors mean by names of ours."""
+        walls = find_walls()
+        if walls.missing and self._options.require_isolation:
+            raise RenderingUnavailable(path, f"cannot be rendered: {walls.missing}", remedy=NOT_ISOLATED)
         if not self._places.acquire(timeout=self._options.patience):
             raise RenderingBusy("other kustomizations and charts are being rendered")
         try:
@@ -196,7 +209,7 @@ class ProgramRenderer:
                     home=home,
                     output=out,
                     network=remote,
-                    walls=find_walls(),
+                    walls=walls,
                 )
                 ended = self._child(walled, environment_of(home, self._memory, remote=remote), path)
                 if ended.code != 0 and _NO_MEMORY.search(ended.text):

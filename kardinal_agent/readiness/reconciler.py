@@ -17,19 +17,22 @@ import structlog
 
 from kardinal.api import PIPELINE, Pipeline, set_condition
 from kardinal.api.base import Condition
+from kardinal.git.isolation import NOT_ISOLATED
+from kardinal.git.rendering import ProgramRenderer
 from kardinal.objects import JsonObject, Key, key_of
 from kardinal.objects.conditions import MESSAGE_LIMIT
 from kardinal.objects.text import cut
 from kardinal.runtime import Backoff, Channel, Clock, EventRecorder, Informer, Result, Source, StatusWriter, Watch
 from kardinal.runtime.predicates import deleted, generation_changed, status_changed
 from kardinal.steps.registry import Registry
+from kardinal.steps.rendering import RenderingUnavailable
 from kardinal.steps.sequence import planned
 from kardinal.translation import Features
 from kardinal.translation.translate import validate
 from kardinal_agent.errors import classified
 from kardinal_agent.pipeline_steps import steps_of
 from kardinal_agent.readiness.access import check_access
-from kardinal_agent.readiness.check import check_repository
+from kardinal_agent.readiness.check import Promotions, check_repository
 from kardinal_agent.readiness.inputs import check_inputs
 from kardinal_agent.remotes import Queued, Remotes
 from kardinal_agent.secret_versions import SecretVersions
@@ -43,6 +46,7 @@ _DEADLINE = 70.0
 _INPUTS_DEADLINE = 30.0
 """Seconds for one look, and for its inputs; a transfer under way goes on by itself, and the next look shares it."""
 _BY_CREDENTIALS = "credentials"
+_READY = "the repository answers, may be written to, and has every path"
 
 log = structlog.get_logger(__name__)
 
@@ -71,6 +75,7 @@ class ReadinessReconciler:
         shard: str | None,
         registry: Registry,
         remotes: Remotes,
+        renderer: ProgramRenderer,
         versions: SecretVersions,
         status: StatusWriter,
         recorder: EventRecorder,
@@ -82,6 +87,7 @@ class ReadinessReconciler:
         self._type = condition_type(shard)
         self._registry = registry
         self._remotes = remotes
+        self._renderer = renderer
         self._status = status
         self._recorder = recorder
         self._clock = clock
@@ -112,19 +118,27 @@ class ReadinessReconciler:
             return await self._write(current, pipeline, None) if condition is not None else Result()
         known = condition is not None and condition.observed_generation == pipeline.metadata.generation
         pending = key in self._doubted or key in self._found
-        if known and condition is not None and condition.status == "True" and not pending:
+        promotions = [(step, planned(step.spec.steps, self._registry.steps)) for step in steps_of(pipeline, served)]
+        ready = await self._ready(promotions)
+        if (
+            known
+            and condition is not None
+            and condition.status == "True"
+            and condition.message == ready
+            and not pending
+        ):
             return Result()
         found = self._found.get(key)
         if found is None or found.pipeline != _version(pipeline):
             self._doubted.discard(key)
             try:
-                found = self._found[key] = _Found(_version(pipeline), await self._look(pipeline, served))
+                found = self._found[key] = _Found(_version(pipeline), await self._look(pipeline, promotions))
             except Queued:
                 self._doubted.add(key)
                 return Result(requeue_after=_QUEUED)
         problem = found.problem
         # Refused where another program was faster; what was found is kept for the next run.
-        await self._write(current, pipeline, self._condition(pipeline, problem))
+        await self._write(current, pipeline, self._condition(pipeline, problem or ("", ready)))
         del self._found[key]
         if problem is None:
             self._failures.pop(key, None)
@@ -134,9 +148,21 @@ class ReadinessReconciler:
         failures = self._failures[key] = self._failures.get(key, -1) + 1
         return Result(requeue_after=timedelta(seconds=RETRY.delay(failures)))
 
-    async def _look(self, pipeline: Pipeline, served: Iterable[str]) -> tuple[str, str] | None:
+    async def _ready(self, promotions: Promotions) -> str:
+        """Return the message of a repository that is ready, with what its renderers lack; none if it cannot be."""
+        missing = await self._missing_walls(promotions)
+        if missing and self._renderer.requires_isolation:
+            return ""
+        return cut(f"{_READY}; {missing}" if missing else _READY, MESSAGE_LIMIT)
+
+    async def _missing_walls(self, promotions: Promotions) -> str:
+        renders = any(one.declaration.renders for _, sequence in promotions for one in sequence)
+        return await asyncio.to_thread(self._renderer.missing_walls) if renders else ""
+
+    async def _look(self, pipeline: Pipeline, promotions: Promotions) -> tuple[str, str] | None:
         """Return reason and message of what keeps promotions from landing; None where nothing does."""
-        promotions = [(step, planned(step.spec.steps, self._registry.steps)) for step in steps_of(pipeline, served)]
+        if self._renderer.requires_isolation and (missing := await self._missing_walls(promotions)):
+            return RenderingUnavailable.__name__, f"{missing}. {NOT_ISOLATED}"
         try:
             remote = await self._remotes.open(promotions[0][0])
             try:
@@ -158,13 +184,14 @@ class ReadinessReconciler:
             return failure.reason, failure.message
         return None
 
-    def _condition(self, pipeline: Pipeline, problem: tuple[str, str] | None) -> tuple[Condition, ...]:
-        reason, message = problem or ("Ready", "the repository answers, may be written to, and has every path")
+    def _condition(self, pipeline: Pipeline, found: tuple[str, str]) -> tuple[Condition, ...]:
+        """Return the conditions with ours; `found` is a reason and a message, without a reason where it is ready."""
+        reason, message = found
         return set_condition(
             pipeline.status.conditions,
             self._type,
-            "False" if problem else "True",
-            reason=reason,
+            "False" if reason else "True",
+            reason=reason or "Ready",
             message=cut(message, MESSAGE_LIMIT),
             now=self._clock.now(),
             observed_generation=pipeline.metadata.generation or None,

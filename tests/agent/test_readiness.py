@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from kardinal.api import PIPELINE, PROMOTION_STEP, names
+from kardinal.git.isolation import Walls
 from kardinal.objects import JsonObject
 from tests.agent.inputs import copying, platform_repository
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, promotion_step, reached, start_agent
@@ -211,3 +213,35 @@ async def test_each_agent_speaks_for_the_environments_of_its_shard(world: World,
     await world.wait_for(
         PIPELINE, "my-app", lambda stored: not condition(stored, "RepositoryReady-eu"), within=timedelta(hours=1)
     )
+
+
+RENDERED = [{"uses": one} for one in ("git-clone", "kustomize-build", "git-commit", "git-push", "health-check")]
+
+
+@pytest.mark.parametrize("required", [False, True])
+async def test_a_pipeline_that_renders_is_told_what_is_missing_to_isolate_it(
+    world: World, repository: GitRepository, monkeypatch: pytest.MonkeyPatch, required: bool
+) -> None:
+    missing = "renderers are not isolated: Landlock cannot be had (Operation not permitted)"
+    monkeypatch.setattr("kardinal.git.rendering.find_walls", lambda: Walls(landlock="Operation not permitted"))
+    with structlog.testing.capture_logs() as logs:
+        await start_agent(world, require_renderer_isolation=required)
+        await world.apply(pipeline(repository, environments=[environment(DEV, steps=RENDERED)]))
+        if required:
+            message = await judged(world, "False", reason="RenderingUnavailable")
+            assert message.startswith(missing)
+            assert "or start the agent without --require-renderer-isolation" in message
+        else:
+            message = await judged(world, "True")
+            assert message.startswith(f"the repository answers, may be written to, and has every path; {missing}")
+    told = [entry for entry in logs if entry["event"] == "rendering is not isolated"]
+    assert [(entry["missing"].startswith(missing), entry["refused"]) for entry in told] == [(True, required)]
+
+
+async def test_a_pipeline_that_renders_nothing_is_told_nothing_of_renderers(
+    world: World, repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kardinal.git.rendering.find_walls", lambda: Walls(landlock="Operation not permitted"))
+    await start_agent(world, require_renderer_isolation=True)
+    await world.apply(pipeline(repository))
+    assert await judged(world, "True") == "the repository answers, may be written to, and has every path"

@@ -168,7 +168,19 @@ def startable(python: str) -> bool:
 
 
 @pytest.mark.usefixtures("walls")
-def test_both_render_as_nobody_under_the_profile_of_container_runtimes(programs: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ((), ""),
+        (
+            ("without-landlock",),
+            "Landlock cannot be had (Operation not permitted), so they can read what this process can",
+        ),
+    ],
+)
+def test_both_render_as_nobody_under_the_profile_of_container_runtimes(
+    programs: Path, options: tuple[str, ...], missing: str
+) -> None:
     needs(programs, "kustomize", "helm")
     if platform.machine() != "x86_64":
         pytest.skip("the profile is written down for x86_64")
@@ -180,12 +192,12 @@ def test_both_render_as_nobody_under_the_profile_of_container_runtimes(programs:
         Path(made).chmod(0o755)
         for name in ("kustomize", "helm"):
             shutil.copy(programs / name, made)
-        command = [sys.executable, "-B", "-m", "tests.support.as_nobody", made, python]
+        command = [sys.executable, "-B", "-m", "tests.support.as_nobody", made, python, *options]
         environment = os.environ | {"TMPDIR": EVERYBODYS}
         done = subprocess.run(command, capture_output=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     result = json.loads(done.stdout)
-    assert result["missing"] == ""
+    assert result["missing"] == (f"renderers are not isolated: {missing}" if missing else "")
     assert (result["CapEff"], result["CapPrm"], result["Seccomp"]) == ("0" * 16, "0" * 16, "2")
     assert result["Uid"] == str(NOBODY if os.getuid() == 0 else os.getuid())
     assert "image: r/web:2" in result["kustomize"]

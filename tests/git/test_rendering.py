@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kardinal.git.isolation import Walls
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.steps.edit import EditError
 from kardinal.steps.rendering import RenderingUnavailable
@@ -98,3 +99,20 @@ async def test_what_fails_says_what_the_program_said_without_our_paths(
             lambda tree: kustomize(renderer, tree),
         )
     assert "kardinal-render" not in str(refused.value)
+
+
+async def test_nothing_is_rendered_without_isolation_where_it_is_required(
+    rendered: Rendered, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(programs, "helm", "echo kind: Thing")
+    monkeypatch.setattr("kardinal.git.rendering.find_walls", lambda: Walls(seccomp="Function not implemented"))
+    for required in (False, True):
+        renderer = ProgramRenderer(RendererOptions(require_isolation=required))
+        if required:
+            with pytest.raises(
+                RenderingUnavailable, match=r"seccomp filter cannot be had.*--require-renderer-isolation"
+            ):
+                await rendered(CHART, lambda tree: helm(renderer, tree))  # noqa: B023 - called at once
+        else:
+            assert await rendered(CHART, lambda tree: helm(renderer, tree))  # noqa: B023 - called at once
+        renderer.close()

@@ -1,6 +1,7 @@
 """Renders as an agent in a container would: `python -m tests.support.as_nobody PROGRAMS PYTHON`.
 
-`PROGRAMS` is a directory of renderers, `PYTHON` starts them. The process becomes that of a user without rights, where
+`PROGRAMS` is a directory of renderers, `PYTHON` starts them. With `without-landlock` behind them, Landlock is refused,
+as by a container runtime that does not know it. The process becomes that of a user without rights, where
 it may, and refuses itself the system calls that container runtimes refuse by default, to a process without
 capabilities. Their seccomp profile lists what is allowed; here is what is left over, on x86_64.
 """
@@ -24,6 +25,7 @@ __all__ = ["NOBODY", "Files", "main"]
 
 NOBODY = 65534
 _CLONE3 = 435
+_LANDLOCK = (444, 445, 446)
 _REFUSED = {
     "keys": (248, 249, 250),
     "memory of others": (310, 311, 312, 438, 440),
@@ -66,14 +68,17 @@ class Files:
 
 def main() -> None:
     """Print, as JSON, who renders, behind which walls, and what comes out."""
-    os.environ["PATH"], sys.executable = sys.argv[1:]
+    os.environ["PATH"], sys.executable = sys.argv[1:3]
     # Once with all rights: the user without them may not be able to read this Python's library.
     _rendered()
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    refuse({number: errno.EPERM for numbers in _REFUSED.values() for number in numbers} | {_CLONE3: errno.ENOSYS})
+    refused = [number for numbers in _REFUSED.values() for number in numbers]
+    if sys.argv[3:] == ["without-landlock"]:
+        refused += _LANDLOCK
+    refuse(dict.fromkeys(refused, errno.EPERM) | {_CLONE3: errno.ENOSYS})
     find_walls.cache_clear()
     status = Path("/proc/self/status").read_text()
     state = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
