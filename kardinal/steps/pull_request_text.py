@@ -32,6 +32,7 @@ _TITLE_LIMIT = 200
 _SHORT_COMMIT = 7
 _DIFF_LIMIT = 40_000
 """Bytes of the diff in the body."""
+_NO_DIFF = "\n\nThe diff is left out here; `kardinal plan` shows it"
 _SECTION_LIMIT = 12_000
 """Bytes of each section before the diff."""
 ROOM = BODY_LIMIT - 1_000
@@ -250,8 +251,8 @@ def _diff(diff: str | None, *, room: int) -> str:
         folded = f"\n\n<details>\n<summary>Diff</summary>\n\n{fence}diff\n{kept}\n{fence}\n{cut_off}\n</details>"
         if size(folded) <= room:
             return folded
-        limit = min(limit, size(kept)) - max(size(folded) - room, 1_000)
-    return ""
+        limit = min(limit, size(kept)) - max(size(folded) - room, 100)
+    return _NO_DIFF if diff and size(_NO_DIFF) <= room else ""
 
 
 def _ending(proposal: Proposal) -> str:

@@ -26,7 +26,7 @@ __all__ = ["AGENT", "Text", "is_of_bundle", "own_pull_request", "tell_gates", "t
 AGENT = "kardinal"
 """The name under which pull requests without review are merged, and superseded ones closed."""
 
-_LEAST_ROOM = 1_000
+_LEAST_ROOM = 500
 """Bytes below which a text of kardinal's is not worth writing."""
 
 
