@@ -4,8 +4,9 @@ A mirror's directory is named by a hash of URL, credentials and owner, the names
 credential may read is not found by another, and what one namespace brings in takes nothing from another. The cache
 belongs to one process at a time, which holds a lock on it, because two writers would repair each other's mirrors away.
 Everything in it can be fetched again, so what has not been used for long is deleted when the cache is opened, and when
-it grows too large those mirrors that were used least recently. One that is being used is not: the cache may be larger
-than it should be for as long as a transfer lasts.
+it grows too large those mirrors that were used least recently. One that is being used is not. So a transfer is watched
+while it writes, unfinished packs included: it is stopped where what is in use would fill the cache, or that of one
+namespace its share of it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kardinal.git.credentials import Credentials
 from kardinal.git.errors import GitError
 from kardinal.git.runner import off_loop
 
-__all__ = ["CACHE_SIZE", "MAX_AGE", "Cache", "discard"]
+__all__ = ["CACHE_SIZE", "MAX_AGE", "Cache", "discard", "remove_unfinished"]
 
 MAX_AGE = 7 * 24 * 3600.0
 """Seconds without a fetch after which a mirror is deleted, and after which one in use is made anew."""
@@ -36,12 +37,18 @@ CACHE_SIZE = 3 << 30
 """Bytes that all mirrors may take together."""
 
 
+_UNFINISHED = ("objects/pack/tmp_*", "objects/pack/pack_git2_*", "objects/incoming-*", "objects/tmp_objdir-*")
+"""Names of what `git` and libgit2 write before it is part of a repository, and leave behind where they fail."""
+
+
 class Cache:
     """A directory of mirrors, of at most `size` bytes."""
 
     def __init__(self, directory: Path, *, size: int = CACHE_SIZE) -> None:
         self._directory = directory
         self._size = size
+        self._share = size * 3 // 4
+        """Bytes of mirrors in use of one namespace, so that it leaves room for others."""
         self._claiming = threading.Lock()
         self._lock: int | None = None
         self._sizes: dict[Path, int] = {}
@@ -52,7 +59,7 @@ class Cache:
     def path(self, url: RepositoryURL, credentials: Credentials | None, owner: str) -> Path:
         """Return the directory of a repository's mirror, which need not exist yet."""
         parts = (owner, url.text, *((credentials.key,) if credentials else ()))
-        return self._directory / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}.git"
+        return self._directory / f"{_hashed(owner)[:8]}-{_hashed(*parts)[:32]}.git"
 
     @off_loop
     def claim(self, *, now: float) -> None:
@@ -74,6 +81,7 @@ class Cache:
                 if now - mirror.stat().st_mtime > MAX_AGE or mirror.suffix != ".git":
                     shutil.rmtree(mirror, ignore_errors=True)
                 else:
+                    remove_unfinished(mirror)
                     self._sizes[mirror] = _size_of(mirror)
 
     @contextmanager
@@ -117,21 +125,28 @@ class Cache:
         return True
 
     @off_loop
-    def trim(self, mirror: Path) -> None:
-        """Note that a mirror has grown, and delete others if they are too large together."""
+    def make_room(self, mirror: Path) -> int:
+        """Note the size of a mirror, delete others if they are too large together, and return how much it may grow."""
         doomed, size = list[Path](), _size_of(mirror)
         with self._claiming:
-            self._sizes[mirror] = size
+            self._sizes[mirror] = size  # nothing, where a transfer has ended badly
             for other in sorted(self._sizes, key=_last_use):
                 if sum(self._sizes.values()) <= self._size:
                     break
-                with self._holding:
-                    held = self._held[other]
-                if not self._users[other] and not held:
+                if not self._in_use(other):
                     doomed.append(_put_aside(other))
                     del self._sizes[other]
+            # What is not in use makes room as soon as there is need for it.
+            used = {other: taken for other, taken in self._sizes.items() if other == mirror or self._in_use(other)}
+            own = sum(taken for other, taken in used.items() if _owner_of(other) == _owner_of(mirror))
+            left = min(self._size - sum(used.values()), self._share - own)
         for directory in doomed:
             shutil.rmtree(directory, ignore_errors=True)
+        return left
+
+    def _in_use(self, mirror: Path) -> bool:
+        with self._holding:
+            return bool(self._users[mirror] or self._held[mirror])
 
     def close(self) -> None:
         """Leave the cache to others."""
@@ -144,6 +159,25 @@ def discard(mirror: Path) -> None:
     """Delete a mirror."""
     if mirror.exists():
         shutil.rmtree(_put_aside(mirror), ignore_errors=True)
+
+
+def remove_unfinished(mirror: Path) -> None:
+    """Delete what a transfer that has ended has left unfinished."""
+    for pattern in _UNFINISHED:
+        for left in mirror.glob(pattern):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256(chr(0).join(parts).encode()).hexdigest()
+
+
+def _owner_of(mirror: Path) -> str:
+    """Return the part of a mirror's name that stands for its namespace."""
+    return mirror.name.partition("-")[0]
 
 
 def _put_aside(mirror: Path) -> Path:

@@ -27,10 +27,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kardinal.git.errors import TransferStopped
+from kardinal.bounded import ForeignBytes, mebibytes
+from kardinal.git.errors import CacheFull, TransferStopped
 from kardinal.git.memory import LOOKED_AT_EVERY, MemoryPool
 
-__all__ = ["PUSH_ENDS_WITHIN", "Children", "Ended", "Reader", "TransferLimits", "private_file"]
+__all__ = ["PUSH_ENDS_WITHIN", "Children", "Ended", "Reader", "TransferLimits", "cache_full", "private_file"]
 
 _SCRIPT = """\
 ulimit -d "$1" 2>/dev/null
@@ -52,6 +53,8 @@ _LONGEST_LINE = 64 << 10
 _CHUNK = 64 << 10
 _BLOCK = 512
 """Bytes of the unit in which shells count the length of files."""
+_LOOKS = 1.0
+"""Seconds between two looks at the room that is left for a transfer."""
 _FIRST_FREE = 20
 """The lowest number of a file passed on: shells use those below ten by one digit, and some above for themselves."""
 
@@ -86,10 +89,14 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a child ended: its exit code, and the end of its text."""
+    """How a child ended: its exit code, and the end of its text.
+
+    `cramped`: its files could not be as long as `TransferLimits.file`, because the cache had less room.
+    """
 
     code: int
     text: str
+    cramped: bool = False
 
 
 @contextlib.contextmanager
@@ -113,12 +120,14 @@ def private_file(content: bytes) -> Iterator[int]:
 class Children:
     """The children of one repository; `close` kills them all, and `stop`, `wait` and `kill` let pushes end.
 
-    `memory` may be that of other repositories, too.
+    `memory` may be that of other repositories, too. `room`: returns the bytes that those which do not push may still
+    write.
     """
 
-    def __init__(self, limits: TransferLimits, memory: MemoryPool) -> None:
+    def __init__(self, limits: TransferLimits, memory: MemoryPool, *, room: Callable[[], int] | None = None) -> None:
         self.limits = limits
         self._memory = memory
+        self._room = room
         self._changed = threading.Condition()
         self._running: dict[subprocess.Popen[bytes], bool] = {}
         """Whether each one pushes."""
@@ -162,7 +171,9 @@ class Children:
 
         `pushes`: it may move a reference of the remote.
         """
-        memory, blocks = self._memory.mapped // 1024, self.limits.file // _BLOCK
+        room = _Room(url, self._room) if self._room is not None and not pushes else None
+        size = self.limits.file if room is None else min(self.limits.file, room.left())
+        memory, blocks = self._memory.mapped // 1024, size // _BLOCK
         command = ["/bin/sh", "-c", _SCRIPT, "sh", str(memory), str(blocks), *arguments]
         with self._changed:
             if self._closed:
@@ -178,7 +189,7 @@ class Children:
             )
             self._running[process] = pushes
         text = bytearray()
-        watch = _Watch(url, self.limits, reader)
+        watch = _Watch(url, self.limits, reader, room)
 
         def check() -> float:
             self._memory.check(process.pid, url)
@@ -200,22 +211,60 @@ class Children:
             _reap_group(process.pid)
         if closed and code < 0:
             raise _stopped(url)
-        return Ended(code, text.decode("utf-8", "replace"))
+        if room is not None:
+            room.left()
+        return Ended(code, text.decode("utf-8", "replace"), cramped=size < self.limits.file)
+
+
+class _Room:
+    """The room for what one transfer brings."""
+
+    def __init__(self, url: str, room: Callable[[], int]) -> None:
+        self._url = url
+        self._room = room
+        self._looked = time.monotonic()
+
+    def left(self) -> int:
+        """Return the bytes that may still be written; raises `CacheFull` for less than two blocks."""
+        left = self._room()
+        self._looked = time.monotonic()
+        if left < 2 * _BLOCK:
+            raise cache_full(self._url)
+        return left
+
+    def look(self) -> float:
+        """Look from time to time; return the seconds until the next look."""
+        if time.monotonic() - self._looked >= _LOOKS:
+            self.left()
+        return _LOOKS
+
+
+def cache_full(url: str) -> CacheFull:
+    """Return that the cache has no room for a transfer."""
+    return CacheFull(
+        f"there is no room for what {url} sends beside the mirrors in use",
+        remedy="Raise --git-cache-max-bytes: one namespace may use three quarters of it at once",
+    )
 
 
 class _Watch:
-    """Tells when a child has used up its time."""
+    """Tells when a child has used up its time, or its room."""
 
-    def __init__(self, url: str, limits: TransferLimits, reader: Reader) -> None:
+    def __init__(self, url: str, limits: TransferLimits, reader: Reader, room: _Room | None) -> None:
         self._url = url
         self._limits = limits
         self._reader = reader
+        self._room = room
         # What is waited for is another machine: real time.
         self._started = self._window = time.monotonic()
         self._before = 0
 
     def check(self) -> float:
-        """Return the seconds until the next look; raises `TransferStopped` when the time is over."""
+        """Return the seconds until the next look; raises `TransferStopped` when time or room is used up."""
+        until = self._check_time()
+        return min(until, self._room.look()) if self._room is not None else until
+
+    def _check_time(self) -> float:
         now, limits = time.monotonic(), self._limits
         if now - self._started >= limits.total:
             raise TransferStopped(
@@ -278,3 +327,26 @@ def _reap_group(group: int) -> None:
 
 def _stopped(url: str) -> TransferStopped:
     return TransferStopped(f"the transfer with {url} was stopped")
+
+
+_LIMITS = TransferLimits()
+
+FOREIGN = ForeignBytes(
+    "transfers of Git repositories",
+    of="Git host",
+    size=f"{mebibytes(_LIMITS.file)} a pack, and what `--git-cache-max-bytes` leaves beside the mirrors in use, "
+    "unfinished packs included; what a host says: the last 64 KiB",
+    unpacked="as Git objects",
+    structure="as Git objects",
+    time=f"{_LIMITS.total / 3600:.0f} h (`--git-transfer-max`), {_LIMITS.advertisement:.0f} s to list the branches, "
+    f"{_LIMITS.rate:,} bytes a second over {_LIMITS.window} s",
+    held="on disk: mirrors in use of a namespace three quarters of `--git-cache-max-bytes`; 16 transfers at once, a "
+    "quarter of them of a namespace",
+    decoded="in a child; all of them have a quarter of the memory of the container",
+    tests=(
+        "attacks/test_git_cache.py::test_a_pack_is_stopped_where_the_share_of_its_namespace_ends",
+        "attacks/test_git_cache.py::test_a_namespace_leaves_others_a_quarter",
+        "attacks/test_git_cache.py::test_packs_that_never_become_whole_are_not_kept",
+        "attacks/test_git_transfers.py::test_a_slow_host_takes_no_turns_from_other_namespaces",
+    ),
+)

@@ -14,6 +14,7 @@
     │   ├── MirrorReplaced       a mirror that was made anew meanwhile
     │   └── ObjectsMissing       files that a mirror has not fetched yet
     ├── TransferStopped          a transfer that was killed, by a limit or because the program ends
+    │   └── CacheFull            what is in use of the cache leaves no room for it
     └── TransientGitError        worth another attempt: lock races, resets, 5xx, timeouts
         └── BranchLocked         the host has a lock file that no push gives up
 
@@ -34,6 +35,7 @@ __all__ = [
     "AuthenticationFailed",
     "BranchLocked",
     "BranchNotFound",
+    "CacheFull",
     "CommitNotFound",
     "DamagedRepository",
     "GitError",
@@ -162,6 +164,10 @@ class MemoryExceeded(TransferStopped):
             remedy="Raise the memory limit of the container",
             transient=beside_others,
         )
+
+
+class CacheFull(TransferStopped):
+    """A transfer for which the cache of mirrors has no room, as long as others are in use."""
 
 
 class RefMoved(Exception):

@@ -20,8 +20,8 @@ for ever: those that lose their mirror begin again in the new one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -31,7 +31,7 @@ import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from kardinal.api.repository_url import RepositoryURL
-from kardinal.git.cache import MAX_AGE, Cache, discard
+from kardinal.git.cache import MAX_AGE, Cache, discard, remove_unfinished
 from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
 from kardinal.git.errors import (
@@ -152,7 +152,7 @@ class MirrorBackend:
         self._damaged = False
         self._discarded = 0
         self._empty = False
-        self._children = Children(limits, memory)
+        self._children = Children(limits, memory, room=partial(cache.make_room, self._path))
         self._locks: dict[str, _FoundLock] = {}
 
     def use(self, *refs: str) -> None:
@@ -274,17 +274,26 @@ class MirrorBackend:
                 self._discard()
             elif growth > 1:
                 self._empty = self._cache.discard_unused(self._path)
-            try:
-                self._fetch_into(refs)
-            except DamagedRepository:
-                self._discard()
-                self._fetch_into(refs)
-            except TransferStopped:
-                # Killed, it left locks and halves of packs.
-                self._discard()
-                raise
+            with self._tidied():
+                try:
+                    self._fetch_into(refs)
+                except DamagedRepository:
+                    self._discard()
+                    self._fetch_into(refs)
             self._damaged = self._empty = False
-            self._cache.trim(self._path)
+
+    @contextmanager
+    def _tidied(self) -> Iterator[None]:
+        """Leave nothing unfinished of the transfers of the block, however they end."""
+        try:
+            yield
+        except TransferStopped:
+            # Killed, it left locks and halves of packs.
+            self._discard()
+            raise
+        finally:
+            remove_unfinished(self._path)
+            self._cache.make_room(self._path)
 
     def _fetch_into(self, refs: list[str]) -> None:
         self._create_or_open()
@@ -302,17 +311,13 @@ class MirrorBackend:
 
     @off_loop
     def _supply(self, ids: list[str]) -> None:
-        with self._cache.using(self._path):
+        with self._cache.using(self._path), self._tidied():
             try:
                 following(self.url.text, lambda address: self._transport.fetch_objects(address, ids))
             except DamagedRepository:
                 # It leaves files out, and then does not give them: it gets no second chance.
                 self._whole = True
                 raise
-            except TransferStopped:
-                self._discard()
-                raise
-            self._cache.trim(self._path)
 
     def _discard(self) -> None:
         """Delete the mirror also while operations go on in it."""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from kardinal.git.child import Children, private_file
+from kardinal.git.child import Children, cache_full, private_file
 from kardinal.git.credentials import Credentials
 from kardinal.git.errors import (
     AuthenticationFailed,
@@ -99,6 +99,9 @@ class WorkerProgram:
             )
         if events.result is None:
             raise failure_of(ended.text, url, pushing=expected)
+        if ended.cramped and events.result.get("error") == TransferStopped.__name__:
+            # libgit2 takes back a pack that got too long.
+            raise cache_full(url)
         if events.result:
             raise _error(events.result, expected)
 

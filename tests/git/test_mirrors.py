@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import BranchNotFound, Credentials, GitRunner, Repositories, Repository, TransferLimits
+from kardinal.git.errors import CacheFull
 from kardinal.git.mirror import find_git_once
 from kardinal.steps.config_history import Move
 from kardinal.steps.edit import Edit, Tree
@@ -213,10 +214,19 @@ async def test_what_an_edit_does_not_name_keeps_its_kind_and_mode(remote: Reposi
 
 
 @pytest.fixture
-async def cramped(bare: Git, tmp_path: Path, runner: GitRunner, clock: VirtualClock) -> AsyncIterator[Repositories]:
-    """Make a second repository; yield repositories whose cache has room for nothing but what is in use."""
+async def cramped(
+    bare: Git, server: SmartServer, tmp_path: Path, runner: GitRunner, clock: VirtualClock
+) -> AsyncIterator[Repositories]:
+    """Make a second repository; yield repositories whose cache has room for one mirror and a half."""
+    bare.commit(manifests(), parent=bare("rev-parse", "main"), message=os.urandom(50_000).hex())
     shutil.copytree(bare.directory, tmp_path / "second.git")
-    repositories = Repositories(tmp_path / "cache", runner=runner, clock=clock, allow_local=False, cache_size=1)
+    measuring = Repositories(tmp_path / "measured", runner=runner, clock=clock, allow_local=False)
+    await measuring.open(f"{server.url}/gitops.git", Credentials(USER, PASSWORD)).head("main")
+    await measuring.close()
+    size = sum(file.stat().st_size for file in (tmp_path / "measured").rglob("*") if file.is_file())
+    repositories = Repositories(
+        tmp_path / "cache", runner=runner, clock=clock, allow_local=False, cache_size=size * 3 // 2
+    )
     yield repositories
     await repositories.close()
 
@@ -238,15 +248,16 @@ async def test_the_mirror_that_was_not_used_for_longest_makes_room(
 
 
 async def test_a_mirror_that_is_held_makes_no_room(cramped: Repositories, server: SmartServer, tmp_path: Path) -> None:
-    """Two mirrors that an edit reads by turns would make room for each other for ever."""
+    """Refuse the second of two that an edit reads by turns: they would make room for each other for ever."""
     one, two = (cramped.open(f"{server.url}/{name}.git", Credentials(USER, PASSWORD)) for name in ("gitops", "second"))
     await one.head("main")
     (first,) = mirrors(tmp_path)
     releases = [one.hold(), one.hold()]
-    await two.head("main")
-    assert first in mirrors(tmp_path)
+    with pytest.raises(CacheFull):
+        await two.head("main")
     releases[0]()
-    await two.head("main")
+    with pytest.raises(CacheFull):
+        await two.head("main")
     assert first in mirrors(tmp_path)
     releases[1]()
     await two.head("main")
@@ -262,11 +273,13 @@ async def test_a_mirror_in_use_is_not_deleted(
     loop = asyncio.get_running_loop()
 
     def fetch_the_other(tree: object) -> bool:
-        asyncio.run_coroutine_threadsafe(two.head("main"), loop).result(30)
+        with pytest.raises(CacheFull):
+            asyncio.run_coroutine_threadsafe(two.head("main"), loop).result(30)
         return first in mirrors(tmp_path)
 
     assert await one.inspect(head.commit, fetch_the_other)
-    assert len(mirrors(tmp_path)) == 2
+    await two.head("main")
+    assert first not in mirrors(tmp_path)
 
 
 async def test_a_push_does_not_fail_because_a_fetch_holds_the_branch_in_the_mirror(
