@@ -132,6 +132,26 @@ async def test_a_pause_that_is_lifted_past_the_hours_of_a_gate_commits_nothing_t
     assert repository.promotions(DEV) == []
 
 
+@pytest.mark.virtual_time("waits past the turn of a gate")
+async def test_a_pause_that_is_lifted_past_the_turn_of_a_gate_that_something_else_keeps_open_goes_on(
+    world: World, repository: GitRepository
+) -> None:
+    await start_controller(world, standalone=False)
+    await start_agent(world, shard="eu")
+    either = gate("either", 'schedule.hour < 12 || bundle.labels.go == "yes"', applies_to=DEV, namespace=POLICIES)
+    await world.apply(either, freeze_gate(), pipeline(repository, environments=[environment(DEV, shard="eu")]))
+    await world.settle()
+    await world.apply(bundle("app-1", labels={"go": "yes"}))
+    step = f"app-1-{DEV}"
+    await world.wait_for(PROMOTION_STEP, step, lambda found: "release freeze" in found["status"].get("message", ""))
+    until = (await world.get(POLICY_GATE, f"{step}-either"))["status"]["nextTransitionAt"]
+    await world.live(timedelta(hours=3))
+    assert datetime.fromisoformat(until) < world.clock.now()
+    assert repository.promotions(DEV) == []
+    await world.delete(POLICY_GATE, freeze_gate()["metadata"]["name"])
+    await world.until(lambda: repository.promotions(DEV))
+
+
 @pytest.mark.virtual_time("days of a review")
 async def test_a_review_of_days_behind_a_gate_that_time_cannot_change_writes_nothing(
     world: World, controller: Controller, agent: ScriptedAgent
