@@ -19,6 +19,7 @@ from kardinal.scm.base import (
 )
 from kardinal.scm.errors import (
     AccessDenied,
+    BehindBase,
     ConflictWithBase,
     HeadMoved,
     HostError,
@@ -49,6 +50,7 @@ __all__ = [
     "Access",
     "AccessDenied",
     "Approval",
+    "BehindBase",
     "BranchAccess",
     "CommitStatus",
     "ConflictWithBase",

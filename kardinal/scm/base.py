@@ -77,9 +77,10 @@ class PullRequest:
 
     `head_commit` is the commit that would be merged, or was. `merge_commit` and `merged_at` are None unless `state` is
     `merged`: the commit on the base branch with which the change landed, whatever the method, and when. `mergeable` is
-    None where the provider does not know, or has not decided yet. `draft`: a person has said that it is not to be
-    merged, whether the host keeps that in a field or as a prefix of the title. `comments` and the last three fields
-    are known to provider `local` alone.
+    None where the provider does not know, or has not decided yet. `behind`: the host merges it only with every commit
+    of the base in its head, and some are missing; None while the host is still comparing. `draft`: a person has said
+    that it is not to be merged, whether the host keeps that in a field or as a prefix of the title. `comments` and the
+    last three fields are known to provider `local` alone.
     """
 
     number: int
@@ -95,6 +96,7 @@ class PullRequest:
     head_commit: str | None = None
     draft: bool = False
     mergeable: bool | None = None
+    behind: bool | None = False
     merged_by: str | None = None
     merged_at: datetime | None = None
     merge_commit: str | None = None
@@ -243,8 +245,17 @@ class PullRequests(Protocol):
 
         `by` is noted by providers that do not know who asks. `message` is that of the one commit which a squash makes:
         hosts compose theirs without the trailers of the proposal's commit. Raises `HeadMoved` when the head is no
-        longer `expected_head`, `MergeBlocked` while the host's own rules hold it, `kardinal.git.MergeConflict` when it
+        longer `expected_head`, `BehindBase` while the base has commits that the host wants in the head,
+        `MergeBlocked` while other rules of the host hold it, `kardinal.git.MergeConflict` when it
         conflicts with its base, `PullRequestEnded` when it is closed.
+        """
+        ...
+
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
+        """Have the host bring the commits of the base into the head, by a merge or a rebase; the head may move later.
+
+        Raises `HeadMoved` where the host can tell that the head is no longer `expected_head`, and
+        `kardinal.git.MergeConflict` where it conflicts with the base.
         """
         ...
 

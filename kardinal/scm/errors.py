@@ -6,6 +6,7 @@
     ├── NothingToMerge           the base branch has every commit of the head
     ├── HeadMoved                commits were added to the head since it was looked at
     ├── MergeBlocked             the host's own rules hold the merge: checks, reviews, a queue
+    │   └── BehindBase           the host merges it once the head has every commit of the base
     ├── UnsupportedProvider      this provider, or this repository, cannot do what was asked
     ├── WebhookRejected          a delivery that is not from the host, or not one that can be read
     └── HostError                an answer of a host, or none
@@ -29,6 +30,7 @@ from kardinal.objects.errors import KardinalError
 __all__ = [
     "AccessDenied",
     "AnswerTooLarge",
+    "BehindBase",
     "ConflictWithBase",
     "HeadMoved",
     "HostError",
@@ -75,6 +77,10 @@ class MergeBlocked(PullRequestError):
     """A merge that the host does not allow yet."""
 
     transient = True
+
+
+class BehindBase(MergeBlocked):
+    """A merge that the host does not allow until the head has every commit of the base."""
 
 
 class ConflictWithBase(MergeConflict):

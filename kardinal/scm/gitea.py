@@ -217,6 +217,13 @@ class GiteaPullRequests:
             raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
         return found
 
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
+        """Have the host merge the base into the head; it does not ask for the head that is expected."""
+        path = f"{self._path}/pulls/{number}/update"
+        await self._client.request(
+            "update-branch", "POST", path, query={"style": "merge"}, priority=Priority.MERGE, age=self._age(str(number))
+        )
+
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
         """Close without merging, unless it is closed already."""
         found = (await self._get("close", number)).pull_request()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kardinal.scm.errors import (
     AccessDenied,
+    BehindBase,
     ConflictWithBase,
     HostUnavailable,
     MergeBlocked,
@@ -23,6 +24,7 @@ PERMISSIONS: Mapping[str, str] = {
     "find": "read:repository",
     "update": "write:repository",
     "merge": "write:repository",
+    "update-branch": "write:repository",
     "close": "write:repository",
     "approvals": "read:repository",
     "closed-by": "read:issue",
@@ -40,7 +42,7 @@ PERMISSIONS: Mapping[str, str] = {
 _MERGE = frozenset({"merge"})
 _OPEN = frozenset({"open"})
 _CLOSE = frozenset({"close"})
-_OF_ONE = frozenset({"get", "files", "update", "comment", "close", "closed-by", "approvals", "labels"})
+_OF_ONE = frozenset({"get", "files", "update", "update-branch", "comment", "close", "closed-by", "approvals", "labels"})
 _OF_COMMIT = frozenset({"statuses", "set-status"})
 
 _MERGE_RULES: Sequence[Rule] = (
@@ -72,6 +74,8 @@ _MERGE_RULES: Sequence[Rule] = (
         remedy="If it stays so, the pull request conflicts with its base, or is a draft",
         retry_after=2.0,
     ),
+    # The last rule that is looked at: without it, it could be merged.
+    Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, body="behind the base", error=BehindBase),
     Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
     Rule(status=409, outcome=Outcome.REREAD, operations=_MERGE, body="head out of date"),
     Rule(status=409, outcome=Outcome.TRANSIENT, operations=_MERGE, body="push out of date", error=HostUnavailable),
@@ -93,6 +97,16 @@ _MERGE_RULES: Sequence[Rule] = (
     ),
 )
 
+_UPDATE_RULES: Sequence[Rule] = (
+    Rule(
+        status=409,
+        outcome=Outcome.TERMINAL,
+        operations=frozenset({"update-branch"}),
+        error=ConflictWithBase,
+        remedy="Promote again, or resolve the conflict on the branch",
+    ),
+)
+
 _OPEN_RULES: Sequence[Rule] = (
     Rule(status=409, outcome=Outcome.ADOPT, operations=_OPEN),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=_OPEN, body="no changes between"),
@@ -105,6 +119,7 @@ _OPEN_RULES: Sequence[Rule] = (
 
 ANSWERS: Sequence[Rule] = (
     *_MERGE_RULES,
+    *_UPDATE_RULES,
     *_OPEN_RULES,
     Rule(status=404, outcome=Outcome.SUCCESS, operations=frozenset({"find", "branch"})),
     Rule(status=412, outcome=Outcome.REREAD, operations=_CLOSE),

@@ -189,6 +189,10 @@ class GitHubPullRequests:
         """Merge, or enter the merge queue of the base; `by` is the token's user in any case."""
         return await self._merges.merge(number, method=method, expected_head=expected_head, message=message)
 
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
+        """Have the host merge the base into the head, which it does in the background."""
+        await self._merges.bring_up_to_date(number, expected_head=expected_head)
+
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
         """Close without merging, unless it is closed already."""
         found = await self._get("close", number)

@@ -34,6 +34,7 @@ PERMISSIONS: Mapping[str, str] = {
     "reviewer": "Metadata: read",
     "merge": "Contents: read and write",
     "enqueue": "Contents: read and write, and Merge queues: read and write",
+    "update-branch": "Contents: read and write, and Pull requests: read and write",
     "delete-branch": "Contents: read and write",
     "queue": "Contents: read",
     "files": "Contents: read",
@@ -45,8 +46,9 @@ PERMISSIONS: Mapping[str, str] = {
 """Operation -> the permission that a fine-grained token or a GitHub App needs; of a classic token, the scope `repo`."""
 
 _MERGE = frozenset({"merge"})
+_UPDATE = frozenset({"update-branch"})
 _OPEN = frozenset({"open"})
-_OF_ONE = frozenset({"get", "update", "comment", "close", "closed-by", "approvals", "labels", "merge"})
+_OF_ONE = frozenset({"get", "update", "update-branch", "comment", "close", "closed-by", "approvals", "labels", "merge"})
 _OF_COMMIT = frozenset({"statuses", "set-status", "files"})
 _OF_REPOSITORY = frozenset({"access", "list", "find", "open"})
 _TOKENS = frozenset({"installation", "mint"})
@@ -147,6 +149,19 @@ _MERGE_RULES: Sequence[Rule] = (
     Rule(status=405, outcome=Outcome.TRANSIENT, operations=_MERGE, error=MergeBlocked),
 )
 
+_UPDATE_RULES: Sequence[Rule] = (
+    Rule(status=422, outcome=Outcome.SUCCESS, operations=_UPDATE, body="no new commits"),
+    Rule(status=422, outcome=Outcome.REREAD, operations=_UPDATE, body="expected.head.sha"),
+    Rule(
+        status=422,
+        outcome=Outcome.TERMINAL,
+        operations=_UPDATE,
+        body="merge conflict",
+        error=ConflictWithBase,
+        remedy="Promote again, or resolve the conflict on the branch",
+    ),
+)
+
 _OPEN_RULES: Sequence[Rule] = (
     Rule(status=422, outcome=Outcome.ADOPT, operations=_OPEN, body="already exists"),
     Rule(status=422, outcome=Outcome.SUCCESS, operations=_OPEN, body="no commits between"),
@@ -165,6 +180,7 @@ ANSWERS: Sequence[Rule] = (
     *_LIMIT_RULES,
     *_ACCESS_RULES,
     *_MERGE_RULES,
+    *_UPDATE_RULES,
     *_OPEN_RULES,
     # Gone already: a person, or a setting of the repository, was faster.
     Rule(

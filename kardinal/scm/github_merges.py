@@ -7,6 +7,7 @@ from contextlib import suppress
 from kardinal.scm.addresses import quoted
 from kardinal.scm.base import MergeMethod, PullRequest
 from kardinal.scm.errors import (
+    BehindBase,
     ConflictWithBase,
     HeadMoved,
     HostError,
@@ -44,11 +45,20 @@ class GitHubMerges:
                     f"pull request {number} conflicts with {found.base}",
                     remedy="Promote again, or resolve the conflict on the branch",
                 )
+            _check_behind(found)
             await self._queue.enter(found, expected_head=expected_head)
             found = await self._merge(found, method, message)
         if found.state == "closed":
             raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
         return found
+
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None) -> None:
+        """Have the host merge the base into the head, which it does in the background."""
+        body = {} if expected_head is None else {"expected_head_sha": expected_head}
+        path, age = f"{self._path}/pulls/{number}/update-branch", self._age(str(number))
+        answer = await self._client.request("update-branch", "PUT", path, body=body, priority=Priority.MERGE, age=age)
+        if answer.outcome is Outcome.REREAD:
+            raise HeadMoved(f"the head of pull request {number} is no longer at {expected_head}")
 
     async def _merge(
         self, found: PullRequest, method: MergeMethod | None, message: CommitMessage | None
@@ -67,6 +77,7 @@ class GitHubMerges:
             blocked = error  # or merged by a request whose answer was lost
         merged = await self._get(found.number)
         if merged.state == "open":
+            _check_behind(merged)
             if blocked is not None:
                 raise blocked
             if moved:
@@ -96,3 +107,8 @@ class GitHubMerges:
 
     def _age(self, name: str) -> float:
         return self._client.age(f"{self._path} {name}")
+
+
+def _check_behind(found: PullRequest) -> None:
+    if found.behind:
+        raise BehindBase(f"pull request {found.number} is behind {found.base}")

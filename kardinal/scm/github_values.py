@@ -30,6 +30,8 @@ _STATES: Mapping[str, StatusState] = {
     "error": "error",
     "failure": "failure",
 }
+_BEHIND: Mapping[str, bool | None] = {"behind": True, "unknown": None}
+"""State of the merge -> whether the base has commits that are required in the head; the host decides it later."""
 _DECISIONS = frozenset({"APPROVED", "CHANGES_REQUESTED", "DISMISSED"})
 
 
@@ -55,7 +57,7 @@ class ApiBranch(BaseModel):
 
 
 class ApiPullRequest(BaseModel):
-    """A pull request; of a list, without what only the last three fields say."""
+    """A pull request; of a list, without what only the last four fields say."""
 
     number: int = Field(gt=0)
     html_url: str
@@ -71,6 +73,7 @@ class ApiPullRequest(BaseModel):
     head: ApiBranch
     base: ApiBranch
     mergeable: bool | None = None
+    mergeable_state: str = ""
     merged_by: ApiUser | None = None
 
     @property
@@ -98,6 +101,7 @@ class ApiPullRequest(BaseModel):
             head_commit=self.head.sha,
             draft=self.draft,
             mergeable=self.mergeable,
+            behind=_BEHIND.get(self.mergeable_state, False) if self.state == "open" else False,
             merged_by=self.merged_by.login if merged and self.merged_by else None,
             merged_at=self.merged_at,
             merge_commit=self.merge_commit_sha if merged else None,

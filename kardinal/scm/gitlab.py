@@ -184,6 +184,10 @@ class GitLabMergeRequests:
         found = await self._merges.merge(number, method=method, expected_head=expected_head, message=message)
         return found.pull_request()
 
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
+        """Have the host rebase the branch."""
+        await self._merges.bring_up_to_date(number, expected_head=expected_head)
+
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
         """Close without merging, unless it is closed already."""
         found = (await self._get("close", number)).pull_request()

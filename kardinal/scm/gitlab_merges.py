@@ -1,16 +1,17 @@
 """The merge of a merge request at GitLab: its method, its conditions, and the rebase that a fast-forward needs.
 
 How a project merges is one setting of the project: with a merge commit, or by fast-forward; each with squashing or
-without. A merge by fast-forward needs a branch on top of its base, so the host is asked to rebase it first.
+without. A merge by fast-forward needs a branch on top of its base, which the host can rebase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kardinal.scm.base import MergeMethod
 from kardinal.scm.errors import (
+    BehindBase,
     ConflictWithBase,
     HeadMoved,
     MergeBlocked,
@@ -18,15 +19,14 @@ from kardinal.scm.errors import (
     RequestRefused,
     UnknownAnswer,
 )
-from kardinal.scm.gitlab_values import ApiCommit, ApiMergeRequest, ApiProject
+from kardinal.scm.gitlab_values import ApiMergeRequest, ApiProject
 from kardinal.scm.http import HostClient, Outcome, Priority
 from kardinal.scm.values import parsed
 from kardinal.steps.commit_message import CommitMessage
 
 __all__ = ["GitLabMerges"]
 
-_PAGE = "100"
-_REBASE_LOOKS, _REBASE_PAUSE = 10, 1.0
+_PAUSE = 1.0
 
 
 class GitLabMerges:
@@ -45,13 +45,33 @@ class GitLabMerges:
             if expected_head not in (None, found.sha):
                 raise HeadMoved(f"branch {found.source_branch} is at {found.sha}, and no longer at {expected_head}")
             _check_conflict(found)
-            await self._check_method(method)
             if found.needs_rebase:
-                found = await self._rebase(found)
+                raise BehindBase(f"merge request {number} has to be rebased onto {found.target_branch}")
+            await self._check_method(method)
             found = await self._merge(found, method, message)
         if found.state == "closed":
             raise PullRequestEnded(f"merge request {number} is closed", remedy="Promote again to open a new one")
         return found
+
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None) -> None:
+        """Have the host rebase the branch, which it does in the background.
+
+        Others may add commits meanwhile, so what comes out is looked at in Git.
+        """
+        asked = {"include_rebase_in_progress": "true"}
+        found = await self._get(number, asked)
+        if found.rebase_in_progress:
+            raise MergeBlocked(f"merge request {number} is being rebased")
+        if expected_head not in (None, found.sha):
+            raise HeadMoved(f"branch {found.source_branch} is at {found.sha}, and no longer at {expected_head}")
+        path, age = f"{self._one(number)}/rebase", self._age(str(number))
+        await self._client.request("rebase", "PUT", path, priority=Priority.MERGE, age=age)
+        rebased = await self._get(number, asked)
+        if rebased.merge_error and not rebased.rebase_in_progress:
+            raise ConflictWithBase(
+                f"merge request {number} cannot be rebased: {rebased.merge_error[:200]}",
+                remedy="Promote again, or resolve the conflict on the branch",
+            )
 
     async def _check_method(self, method: MergeMethod | None) -> None:
         if method is not None and method not in (await self._project()).merge_methods:
@@ -85,36 +105,9 @@ class GitLabMerges:
         if blocked is not None or merged.state == "locked":
             why = merged.merge_error or merged.detailed_merge_status or merged.state
             said = MergeBlocked(f"merge request {found.iid} cannot be merged yet: {why[:200]}")
-            said.retry_after = blocked.retry_after if blocked else _REBASE_PAUSE
+            said.retry_after = blocked.retry_after if blocked else _PAUSE
             raise said
         raise UnknownAnswer(f"{self._client.host.name} answered success to merge, and did not merge")
-
-    async def _rebase(self, found: ApiMergeRequest) -> ApiMergeRequest:
-        """Have the host rebase the branch; raises `HeadMoved` where more came with it than was there before."""
-        before = await self._commits(found.iid)
-        path, age = f"{self._one(found.iid)}/rebase", self._age(str(found.iid))
-        await self._client.request("rebase", "PUT", path, priority=Priority.MERGE, age=age)
-        for _ in range(_REBASE_LOOKS):
-            rebased = await self._get(found.iid, {"include_rebase_in_progress": "true"})
-            if not rebased.rebase_in_progress:
-                break
-            await self._client.clock.sleep(_REBASE_PAUSE)
-        else:
-            raise MergeBlocked(f"merge request {found.iid} is being rebased")
-        if rebased.merge_error:
-            raise ConflictWithBase(
-                f"merge request {found.iid} cannot be rebased: {rebased.merge_error[:200]}",
-                remedy="Promote again, or resolve the conflict on the branch",
-            )
-        if await self._commits(found.iid) != before:
-            raise HeadMoved(f"branch {found.source_branch} moved while it was rebased")
-        return rebased
-
-    async def _commits(self, number: int) -> Sequence[ApiCommit]:
-        pages = self._client.pages(
-            "get", f"{self._one(number)}/commits", query={"per_page": _PAGE}, age=self._age(str(number))
-        )
-        return [parsed(ApiCommit, item) async for item in pages]
 
     async def _get(self, number: int, query: Mapping[str, str] | None = None) -> ApiMergeRequest:
         answer = await self._client.request(

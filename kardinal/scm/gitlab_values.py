@@ -34,6 +34,8 @@ SENT_STATES: Mapping[StatusState, str] = {
     "failure": "failed",
     "error": "canceled",
 }
+_BEHIND: Mapping[str, bool | None] = {"need_rebase": True, "unchecked": None, "checking": None, "preparing": None}
+"""Status of the merge -> whether the branch has to be rebased; the host decides it later."""
 _APPROVED = "approved this merge request"
 
 
@@ -114,6 +116,7 @@ class ApiMergeRequest(BaseModel):
             head_commit=self.sha,
             draft=has_draft_title(self.title) if self.draft is None else self.draft,
             mergeable=None if merged else mergeable,
+            behind=_BEHIND.get(self.detailed_merge_status, False) if self.state == "opened" else False,
             merged_by=by.username if merged and by else None,
             merged_at=self.merged_at if merged else None,
             merge_commit=(self.squash_commit_sha or self.merge_commit_sha or self.sha) if merged else None,

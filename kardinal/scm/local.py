@@ -180,6 +180,10 @@ class LocalPullRequests:
             await self._drop_branch(merged.head, at=proposed)
             return self._shown(number, merged, proposed)
 
+    async def bring_up_to_date(self, number: int, *, expected_head: str | None = None) -> None:
+        """Refuse: a base with other commits hinders no merge here."""
+        raise UnsupportedProvider("provider local merges pull requests that are behind their base")
+
     async def close(self, number: int, *, by: str, comment: str) -> PullRequest:
         """Close without merging, unless it is closed already; the branch stays."""
         async with self._observed("close"), self._held(number) as (held, record):

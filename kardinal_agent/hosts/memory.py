@@ -1,6 +1,7 @@
 """Remember what hosts were told lately, so that nothing is told twice: commit statuses, and texts of pull requests.
 
-Remembered as well is how often a merge was put off in a row: each time it is asked for later.
+Remembered as well is how often a merge was put off in a row: each time it is asked for later. And which proposal of a
+base is brought up to date now, where the host wants that before a merge.
 
 It is a memory and no record: a process that starts asks the host what it has, and writes nothing that it has already.
 """
@@ -24,6 +25,8 @@ log = structlog.get_logger(__name__)
 MAX_STATUSES = 10_000
 TEXT_INTERVAL = 60.0
 """Seconds between two writes of the text of one pull request."""
+TURN = 1800.0
+"""Seconds that a proposal has to be merged before another one of its base is brought up to date as well."""
 
 
 class HostMemory:
@@ -35,6 +38,7 @@ class HostMemory:
         self._statuses: OrderedDict[tuple[str, str, str], CommitStatus] = OrderedDict()
         self._full: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         self._texts: dict[Key, float] = {}
+        self._turns: dict[tuple[str, str], tuple[Key, float]] = {}
 
     def told(self, url: str, commit: str, status: CommitStatus) -> bool:
         """Return whether the host is known to have a status, or to take no further one."""
@@ -78,7 +82,24 @@ class HostMemory:
         """Begin anew to count how often the merge of a promotion is put off."""
         self._put_off.forget(key)
 
+    def take_turn(self, base: tuple[str, str], key: Key) -> bool:
+        """Return whether a promotion is the one whose proposal is brought up to date now; it is from then on.
+
+        `base`: the URL of the repository and the branch.
+        """
+        now = self._clock.monotonic()
+        holder, since = self._turns.get(base, (key, now))
+        if holder != key and now - since < TURN:
+            return False
+        self._turns[base] = key, since if holder == key else now
+        return True
+
+    def end_turn(self, key: Key) -> None:
+        """Let another proposal be brought up to date: that of this promotion is merged, or waits for something else."""
+        self._turns = {base: turn for base, turn in self._turns.items() if turn[0] != key}
+
     def forget(self, key: Key) -> None:
         """Drop what is known of a promotion that has ended."""
+        self.end_turn(key)
         self._texts.pop(key, None)
         self._put_off.forget(key)

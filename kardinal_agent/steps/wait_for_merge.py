@@ -12,13 +12,14 @@ from datetime import timedelta
 
 from kardinal.git import GitError, MergeConflict
 from kardinal.git.discarding import OwnCommit
-from kardinal.scm import MergeBlocked, PullRequest, PullRequestEnded
+from kardinal.scm import BehindBase, MergeBlocked, PullRequest, PullRequestEnded
 from kardinal.steps.pull_request_text import waiting_message
 from kardinal_agent.errors import StepFailed
 from kardinal_agent.remotes import Remote
 from kardinal_agent.steps.approvers import approvers, closer
 from kardinal_agent.steps.base import Announcement, Done, Flag, StepContext, StepResult, Waiting
 from kardinal_agent.steps.pull_requests import AGENT
+from kardinal_agent.steps.up_to_date import bring_up_to_date, is_behind
 from kardinal_agent.steps.upkeep import Kept, keep
 
 __all__ = ["MERGED_OUT_OF_BAND", "WaitForMerge"]
@@ -43,17 +44,11 @@ class WaitForMerge:
                 return await _pushed(found, commit, context, remote)
         if found.state == "open":
             kept = await keep(context, remote, found)
-            found = kept.found
-            if found.state == "open" and context.merges_itself:
-                if kept.blocked or context.holds():
-                    context.host_memory.forget_merge(context.key)
-                else:
-                    try:
-                        found = await _merge(context, remote, kept)
-                    except MergeBlocked as error:
-                        return _put_off(context, remote, kept, error)
-            if found.state == "open":
-                return _waiting(context, remote, kept, noted.url)
+            looked = await _look(context, remote, kept)
+            if isinstance(looked, Waiting):
+                return looked
+            found = looked
+        context.host_memory.end_turn(context.key)
         if found.state == "closed":
             by = await closer(remote, found.number) or "an unknown user"
             raise StepFailed("PullRequestClosed", f"pull request {noted.url} was closed by {by} without being merged")
@@ -65,10 +60,37 @@ class WaitForMerge:
         return await _merged(found, context, remote)
 
 
-def _waiting(context: StepContext, remote: Remote, kept: Kept, url: str) -> Waiting:
+async def _look(context: StepContext, remote: Remote, kept: Kept) -> PullRequest | Waiting:
+    """Return the pull request if it has ended by now, merged by kardinal or by others; else what it waits for."""
+    found = kept.found
+    if found.state != "open":
+        return found
+    if kept.blocked or context.holds():
+        context.host_memory.forget_merge(context.key)
+        context.host_memory.end_turn(context.key)
+        return _waiting(context, remote, kept)
+    if is_behind(kept):
+        return await bring_up_to_date(context, remote, kept)
+    if context.merges_itself:
+        try:
+            found = await _merge(context, remote, kept)
+        except BehindBase:
+            return await bring_up_to_date(context, remote, kept)
+        except MergeBlocked as error:
+            return _put_off(context, remote, kept, error)
+    return found if found.state != "open" else _waiting(context, remote, kept)
+
+
+def _waiting(context: StepContext, remote: Remote, kept: Kept) -> Waiting:
+    again = kept.again
+    if kept.found.behind is None:
+        # The host compares the branches in the background, and calls back with nothing.
+        again = context.host_memory.merge_delay(context.key)
+    elif not context.merges_itself:
+        context.host_memory.forget_merge(context.key)
     return Waiting(
-        kept.blocked or waiting_message(url),
-        until=context.now + kept.again if kept.again else None,
+        kept.blocked or waiting_message(kept.found.url),
+        until=context.now + again if again else None,
         held=bool(context.holds()),
         blocked=bool(kept.blocked),
         subscribe=remote.proposals.subscribe,

@@ -40,7 +40,7 @@ __all__ = [
 PERSON = "alice"
 
 Operation = Literal[
-    "find", "compare", "open", "labels", "get", "text", "status", "statuses", "merge", "list", "approvals"
+    "find", "compare", "open", "labels", "get", "text", "status", "statuses", "merge", "update", "list", "approvals"
 ]
 State = Literal["open", "merged", "closed"]
 
@@ -124,6 +124,14 @@ class Site(ABC):
         """Close as `PERSON`, without merging."""
 
     @abstractmethod
+    def require_up_to_date(self) -> None:
+        """Merge no pull request into `main` from now on that lacks commits of it."""
+
+    @abstractmethod
+    def update_branch(self, number: int) -> None:
+        """Bring a pull request up to date as a person does on its page."""
+
+    @abstractmethod
     def retarget(self, number: int, base: str) -> None:
         """Have a pull request merged into another branch."""
 
@@ -164,6 +172,7 @@ class GiteaSite(Site):
         "status": r"POST /statuses/.*",
         "statuses": r"GET /commits/.*/status",
         "merge": r"POST /pulls/\d+/merge",
+        "update": r"POST /pulls/\d+/update",
         "approvals": r"GET /pulls/\d+/reviews",
         "list": r"GET /pulls",
     }
@@ -200,6 +209,12 @@ class GiteaSite(Site):
 
     def close(self, number: int) -> None:
         self.fake.close(number, by=PERSON)
+
+    def require_up_to_date(self) -> None:
+        self.fake.blocks_outdated = True
+
+    def update_branch(self, number: int) -> None:
+        self.fake.update_branch(number, by=PERSON)
 
     def retarget(self, number: int, base: str) -> None:
         self.fake.retarget(number, base)
@@ -251,6 +266,7 @@ class GitHubSite(_ServedSite):
         "status": r"POST /statuses/.*",
         "statuses": r"GET /commits/.*/status\?.*",
         "merge": r"PUT /pulls/\d+/merge",
+        "update": r"PUT /pulls/\d+/update-branch",
         "approvals": r"GET /pulls/\d+/reviews.*",
         "list": r"GET /pulls\?state=.*",
     }
@@ -281,6 +297,12 @@ class GitHubSite(_ServedSite):
     def close(self, number: int) -> None:
         pull = self.project.pulls[number]
         pull.state, pull.closed_by = "closed", PERSON
+
+    def require_up_to_date(self) -> None:
+        self.project.strict.add("main")
+
+    def update_branch(self, number: int) -> None:
+        self.project.update_branch(number)
 
     def retarget(self, number: int, base: str) -> None:
         self.project.pulls[number].base = base
@@ -321,6 +343,7 @@ class GitLabSite(_ServedSite):
         "status": r"POST /statuses/.*",
         "statuses": r"GET /repository/commits/.*/statuses\?.*",
         "merge": r"PUT /merge_requests/\d+/merge",
+        "update": r"PUT /merge_requests/\d+/rebase",
         "approvals": r"GET /merge_requests/\d+/approvals",
         "list": r"GET /merge_requests\?state=.*",
     }
@@ -362,6 +385,12 @@ class GitLabSite(_ServedSite):
     def close(self, number: int) -> None:
         request = self.project.requests[number]
         request.state, request.closed_by = "closed", PERSON
+
+    def require_up_to_date(self) -> None:
+        self.project.merge_method = "rebase_merge"
+
+    def update_branch(self, number: int) -> None:
+        self.project.rebase(number)
 
     def retarget(self, number: int, base: str) -> None:
         self.project.requests[number].target = base

@@ -17,7 +17,7 @@ from typing import cast
 
 from kardinal.objects.errors import KardinalError
 from kardinal.runtime.clock import Clock, SystemClock
-from kardinal.scm import HeadMoved, MergeMethod, NewPullRequest, Provider, PullRequests, Target
+from kardinal.scm import BehindBase, HeadMoved, MergeMethod, NewPullRequest, Provider, PullRequests, Target
 from kardinal.scm.http import HostSessions
 from tests.git.conftest import Git, manifests
 
@@ -38,7 +38,10 @@ PATIENCE = 20.0
 
 
 class _Patient:
-    """Repeats what a promotion would repeat: a request whose error says that another attempt may succeed."""
+    """Repeats what a promotion would repeat: a request whose error says that another attempt may succeed.
+
+    What is behind its base is brought up to date.
+    """
 
     def __init__(self, pulls: PullRequests) -> None:
         self._pulls = pulls
@@ -49,6 +52,8 @@ class _Patient:
                 while True:
                     try:
                         return await getattr(self._pulls, name)(*args, **kwargs)
+                    except BehindBase:
+                        await self._pulls.bring_up_to_date(int(str(args[0])))
                     except KardinalError as error:
                         if not error.transient or error.blocked or isinstance(error, HeadMoved):
                             raise

@@ -235,7 +235,8 @@ async def test_a_squash_has_the_message_that_is_given_with_its_trailers(host: Ho
     number = (await pulls.open(new_pull_request())).number
     message = CommitMessage("Promote app 1.2.0 to prod", "Why: a test", {"Kardinal-Bundle": "app-1"})
     merged = await pulls.merge(number, by="kardinal", method="squash", message=message)
-    text = host.git("show", "-s", "--format=%B", merged.merge_commit or host.tip("main"))
+    host.fetch()
+    text = host.git("show", "-s", "--format=%B", merged.merge_commit or "main")
     assert text.startswith("Promote app 1.2.0 to prod")
     assert "Why: a test" in text
     assert parse_trailers(text)["Kardinal-Bundle"] == "app-1"

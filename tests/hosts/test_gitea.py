@@ -14,7 +14,9 @@ from hack.gitea.server import RunningGitea
 from kardinal.scm import (
     PROVIDERS,
     AccessDenied,
+    BehindBase,
     HostUnavailable,
+    MergeBlocked,
     PullRequests,
     RequestRefused,
     UnsupportedProvider,
@@ -233,3 +235,27 @@ async def test_deliveries_of_the_host_are_signed_as_they_are_checked(host: Gitea
         assert delivery.commit == (await pulls.get(number)).head_commit
     finally:
         await runner.cleanup()
+
+
+async def test_one_behind_a_base_that_blocks_outdated_branches_is_updated_by_the_host(
+    host: GiteaHost, pulls: PullRequests
+) -> None:
+    host.project.protect("main", block_on_outdated_branch=True, enable_push=True)
+    proposed = host.propose()
+    host.add_commit("main", "README.md", "others went on\n")
+    # The host counts the commits that are missing when it opens one, and later in the background.
+    opened = await pulls.open(new_pull_request())
+    once = await host.connect()
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with pytest.raises(MergeBlocked) as blocked:
+                await once.merge(opened.number, by="kardinal", expected_head=proposed)
+            if isinstance(blocked.value, BehindBase):
+                break
+            await asyncio.sleep(0.1)  # it still compares the branches
+    await pulls.bring_up_to_date(opened.number, expected_head=proposed)
+    head = host.tip(HEAD)
+    assert host.git("show", "-s", "--format=%P", head).split() == [proposed, host.tip("main")]
+    merged = await pulls.merge(opened.number, by="kardinal")
+    assert merged.merge_commit == host.tip("main")
+    assert host.content("main", "README.md") == "others went on"

@@ -8,11 +8,14 @@ import json
 
 import pytest
 
+from kardinal.git import MergeConflict
 from kardinal.scm import (
     PROVIDERS,
     AccessDenied,
     Approval,
+    BehindBase,
     CommitStatus,
+    HeadMoved,
     MergeBlocked,
     PullRequests,
     UnknownAnswer,
@@ -22,7 +25,7 @@ from kardinal.scm.github import api_of
 from tests.hosts.fakes.faults import Fault
 from tests.hosts.fakes.github import TOKEN
 from tests.hosts.github_host import GitHubHost
-from tests.hosts.host import HEAD, new_pull_request
+from tests.hosts.host import FILE, HEAD, new_pull_request
 from tests.support.clock import VirtualClock
 from tests.support.secret_values import secret_value
 
@@ -183,6 +186,33 @@ async def test_without_a_method_the_first_that_the_repository_allows_is_used(
     await github_pulls.merge(1, by="kardinal")
     assert len(github.project.git.parents(github.tip("main"))) == 1
     assert github.server.requests("PUT")[0].body["merge_method"] == "squash"
+
+
+async def test_one_behind_a_base_that_wants_it_up_to_date_is_updated_by_the_host(
+    github: GitHubHost, github_pulls: PullRequests
+) -> None:
+    opened = await github_pulls.open(new_pull_request())
+    github.project.strict.add("main")
+    assert not (await github_pulls.get(1)).behind
+    await github_pulls.bring_up_to_date(1, expected_head=opened.head_commit)  # nothing to bring
+    github.add_commit("main", "README.md", "others went on\n")
+    assert (await github_pulls.get(1)).behind
+    with pytest.raises(BehindBase):
+        await (await github.connect()).merge(1, by="kardinal", expected_head=opened.head_commit)
+    with pytest.raises(HeadMoved):
+        await github_pulls.bring_up_to_date(1, expected_head="a" * 40)
+    await github_pulls.bring_up_to_date(1, expected_head=opened.head_commit)
+    updated = await github_pulls.get(1)
+    assert (updated.behind, github.content(HEAD, "README.md")) == (False, "others went on")
+    merged = await github_pulls.merge(1, by="kardinal", expected_head=updated.head_commit)
+    assert merged.merge_commit == github.tip("main")
+
+
+async def test_a_conflict_with_the_base_is_no_update(github: GitHubHost, github_pulls: PullRequests) -> None:
+    await github_pulls.open(new_pull_request())
+    github.add_commit("main", FILE, "mine\n")
+    with pytest.raises(MergeConflict):
+        await github_pulls.bring_up_to_date(1)
 
 
 async def test_a_branch_with_a_merge_queue_is_entered_once_and_never_passed_by(

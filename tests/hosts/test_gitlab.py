@@ -17,6 +17,7 @@ from kardinal.objects.errors import KardinalError
 from kardinal.scm import (
     PROVIDERS,
     AccessDenied,
+    BehindBase,
     CommitStatus,
     HeadMoved,
     HostUnavailable,
@@ -219,7 +220,15 @@ async def test_a_branch_behind_its_base_is_rebased_by_the_host(linear: FastForwa
     opened = await requests.open(new_pull_request())
     linear.add_commit("main", "README.md", "others went on\n")
     before = linear.tip("main")
-    merged = await requests.merge(1, by="kardinal", method="rebase", expected_head=opened.head_commit)
+    assert (await requests.get(1)).behind
+    with pytest.raises(BehindBase):
+        await requests.merge(1, by="kardinal", method="rebase", expected_head=opened.head_commit)
+    await requests.bring_up_to_date(1, expected_head=opened.head_commit)
+    with pytest.raises(MergeBlocked, match="is being rebased"):
+        await requests.bring_up_to_date(1)
+    rebased = await requests.get(1)
+    assert not rebased.behind
+    merged = await requests.merge(1, by="kardinal", method="rebase", expected_head=rebased.head_commit)
     assert merged.merge_commit == linear.tip("main")
     assert linear.git("rev-parse", "main^") == before
     assert (linear.content("main"), linear.content("main", "README.md")) == ("v2", "others went on")
@@ -236,6 +245,7 @@ async def test_what_a_person_adds_while_the_host_rebases_is_not_merged(linear: F
         rebase(iid)
 
     linear.project.rebase = rebase_and_add  # type: ignore[method-assign]
+    await requests.bring_up_to_date(1, expected_head=opened.head_commit)
     with pytest.raises(HeadMoved):
         await requests.merge(1, by="kardinal", expected_head=opened.head_commit)
     assert linear.tip("main") == before

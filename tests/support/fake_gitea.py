@@ -58,6 +58,7 @@ class FakeGitea:
         self.merge_methods: list[str] = []
         self.default_method = "merge"
         self.rights = Rights()
+        self.blocks_outdated = False
         self.listed: dict[str, list[str]] = {}
         """Commit -> files that are listed instead of those that differ."""
         self.outage: Callable[[Request], Reply | None] = lambda request: None
@@ -100,6 +101,18 @@ class FakeGitea:
         """Merge as a person does; returns the commit on the base branch."""
         with self._lock:
             return self._land(self.pulls[number], by=by, method=method)
+
+    def update_branch(self, number: int, *, by: str = "alice") -> str:
+        """Merge the base into the head, as "Update branch" on the page does; return the commit."""
+        with self._lock:
+            pull, git = self.pulls[number], self.repository.git
+            head, base = self._head(pull), self.repository.head(pull.base)
+            tree = git("merge-tree", "--write-tree", head, base).splitlines()[0]
+            author = ["-c", f"user.name={by}", "-c", f"user.email={by}@example.org"]
+            text = f"Merge branch '{pull.base}' into {pull.head}"
+            commit = git(*author, "commit-tree", tree, "-p", head, "-p", base, stdin=text)
+            git("update-ref", f"refs/heads/{pull.head}", commit, head)
+            return commit
 
     def approve(self, number: int, *, by: str) -> None:
         """Approve as a person does whose review counts."""
@@ -173,6 +186,7 @@ class FakeGitea:
             ("GET", r"/pulls/(\d+)", self._get),
             ("PATCH", r"/pulls/(\d+)", self._edit),
             ("POST", r"/pulls/(\d+)/merge", self._merge),
+            ("POST", r"/pulls/(\d+)/update", self._update),
             ("GET", r"/pulls/(\d+)/files", self._files),
             ("GET", r"/pulls/(\d+)/reviews", self._reviews),
             ("GET", r"/pulls/([^/]+)/([^/]+)", self._find),
@@ -245,6 +259,8 @@ class FakeGitea:
             return 405, {"message": "Work in progress PRs cannot be merged"}
         if request.body.get("head_commit_id") not in (None, self._head(pull)):
             return 409, {"message": "head out of date"}
+        if self.blocks_outdated and not self._is_up_to_date(pull):
+            return 405, {"message": "not ready to merge: The head branch is behind the base branch"}
         method, title = request.body["Do"], request.body.get("MergeTitleField", "")
         self.merge_methods.append(method)
         message = f"{title}\n\n{request.body.get('MergeMessageField', '')}".strip() if title else ""
@@ -252,6 +268,13 @@ class FakeGitea:
             self._land(pull, by=USER, method=method, message=message)
         except AssertionError:
             return 405, {"message": "Please try again later"}
+        return 200, None
+
+    def _update(self, request: Request, number: str) -> Reply:
+        pull = self.pulls[int(number)]
+        if self._is_up_to_date(pull):
+            return 500, {"message": f"HeadBranch of PR {number} is up to date"}
+        self.update_branch(pull.number, by=USER)
         return 200, None
 
     def _files(self, request: Request, number: str) -> Reply:
@@ -322,6 +345,10 @@ class FakeGitea:
         if self._tip(pull.head) is not None:
             git("update-ref", "-d", f"refs/heads/{pull.head}")
         return commit
+
+    def _is_up_to_date(self, pull: Pull) -> bool:
+        base = self.repository.head(pull.base)
+        return self.repository.git("merge-base", base, self._head(pull)) == base
 
     def _tip(self, branch: str) -> str | None:
         return self.repository.head(branch) if branch in self.repository.branches() else None

@@ -134,12 +134,27 @@ def _merge_pull(call: Call) -> Reply:
     obstacle = call.project.obstacle(pull)
     if obstacle:
         raise refuse(405, obstacle)
+    if call.project.is_behind(pull):
+        raise refuse(405, 'Required status check "kardinal" is expected.')
     message = "\n\n".join(filter(None, [call.body.get("commit_title"), call.body.get("commit_message")]))
     try:
         call.project.merge(pull.number, method, by=call.identity.login, message=message or None)
     except Conflict:
         raise refuse(405, "This branch can't be rebased" if method == "rebase" else "Merge conflict") from None
     return Reply(200, {"sha": pull.merge_commit_sha, "merged": True, "message": "Pull Request successfully merged"})
+
+
+def _update_branch(call: Call) -> Reply:
+    pull, project = call.pull, call.project
+    if call.body.get("expected_head_sha", pull.head_sha) != pull.head_sha:
+        raise refuse(422, "expected head sha didn't match current head ref.")
+    if project.git.is_ancestor(project.git.head(pull.base) or "", pull.head_sha):
+        raise refuse(422, "There are no new commits on the base branch.")
+    try:
+        project.update_branch(pull.number)
+    except Conflict:
+        raise refuse(422, "merge conflict between base and head") from None
+    return Reply(202, {"message": "Updating pull request branch.", "url": "https://github.com"})
 
 
 def _reviews(call: Call) -> Reply:
@@ -338,6 +353,7 @@ OPERATIONS: Mapping[tuple[str, str], tuple[str, str, Perform]] = {
     ("GET", _PULL): ("pull_requests", "read", _get_pull),
     ("PATCH", _PULL): ("pull_requests", "write", _update_pull),
     ("PUT", f"{_PULL}/merge"): ("contents", "write", _merge_pull),
+    ("PUT", f"{_PULL}/update-branch"): ("pull_requests", "write", _update_branch),
     ("GET", f"{_PULL}/reviews"): ("pull_requests", "read", _reviews),
     ("GET", _ISSUE): ("issues", "read", _issue),
     ("GET", f"{_ISSUE}/comments"): ("pull_requests", "read", _comments),

@@ -113,6 +113,8 @@ class Project:
     methods: set[str] = field(default_factory=lambda: {"merge", "squash", "rebase"})
     required_contexts: dict[str, set[str]] = field(default_factory=dict)
     required_approvals: dict[str, int] = field(default_factory=dict)
+    strict: set[str] = field(default_factory=set)
+    """Branches that pull requests have to be up to date with."""
     queues: set[str] = field(default_factory=set)
     collaborators: dict[str, str] = field(default_factory=dict)
     delete_branch_on_merge: bool = False
@@ -176,6 +178,17 @@ class Project:
         if self.delete_branch_on_merge:
             self.git.delete(pull.head)
         return pull
+
+    def update_branch(self, number: int) -> str:
+        """Merge the base into the head, as "Update branch" on the page does; raises Conflict."""
+        pull = self.pulls[number]
+        self.follow(pull)
+        return self.git.merge(pull.head, pull.base, message=f"Merge branch '{pull.base}' into {pull.head}")
+
+    def is_behind(self, pull: Pull) -> bool:
+        """Return whether a pull request lacks commits of a base that wants all of them."""
+        tip = self.git.head(pull.base)
+        return pull.base in self.strict and tip is not None and not self.git.is_ancestor(tip, pull.head_sha)
 
     def obstacle(self, pull: Pull) -> str:
         """Return why GitHub does not merge yet; empty where nothing stands against it."""

@@ -49,7 +49,7 @@ class View:
                 "merged": merged,
                 "merged_by": self.user(pull.merged_by) if pull.merged_by else None,
                 "mergeable": None if pull.state != "open" else mergeable,
-                "mergeable_state": "clean" if mergeable else "dirty",
+                "mergeable_state": self._merge_state(pull) if mergeable else "dirty",
             }
         return shown
 
@@ -59,6 +59,12 @@ class View:
         names = ("id", "node_id", "number", "html_url", "title", "body", "state", "created_at", "updated_at", "user")
         closed = self.user(pull.closed_by) if pull.closed_by else None
         return {name: shown[name] for name in names} | {"closed_at": shown["closed_at"], "closed_by": closed}
+
+    def _merge_state(self, pull: Pull) -> str:
+        """Return "blocked" before "behind": of the two, GitHub shows what more than an update is needed for."""
+        if self._project.obstacle(pull):
+            return "blocked"
+        return "behind" if self._project.is_behind(pull) else "clean"
 
     def user(self, login: str) -> dict[str, Any]:
         kind = "Bot" if login.endswith("[bot]") else "User"

@@ -176,7 +176,7 @@ class Project:
     def rebase(self, iid: int) -> None:
         """Rebase the branch, as GitLab does in the background."""
         request = self.requests[iid]
-        request.rebase_looks, request.merge_error = 2, None
+        request.rebase_looks, request.merge_error = 3, None
         try:
             self.git.rebase_branch(request.target, request.source)
         except Conflict:
