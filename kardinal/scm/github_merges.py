@@ -15,8 +15,9 @@ from kardinal.scm.errors import (
     PullRequestEnded,
     UnknownAnswer,
 )
+from kardinal.scm.github_methods import merge_method
 from kardinal.scm.github_queue import MergeQueue
-from kardinal.scm.github_values import ApiPullRequest, ApiReference, ApiRepository
+from kardinal.scm.github_values import ApiPullRequest, ApiReference
 from kardinal.scm.http import HostClient, Outcome, Priority
 from kardinal.scm.values import parsed, squash_text
 from kardinal.steps.commit_message import CommitMessage
@@ -46,8 +47,9 @@ class GitHubMerges:
                     remedy="Promote again, or resolve the conflict on the branch",
                 )
             _check_behind(found)
-            await self._queue.enter(found, expected_head=expected_head)
-            found = await self._merge(found, method, message)
+            linear = await self._queue.enter(found, expected_head=expected_head)
+            way = await merge_method(self._client, self._path, found.base, wanted=method, linear=linear)
+            found = await self._merge(found, way, message)
         if found.state == "closed":
             raise PullRequestEnded(f"pull request {number} is closed", remedy="Promote again to open a new one")
         return found
@@ -60,10 +62,7 @@ class GitHubMerges:
         if answer.outcome is Outcome.REREAD:
             raise HeadMoved(f"the head of pull request {number} is no longer at {expected_head}")
 
-    async def _merge(
-        self, found: PullRequest, method: MergeMethod | None, message: CommitMessage | None
-    ) -> PullRequest:
-        way = method or await self._usual_method()
+    async def _merge(self, found: PullRequest, way: MergeMethod, message: CommitMessage | None) -> PullRequest:
         body = {"sha": found.head_commit, "merge_method": way}
         if way == "squash" and message is not None:
             body["commit_title"], body["commit_message"] = squash_text(message, found.number)
@@ -95,10 +94,6 @@ class GitHubMerges:
         answer = await self._client.request("branch", "GET", f"{self._path}/git/ref/{reference}")
         if answer.status == 200 and parsed(ApiReference, answer.value).object.sha == merged.head_commit:
             await self._client.request("delete-branch", "DELETE", f"{self._path}/git/refs/{reference}")
-
-    async def _usual_method(self) -> MergeMethod:
-        answer = await self._client.request("access", "GET", self._path)
-        return next(iter(parsed(ApiRepository, answer.value).merge_methods), "merge")
 
     async def _get(self, number: int) -> PullRequest:
         path = f"{self._path}/pulls/{number}"

@@ -3,13 +3,16 @@
 Where a branch has a queue, a merge is asked for by putting the pull request into it. GitHub tests it together with
 those before it and merges it later, or takes it out again; until then the pull request is open, and its merge blocked.
 A token that may pass by the queue is not made to: the rule of the branch stands for kardinal as well.
+
+One that was taken out again, by a person or because its checks failed, is not put back as it is: it would be tested and
+taken out for ever. It waits for a person until its head is another commit, or until it is put back by hand.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import AwareDatetime, BaseModel
 
 from kardinal.scm.base import PullRequest
 from kardinal.scm.errors import AccessDenied, HeadMoved, MergeBlocked, UnknownAnswer
@@ -19,10 +22,18 @@ from kardinal.scm.values import parsed
 __all__ = ["MergeQueue"]
 
 _LOOK = """\
-query($owner: String!, $name: String!, $branch: String!, $number: Int!) {
+query($owner: String!, $name: String!, $branch: String!, $ref: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
     mergeQueue(branch: $branch) { id }
-    pullRequest(number: $number) { id mergeQueueEntry { state } }
+    ref(qualifiedName: $ref) { refUpdateRule { requiresLinearHistory } }
+    pullRequest(number: $number) {
+      id
+      mergeQueueEntry { state }
+      commits(last: 1) { nodes { commit { committedDate } } }
+      timelineItems(last: 1, itemTypes: [ADDED_TO_MERGE_QUEUE_EVENT, REMOVED_FROM_MERGE_QUEUE_EVENT]) {
+        nodes { ... on RemovedFromMergeQueueEvent { createdAt reason actor { login } } }
+      }
+    }
   }
 }"""
 
@@ -42,13 +53,60 @@ class ApiEntry(BaseModel):
     state: str
 
 
+class ApiDated(BaseModel):
+    committedDate: AwareDatetime  # noqa: N815 - the host's spelling
+
+
+class ApiCommit(BaseModel):
+    commit: ApiDated
+
+
+class ApiCommits(BaseModel):
+    nodes: list[ApiCommit] = []
+
+
+class ApiActor(BaseModel):
+    login: str = ""
+
+
+class ApiEvent(BaseModel):
+    """The last event of a queue; one that is no removal has no time."""
+
+    createdAt: AwareDatetime | None = None  # noqa: N815
+    reason: str | None = None
+    actor: ApiActor | None = None
+
+
+class ApiEvents(BaseModel):
+    nodes: list[ApiEvent] = []
+
+
 class ApiQueuedPullRequest(BaseModel):
     id: str
-    mergeQueueEntry: ApiEntry | None = None  # noqa: N815 - the host's spelling
+    mergeQueueEntry: ApiEntry | None = None  # noqa: N815
+    commits: ApiCommits = ApiCommits()
+    timelineItems: ApiEvents = ApiEvents()  # noqa: N815
+
+    def removal(self) -> ApiEvent | None:
+        """Return how it was taken out of the queue as it is; None where it was not, or has another head since."""
+        last = self.timelineItems.nodes[-1] if self.timelineItems.nodes else ApiEvent()
+        heads = [one.commit.committedDate for one in self.commits.nodes]
+        if last.createdAt is None or any(head > last.createdAt for head in heads):
+            return None
+        return last
+
+
+class ApiUpdateRule(BaseModel):
+    requiresLinearHistory: bool = False  # noqa: N815
+
+
+class ApiRef(BaseModel):
+    refUpdateRule: ApiUpdateRule | None = None  # noqa: N815
 
 
 class ApiQueuedRepository(BaseModel):
     mergeQueue: ApiQueue | None = None  # noqa: N815
+    ref: ApiRef | None = None
     pullRequest: ApiQueuedPullRequest  # noqa: N815
 
 
@@ -64,18 +122,23 @@ class MergeQueue:
         self._owner = owner
         self._name = name
 
-    async def enter(self, pull_request: PullRequest, *, expected_head: str | None) -> None:
-        """Return where the base has no queue; else put the pull request into it and raise `MergeBlocked`."""
+    async def enter(self, pull_request: PullRequest, *, expected_head: str | None) -> bool:
+        """Put the pull request into the queue of its base, and raise `MergeBlocked`.
+
+        Where the base has none, return whether its protection wants a linear history, which the same answer tells.
+        """
         number, base = pull_request.number, pull_request.base
         variables = {"owner": self._owner, "name": self._name, "branch": base, "number": number}
-        data = await self._ask(_LOOK, variables, queues_unknown=True)
+        data = await self._ask(_LOOK, {**variables, "ref": f"refs/heads/{base}"}, queues_unknown=True)
         if data is None:
-            return
+            return False
         found = parsed(ApiLook, data).repository
         if found.mergeQueue is None:
-            return
+            rule = found.ref.refUpdateRule if found.ref is not None else None
+            return rule is not None and rule.requiresLinearHistory
         entry = found.pullRequest.mergeQueueEntry
         if entry is None:
+            _check_removal(found.pullRequest, number, base)
             head = expected_head or pull_request.head_commit
             wanted = {"pullRequestId": found.pullRequest.id, "expectedHeadOid": head}
             await self._ask(_ENQUEUE, {"input": wanted})
@@ -106,3 +169,17 @@ class MergeQueue:
         if query is _ENQUEUE:
             raise MergeBlocked(f"{self._client.host.name} refused to queue: {said}")
         raise UnknownAnswer(f"{self._client.host.name} answered the merge queue with an error: {said}")
+
+
+def _check_removal(found: ApiQueuedPullRequest, number: int, base: str) -> None:
+    removed = found.removal()
+    if removed is None:
+        return
+    by = f" by {removed.actor.login[:40]}" if removed.actor is not None and removed.actor.login else ""
+    why = f" ({removed.reason[:80]})" if removed.reason else ""
+    blocked = MergeBlocked(
+        f"pull request {number} was taken out of the merge queue of {base}{by}{why}",
+        remedy="Put it back there, add a commit to it, or close it",
+    )
+    blocked.blocked = True
+    raise blocked

@@ -47,7 +47,9 @@ class GitLabMerges:
             _check_conflict(found)
             if found.needs_rebase:
                 raise BehindBase(f"merge request {number} has to be rebased onto {found.target_branch}")
-            await self._check_method(method)
+            project = await self._project()
+            self._check_train(found, project)
+            self._check_method(method, project)
             found = await self._merge(found, method, message)
         if found.state == "closed":
             raise PullRequestEnded(f"merge request {number} is closed", remedy="Promote again to open a new one")
@@ -73,8 +75,19 @@ class GitLabMerges:
                 remedy="Promote again, or resolve the conflict on the branch",
             )
 
-    async def _check_method(self, method: MergeMethod | None) -> None:
-        if method is not None and method not in (await self._project()).merge_methods:
+    def _check_train(self, found: ApiMergeRequest, project: ApiProject) -> None:
+        """Refuse to pass by the merge train of a project, which the API would do."""
+        if project.merge_trains_enabled:
+            blocked = MergeBlocked(
+                f"merge request {found.iid} goes through the merge train of {found.target_branch}, which kardinal does "
+                "not pass by",
+                remedy="Add it to the train on its page",
+            )
+            blocked.blocked = True
+            raise blocked
+
+    def _check_method(self, method: MergeMethod | None, project: ApiProject) -> None:
+        if method is not None and method not in project.merge_methods:
             raise RequestRefused(
                 f"{self._client.host.name} merges this project in another way than {method}",
                 remedy="Set git.mergeMethod to the way of the project, or change its settings for merge requests",

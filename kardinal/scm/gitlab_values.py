@@ -144,6 +144,7 @@ class ApiProject(BaseModel):
     merge_requests_access_level: str = "enabled"
     merge_method: Literal["merge", "rebase_merge", "ff"] = "merge"
     squash_option: str = "default_off"
+    merge_trains_enabled: bool | None = None
     permissions: ApiPermissions = ApiPermissions()
 
     @property

@@ -105,7 +105,13 @@ def _put_off(context: StepContext, remote: Remote, kept: Kept, blocked: MergeBlo
     """
     delay = max(context.host_memory.merge_delay(context.key), timedelta(seconds=blocked.retry_after or 0.0))
     again = min(delay, kept.again) if kept.again else delay
-    return Waiting(str(blocked), until=context.now + again, subscribe=remote.proposals.subscribe, update=kept.update)
+    return Waiting(
+        str(blocked),
+        until=context.now + again,
+        blocked=blocked.blocked,
+        subscribe=remote.proposals.subscribe,
+        update=kept.update,
+    )
 
 
 async def _merge(context: StepContext, remote: Remote, kept: Kept) -> PullRequest:

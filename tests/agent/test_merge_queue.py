@@ -11,6 +11,7 @@ from tests.agent.promotion_steps import (
     close_gate,
     create,
     deploy,
+    is_held,
     open_gate,
     put_gate,
     reached,
@@ -88,4 +89,39 @@ async def test_a_merge_of_the_queue_while_a_gate_is_closed_is_flagged(world: Wor
     await world.live(timedelta(minutes=30))
     assert (await state(world))["state"] == "HealthChecking"
     await open_gate(world, GATE)
+    await reached(world, "Verified")
+
+
+async def test_one_that_was_taken_out_of_the_queue_waits_for_a_person_until_its_head_changes(
+    world: World, site: GitHubSite
+) -> None:
+    await queued(world, site)
+    await world.live(timedelta(minutes=1))
+    site.project.dequeue(1, reason="failed_checks", by=QUEUE)
+    await world.until(lambda: is_held(world))
+    assert "taken out of the merge queue of main" in (await state(world))["message"]
+    assert "failed_checks" in (await state(world))["message"]
+    await world.live(timedelta(minutes=30))
+    assert enqueued(site) == 1
+    overlay = f"environments/{DEV}/kustomization.yaml"
+    site.repository.commit({overlay: f"{site.repository.read(overlay)}# others\n"})
+    await world.until(lambda: site.project.pulls[1].queued)
+    assert enqueued(site) == 2
+    site.project.merge(1, "merge", by=QUEUE)
+    await reached(world, "Verified")
+
+
+async def test_one_that_a_person_puts_back_into_the_queue_is_held_no_more(world: World, site: GitHubSite) -> None:
+    await queued(world, site)
+    await world.live(timedelta(minutes=1))
+    site.project.dequeue(1, reason="manual", by="alice")
+    await world.until(lambda: is_held(world))
+    site.project.pulls[1].queued = True
+
+    async def goes_on() -> bool:
+        return not await is_held(world)
+
+    await world.until(goes_on)
+    assert enqueued(site) == 1
+    site.project.merge(1, "merge", by=QUEUE)
     await reached(world, "Verified")

@@ -17,13 +17,16 @@ from kardinal.scm import (
     CommitStatus,
     HeadMoved,
     MergeBlocked,
+    MergeMethod,
     PullRequests,
+    RequestRefused,
     UnknownAnswer,
     WebhookRejected,
 )
 from kardinal.scm.github import api_of
 from tests.hosts.fakes.faults import Fault
 from tests.hosts.fakes.github import TOKEN
+from tests.hosts.fakes.github_state import Ruleset
 from tests.hosts.github_host import GitHubHost
 from tests.hosts.host import FILE, HEAD, new_pull_request
 from tests.support.clock import VirtualClock
@@ -186,6 +189,47 @@ async def test_without_a_method_the_first_that_the_repository_allows_is_used(
     await github_pulls.merge(1, by="kardinal")
     assert len(github.project.git.parents(github.tip("main"))) == 1
     assert github.server.requests("PUT")[0].body["merge_method"] == "squash"
+
+
+@pytest.mark.parametrize(
+    ("rules", "methods", "linear", "expected"),
+    [
+        (("required_linear_history",), (), False, "squash"),
+        (("pull_request",), ("rebase",), False, "rebase"),
+        (("pull_request", "required_linear_history"), ("merge", "rebase"), False, "rebase"),
+        (("deletion",), (), True, "squash"),
+        ((), (), False, "merge"),
+    ],
+    ids=["linear ruleset", "method of a ruleset", "both", "linear protection", "nothing"],
+)
+async def test_the_rules_of_the_branch_choose_the_method_and_refuse_another_one(
+    github: GitHubHost,
+    github_pulls: PullRequests,
+    rules: tuple[str, ...],
+    methods: tuple[str, ...],
+    *,
+    linear: bool,
+    expected: MergeMethod,
+) -> None:
+    github.project.rulesets[1] = Ruleset("main", rules, methods=methods)
+    github.project.linear |= {"main"} if linear else set()
+    await github_pulls.open(new_pull_request())
+    for method in ("merge", "squash", "rebase"):
+        if not github.project.allows("main", method):
+            with pytest.raises(RequestRefused, match=rf"rules of main.*{method}.*Set git\.mergeMethod to .*{expected}"):
+                await github_pulls.merge(1, by="kardinal", method=method)
+    assert not github.server.requests("PUT")
+    await github_pulls.merge(1, by="kardinal")
+    assert github.server.requests("PUT")[0].body["merge_method"] == expected
+
+
+async def test_settings_and_rules_that_leave_no_method_are_told(github: GitHubHost, github_pulls: PullRequests) -> None:
+    github.project.methods = {"merge"}
+    github.project.rulesets[1] = Ruleset("main", ("required_linear_history",))
+    await github_pulls.open(new_pull_request())
+    with pytest.raises(RequestRefused, match="no merge method is allowed") as refused:
+        await github_pulls.merge(1, by="kardinal")
+    assert not refused.value.transient
 
 
 async def test_one_behind_a_base_that_wants_it_up_to_date_is_updated_by_the_host(

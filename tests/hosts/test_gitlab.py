@@ -199,6 +199,17 @@ async def test_a_way_to_merge_that_the_project_does_not_have_is_refused_before_i
     assert (await requests.access()).merge_methods == {"squash"}
 
 
+async def test_a_merge_train_is_not_passed_by(gitlab: GitLabHost, requests: PullRequests) -> None:
+    gitlab.project.merge_trains = True
+    opened = await requests.open(new_pull_request())
+    with pytest.raises(MergeBlocked, match=r"merge train of main.*Add it to the train") as blocked:
+        await requests.merge(1, by="kardinal", expected_head=opened.head_commit)
+    assert blocked.value.blocked
+    assert not gitlab.server.requests("PUT")
+    await gitlab.merge(1, None)
+    assert (await requests.merge(1, by="kardinal")).state == "merged"
+
+
 async def test_what_holds_a_merge_is_said(gitlab: GitLabHost, requests: PullRequests) -> None:
     await requests.open(new_pull_request())
     gitlab.require_status("main", "kardinal")

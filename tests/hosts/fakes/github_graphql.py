@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,14 +68,32 @@ class _Root:
         branch = qualifiedName.removeprefix("refs/heads/")
         if self._project.git.head(branch) is None:
             return None
-        return {"refUpdateRule": {"viewerCanPush": False} if branch in self._project.unpushable else None}
+        linear, closed = branch in self._project.linear, branch in self._project.unpushable
+        rule = {"viewerCanPush": not closed, "requiresLinearHistory": linear}
+        return {"refUpdateRule": rule if linear or closed else None}
 
     def _pull(self, _info: object, *, number: int) -> dict[str, Any]:
         pull = self._project.pulls.get(number)
         if pull is None:
             raise graphql.GraphQLError(f"Could not resolve to a PullRequest with the number of {number}.")
         self._project.follow(pull)
-        return {"id": node_id("PR", number), "headRefOid": pull.head_sha, "mergeQueueEntry": self._entry(pull)}
+        committed = self._project.git.committed_at(pull.head_sha)
+        return {
+            "id": node_id("PR", number),
+            "headRefOid": pull.head_sha,
+            "mergeQueueEntry": self._entry(pull),
+            "commits": lambda _, **__: {"nodes": [{"commit": {"committedDate": _time(committed)}}]},
+            "timelineItems": lambda _, **__: {"nodes": self._queue_events(pull)},
+        }
+
+    def _queue_events(self, pull: Pull) -> list[dict[str, Any]]:
+        """Return the last time that the pull request entered the queue or left it."""
+        if pull.queued or pull.removed is None:
+            return []
+        removed = pull.removed
+        actor = {"__typename": "User", "login": removed.by} if removed.by else None
+        shown = {"createdAt": _time(removed.at), "reason": removed.reason, "actor": actor}
+        return [{"__typename": "RemovedFromMergeQueueEvent", **shown}]
 
     def _entry(self, pull: Pull) -> dict[str, Any] | None:
         return {"id": node_id("MQE", pull.number), "position": 1, "state": "QUEUED"} if pull.queued else None
@@ -83,3 +102,7 @@ class _Root:
         for pull in self._project.pulls.values():
             self._project.follow(pull)
         return list(self._project.pulls.values())
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -131,6 +131,8 @@ def _merge_pull(call: Call) -> Reply:
         raise refuse(405, "Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
     if method not in call.project.methods:
         raise refuse(405, f"{_METHOD_NAMES[method]} not allowed on this repository.")
+    if not call.project.allows(pull.base, method):
+        raise refuse(405, "Repository rule violations found")
     obstacle = call.project.obstacle(pull)
     if obstacle:
         raise refuse(405, obstacle)
@@ -249,12 +251,24 @@ def _branch_rules(call: Call) -> Reply:
             "ruleset_id": number,
             "ruleset_source": call.project.full_name,
             "ruleset_source_type": "Repository",
+            **({"parameters": _pull_request_rule(ruleset.methods)} if rule == "pull_request" else {}),
         }
         for number, ruleset in call.project.rulesets.items()
         for rule in ruleset.rules
         if ruleset.branch == branch
     ]
     return call.page(found)
+
+
+def _pull_request_rule(methods: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "allowed_merge_methods": list(methods or _METHOD_NAMES),
+        "dismiss_stale_reviews_on_push": False,
+        "require_code_owner_review": False,
+        "require_last_push_approval": False,
+        "required_approving_review_count": 0,
+        "required_review_thread_resolution": False,
+    }
 
 
 def _ruleset(call: Call) -> Reply:

@@ -50,6 +50,8 @@ class Ruleset:
     branch: str
     rules: tuple[str, ...]
     bypass: str = "never"
+    methods: tuple[str, ...] = ()
+    """The merge methods that its rule for pull requests allows; all where there are none."""
 
 
 @dataclass
@@ -78,6 +80,15 @@ class Status:
 
 
 @dataclass
+class Removal:
+    """The end of a pull request's time in a merge queue that did not merge it."""
+
+    at: datetime
+    reason: str
+    by: str | None
+
+
+@dataclass
 class Pull:
     """A pull request; `fork` is the full name of another repository that the head is in."""
 
@@ -98,6 +109,7 @@ class Pull:
     reviews: list[Review] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     queued: bool = False
+    removed: Removal | None = None
     draft: bool = False
     closed_by: str | None = None
 
@@ -113,6 +125,8 @@ class Project:
     methods: set[str] = field(default_factory=lambda: {"merge", "squash", "rebase"})
     required_contexts: dict[str, set[str]] = field(default_factory=dict)
     required_approvals: dict[str, int] = field(default_factory=dict)
+    linear: set[str] = field(default_factory=set)
+    """Branches whose own protection wants a linear history."""
     strict: set[str] = field(default_factory=set)
     """Branches that pull requests have to be up to date with."""
     queues: set[str] = field(default_factory=set)
@@ -178,6 +192,18 @@ class Project:
         if self.delete_branch_on_merge:
             self.git.delete(pull.head)
         return pull
+
+    def dequeue(self, number: int, *, reason: str, by: str | None = None) -> None:
+        """Take a pull request out of the merge queue."""
+        pull = self.pulls[number]
+        pull.queued, pull.removed = False, Removal(self.now(), reason, by)
+
+    def allows(self, base: str, method: str) -> bool:
+        """Return whether settings, rulesets and protection let a pull request be merged in this way."""
+        rules = [one for one in self.rulesets.values() if one.branch == base]
+        linear = base in self.linear or any("required_linear_history" in one.rules for one in rules)
+        by_rules = all(not one.methods or method in one.methods for one in rules)
+        return method in self.methods and by_rules and not (linear and method == "merge")
 
     def update_branch(self, number: int) -> str:
         """Merge the base into the head, as "Update branch" on the page does; raises Conflict."""

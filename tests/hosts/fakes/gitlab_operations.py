@@ -124,6 +124,7 @@ def _project(call: Call) -> Reply:
         "merge_requests_access_level": project.merge_requests_access_level,
         "merge_method": project.merge_method,
         "squash_option": project.squash_option,
+        "merge_trains_enabled": project.merge_trains,
         "permissions": {"project_access": {"access_level": project.access_level}, "group_access": None},
     }
     return Reply(200, shown)

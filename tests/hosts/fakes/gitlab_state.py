@@ -82,6 +82,7 @@ class Project:
     identifier: int = 7
     merge_method: str = "merge"
     squash_option: str = "default_off"
+    merge_trains: bool = False
     required_statuses: set[str] = field(default_factory=set)
     access_level: int = 30
     archived: bool = False

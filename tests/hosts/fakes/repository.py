@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pygit2
@@ -67,6 +68,10 @@ class HostedRepository:
     def message(self, commit: str) -> str:
         with self._open() as git:
             return str(git[commit].peel(pygit2.Commit).message)
+
+    def committed_at(self, commit: str) -> datetime:
+        with self._open() as git:
+            return datetime.fromtimestamp(git[commit].peel(pygit2.Commit).commit_time, UTC)
 
     def parents(self, commit: str) -> list[str]:
         with self._open() as git:
