@@ -15,6 +15,7 @@ import sys
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -32,7 +33,14 @@ from kardinal.git.options import (
 from kardinal.kube import Client, ConfigError, load_connection
 from kardinal.objects.text import escaped
 from kardinal.runtime import RuntimeFailure, SystemClock
-from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
+from kardinal.runtime.process import (
+    address_option,
+    git_cache_option,
+    health_options,
+    logging_options,
+    metrics_auth_option,
+    run,
+)
 from kardinal_agent.errors import ConfigurationError
 from kardinal_agent.program import Agent, AgentOptions
 
@@ -87,6 +95,7 @@ _file_option = partial(click.option, type=click.Path(dir_okay=False, exists=True
     help="Read the Secrets of the control plane's namespace HUB from LOCAL here. Default: from the one of its name.",
 )
 @address_option("--metrics-bind-address", default=":8085", help="/metrics")
+@metrics_auth_option
 @address_option("--health-probe-bind-address", default=":8086", help="/healthz and /readyz")
 @git_cache_option
 @git_cache_size_option
@@ -111,6 +120,7 @@ def main(
     allow_step_hosts: tuple[str, ...],
     namespace_map: dict[str, str],
     metrics_bind_address: str,
+    metrics_auth: Literal["token", "none"],
     health_probe_bind_address: str,
     git_cache_dir: Path,
     git_cache_max_bytes: int,
@@ -135,6 +145,7 @@ def main(
         allow_step_hosts=allow_step_hosts,
         namespace_map=namespace_map,
         metrics_address=metrics_bind_address,
+        metrics_auth=metrics_auth,
         probe_address=health_probe_bind_address,
     )
     try:

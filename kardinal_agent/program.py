@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import structlog
 
@@ -28,6 +29,7 @@ from kardinal.git.shares import Shares
 from kardinal.kube import Client
 from kardinal.objects import GRAPH, NAMESPACE, JsonObject
 from kardinal.runtime import Backoff, Channel, Clock, Manager
+from kardinal.runtime.scrapes import ScrapeAccess
 from kardinal.scm.http import HostSessions
 from kardinal.translation.recorded import Untraceable
 from kardinal_agent.endpoints import EndpointClient, EndpointSecrets, StepHosts
@@ -111,6 +113,7 @@ class AgentOptions:
     allow_step_hosts: tuple[str, ...] = ()
     namespace_map: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
+    metrics_auth: Literal["token", "none"] = "token"
     probe_address: str | None = None
 
 
@@ -310,12 +313,15 @@ class Agent:
         local_client: Client | None = None,
     ) -> None:
         name = f"kardinal-agent-{options.shard}" if options.shard else "kardinal-agent"
+        # Those who scrape are accounts of the agent's own cluster.
+        access = ScrapeAccess(local_client or client, clock=clock)
         self.manager = Manager(
             client,
             clock=clock,
             name=name,
             probe_address=options.probe_address,
             metrics_address=options.metrics_address,
+            scrape_access=access if options.metrics_auth == "token" else None,
         )
         program = name.removeprefix("kardinal-")
         self.manager.add(

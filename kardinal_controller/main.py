@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -29,7 +30,14 @@ from kardinal.kube.in_cluster import namespace_of_pod
 from kardinal.objects.text import escaped
 from kardinal.runtime.clock import SystemClock
 from kardinal.runtime.errors import RuntimeFailure
-from kardinal.runtime.process import address_option, git_cache_option, health_options, logging_options, run
+from kardinal.runtime.process import (
+    address_option,
+    git_cache_option,
+    health_options,
+    logging_options,
+    metrics_auth_option,
+    run,
+)
 from kardinal_controller.program import Controller, ControllerOptions
 
 __all__ = ["main"]
@@ -67,6 +75,7 @@ __all__ = ["main"]
     help="Connections of one client address; 0 for any number, as behind an ingress, whose address all have.",
 )
 @address_option("--metrics-bind-address", default=":8080", help="/metrics")
+@metrics_auth_option
 @address_option("--health-probe-bind-address", default=":8081", help="/healthz and /readyz")
 @git_cache_option
 @git_cache_size_option
@@ -92,6 +101,7 @@ def main(
     api_bind_address: str,
     api_connections_per_address: int,
     metrics_bind_address: str,
+    metrics_auth: Literal["token", "none"],
     health_probe_bind_address: str,
     git_cache_dir: Path,
     git_cache_max_bytes: int,
@@ -116,6 +126,7 @@ def main(
         api_address=api_bind_address,
         api_connections_per_address=api_connections_per_address,
         metrics_address=metrics_bind_address,
+        metrics_auth=metrics_auth,
         probe_address=health_probe_bind_address,
         system_namespace=namespace_of_pod() or SYSTEM_NAMESPACE,
         git_cache_dir=git_cache_dir,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from kardinal.api import BUNDLE, METRIC_CHECK, POLICY_GATE, PROMOTION_STEP, SUBSCRIPTION
 from kardinal.api.names import FIELD_MANAGER_CONTROLLER, SYSTEM_NAMESPACE
@@ -17,6 +18,7 @@ from kardinal.extensions import Extensions, webhook_parsers
 from kardinal.git import CACHE_SIZE, GitRunner
 from kardinal.kube import Client
 from kardinal.runtime import Clock, Manager
+from kardinal.runtime.scrapes import ScrapeAccess
 from kardinal.translation import Features
 from kardinal_agent.endpoints import EndpointClient, StepHosts
 from kardinal_agent.program import AgentOptions, Parts, install
@@ -71,6 +73,7 @@ class ControllerOptions:
     api_address: str = "127.0.0.1:0"
     api_connections_per_address: int = 0
     metrics_address: str | None = None
+    metrics_auth: Literal["token", "none"] = "token"
     probe_address: str | None = None
     system_namespace: str = SYSTEM_NAMESPACE
     """The namespace of the controller itself."""
@@ -89,6 +92,7 @@ class Controller:
             name=NAME,
             probe_address=options.probe_address,
             metrics_address=options.metrics_address,
+            scrape_access=ScrapeAccess(client, clock=clock) if options.metrics_auth == "token" else None,
         )
         self._clock = clock
         self._caches = Caches(self.manager)

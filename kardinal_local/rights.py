@@ -34,6 +34,10 @@ _WORKLOADS = (
     _rule("list watch", "batch", "jobs cronjobs"),
     _rule("list watch", "", "pods"),
 )
+_SCRAPES = (
+    _rule("create", "authentication.k8s.io", "tokenreviews"),
+    _rule("create", "authorization.k8s.io", "subjectaccessreviews"),
+)
 _NAMESPACES = _rule("list watch", "", "namespaces")
 
 RIGHTS: dict[str, tuple[JsonObject, ...]] = {
@@ -53,10 +57,11 @@ RIGHTS: dict[str, tuple[JsonObject, ...]] = {
         _EVENTS,
         *_WORKLOADS,
         _NAMESPACES,
+        *_SCRAPES,
         _rule("execute", "kardinal.io", "promotionsteps"),
     ),
     "kardinal-controller-secrets": _SECRETS,
-    "kardinal-agent": (*_WORKLOADS, _NAMESPACES),
+    "kardinal-agent": (*_WORKLOADS, _NAMESPACES, *_SCRAPES),
     "kardinal-agent-secrets": _SECRETS,
     "kardinal-tools": (
         _rule("list watch", "argoproj.io", "applications rollouts"),

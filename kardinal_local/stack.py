@@ -174,6 +174,8 @@ async def _start_controller(
         git_cache_dir=directory / "git",
         api_address=before["api"],
         metrics_address=before["metrics"],
+        # It listens on this machine alone.
+        metrics_auth="none",
         probe_address=before["probes"],
     )
     extensions = await asyncio.to_thread(load_extensions)

@@ -2,7 +2,8 @@
 
 They answer before anything else runs, because a process that is still reading its caches is healthy and not yet ready,
 and a deployment that waits for it must be able to see the difference. `?verbose` lists the checks, a failing answer
-always does, and `?exclude=` leaves some out. A check is a function that returns what is wrong, or None.
+always does, and `?exclude=` leaves some out. A check is a function that returns what is wrong, or None. Metrics are for
+those whom `ScrapeAccess` lets in.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from kardinal.runtime.listener import Listener
 from kardinal.runtime.metrics import Metrics
+from kardinal.runtime.scrapes import ScrapeAccess
 
 __all__ = ["Check", "ProbeServer"]
 
@@ -24,7 +26,10 @@ CONNECTIONS = 64
 
 
 class ProbeServer:
-    """Serves probes at one address and metrics at the same or another one; None serves nothing."""
+    """Serves probes at one address and metrics at the same or another one; None serves nothing.
+
+    Without `scrape_access` everyone may read the metrics.
+    """
 
     def __init__(
         self,
@@ -33,10 +38,12 @@ class ProbeServer:
         metrics_address: str | None,
         ready_checks: Mapping[str, Check],
         metrics: Metrics,
+        scrape_access: ScrapeAccess | None,
     ) -> None:
         self._addresses = {"probes": probe_address, "metrics": metrics_address}
         self._ready_checks = ready_checks
         self._metrics = metrics
+        self._scrape_access = scrape_access
         self._listeners: list[Listener] = []
         self.urls: dict[str, str] = {}
 
@@ -88,7 +95,9 @@ class ProbeServer:
         lines.append("readyz check failed" if failed else "readyz check passed")
         return web.Response(status=500 if failed else 200, text="\n".join(lines) + "\n")
 
-    async def _scrape(self, _: web.Request) -> web.Response:
+    async def _scrape(self, request: web.Request) -> web.Response:
+        if self._scrape_access is not None:
+            await self._scrape_access.check(request)
         await self._metrics.measure_loop_lag()
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -37,6 +37,7 @@ from kardinal.runtime.metrics import Metrics
 from kardinal.runtime.queue import PriorityQueue
 from kardinal.runtime.recorder import EventRecorder
 from kardinal.runtime.reflector import Scope
+from kardinal.runtime.scrapes import ScrapeAccess
 from kardinal.runtime.sources import Source
 from kardinal.runtime.status import StatusWriter
 
@@ -72,6 +73,7 @@ class Manager:
         name: str,
         probe_address: str | None = None,
         metrics_address: str | None = None,
+        scrape_access: ScrapeAccess | None = None,
         sync_timeout: float = SYNC_SECONDS,
         grace: float = GRACE_SECONDS,
     ) -> None:
@@ -98,6 +100,7 @@ class Manager:
             metrics_address=metrics_address,
             ready_checks=self._checks,
             metrics=self._figures,
+            scrape_access=scrape_access,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._working: list[asyncio.Task[None]] = []

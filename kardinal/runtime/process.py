@@ -21,7 +21,7 @@ try:
 except ImportError:
     new_event_loop = asyncio.new_event_loop
 
-__all__ = ["address_option", "git_cache_option", "health_options", "logging_options", "run"]
+__all__ = ["address_option", "git_cache_option", "health_options", "logging_options", "metrics_auth_option", "run"]
 
 Result = TypeVar("Result")
 
@@ -47,6 +47,14 @@ def _checked(_: click.Context, __: click.Parameter, value: str) -> str:
 
 address_option = partial(click.option, metavar="HOST:PORT", callback=_checked)
 """An option for an address to listen on; what is no address is a usage error."""
+
+metrics_auth_option = click.option(
+    "--metrics-auth",
+    type=click.Choice(["token", "none"]),
+    default="token",
+    help="Who may read /metrics: bearer tokens of accounts that RBAC allows it, or everyone.",
+)
+"""Gives `metrics_auth`."""
 
 git_cache_option = click.option(
     "--git-cache-dir",

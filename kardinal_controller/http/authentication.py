@@ -20,11 +20,11 @@ from kardinal.objects import SECRET, JsonObject
 from kardinal.runtime.addresses import network_of
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.logging import get_logger
+from kardinal.runtime.rate import RateLimit
 from kardinal.runtime.recorder import EventRecorder
 from kardinal_controller.http.credentials import NO_CREDENTIALS, Credentials, Token, read_credentials
 from kardinal_controller.http.delivery import TOLERANCE, Delivery
 from kardinal_controller.http.problem import ProblemError
-from kardinal_controller.http.rate import RateLimit
 
 __all__ = ["Authenticator", "Claim", "unauthorized"]
 

@@ -25,10 +25,10 @@ from kardinal.objects.errors import KardinalError
 from kardinal.runtime.clock import Clock
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.logging import get_logger
+from kardinal.runtime.rate import RateLimit
 from kardinal_controller.http.body import off_loop
 from kardinal_controller.http.host_secrets import HostSecrets
 from kardinal_controller.http.problem import ProblemError
-from kardinal_controller.http.rate import RateLimit
 from kardinal_controller.http.wakes import Wakes
 
 __all__ = ["HostDelivery", "HostWebhooks", "WebhookParser"]

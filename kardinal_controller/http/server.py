@@ -25,6 +25,7 @@ from kardinal.runtime.clock import Clock
 from kardinal.runtime.informer import Informer
 from kardinal.runtime.listener import Listener
 from kardinal.runtime.logging import describe, get_logger
+from kardinal.runtime.rate import RateLimit
 from kardinal.runtime.recorder import EventRecorder
 from kardinal_controller.attestations import Attestations
 from kardinal_controller.http.authentication import Authenticator, Claim, unauthorized
@@ -35,7 +36,6 @@ from kardinal_controller.http.credentials import Token
 from kardinal_controller.http.delivery import Delivery
 from kardinal_controller.http.hosts import HostWebhooks
 from kardinal_controller.http.problem import ProblemError
-from kardinal_controller.http.rate import RateLimit
 from kardinal_controller.http.request import BundleRequest, check_against, parse_request
 
 __all__ = ["ApiServer"]

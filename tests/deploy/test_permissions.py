@@ -52,12 +52,16 @@ SELDOM = {
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("graphs.experimental.kro.run", "get"): "a Graph that is there before the informer has seen it",
         Permission("graphrevisions.experimental.kro.run", "delete"): "a Graph that was revised more often than is kept",
+        Permission("subjectaccessreviews.authorization.k8s.io", "create"): "a scrape of metrics",
+        Permission("tokenreviews.authentication.k8s.io", "create"): "a scrape of metrics",
     },
     "agent": {
         **_TOOLS,
         Permission("events.events.k8s.io", "get"): "an Event that was written by the process before this one",
         Permission("events.events.k8s.io", "patch"): "an Event that repeats itself",
         Permission("secrets", "get"): "a repository that asks for credentials",
+        Permission("subjectaccessreviews.authorization.k8s.io", "create"): "a scrape of metrics",
+        Permission("tokenreviews.authentication.k8s.io", "create"): "a scrape of metrics",
     },
 }
 """Rights that the walk does not need; `list` is how every informer begins on an older server."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kardinal.runtime.addresses import network_of
-from kardinal_controller.http.rate import RateLimit
+from kardinal.runtime.rate import RateLimit
 from tests.support.clock import VirtualClock
 
 

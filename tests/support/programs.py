@@ -38,6 +38,7 @@ async def start_controller(
         "git_cache_dir": world.new_directory("controller-git"),
         "api_address": "127.0.0.1:0",
         "metrics_address": "127.0.0.1:0",
+        "metrics_auth": "none",
         "probe_address": "127.0.0.1:0",
     }
     chosen = ControllerOptions(**settings | options)
@@ -54,6 +55,7 @@ async def start_agent(world: World, *, clock: Clock | None = None, **options: An
         "allow_local_repositories": True,
         "git_cache_dir": world.new_directory("agent-git"),
         "metrics_address": "127.0.0.1:0",
+        "metrics_auth": "none",
         "probe_address": "127.0.0.1:0",
     }
     chosen = AgentOptions(**settings | options)

@@ -1,4 +1,4 @@
-"""Rate limits: per Pipeline, and per address of clients that fail to authenticate."""
+"""Rate limits: at most so many admissions of a key in a time."""
 
 from __future__ import annotations
 
