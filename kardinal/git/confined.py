@@ -14,6 +14,7 @@ process with threads must not do so much between fork and exec.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -83,7 +84,10 @@ def main() -> None:
 def _enter(plan: dict[str, Any], arguments: list[str]) -> None:
     output = os.open(plan["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(output, 1)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    for number in map(int, os.listdir("/dev/fd")):
+        with contextlib.suppress(OSError):
+            if number > 2:
+                os.close(number)
     if plan["landlock"]:
         _restrict_files(plan)
     if plan["seccomp"]:

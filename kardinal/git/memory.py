@@ -27,7 +27,7 @@ _OF_A_RENDERER = 256 << 20
 _RENDERERS = 4
 _LARGEST = 1 << 30
 _STEP = 64 << 20
-"""What a program in Go maps at a time."""
+"""Bytes that a program in Go maps at a time."""
 _V2 = "memory.max"
 _V1 = "memory.limit_in_bytes"
 _KIB = 1024
@@ -78,7 +78,7 @@ def git_memory(available: int = AVAILABLE) -> int:
 
 
 class MemoryPool:
-    """What the children of one kind may hold: each of them, and all together."""
+    """The bytes that the children of one kind may hold: each of them, and all together."""
 
     def __init__(self, *, each: int, total: int) -> None:
         self.each = each

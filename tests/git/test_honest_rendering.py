@@ -1,4 +1,4 @@
-"""What honest repositories render, behind the same walls as hostile ones."""
+"""Honest repositories render behind the same walls as hostile ones."""
 
 from __future__ import annotations
 

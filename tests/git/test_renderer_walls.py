@@ -1,4 +1,4 @@
-"""The walls around a renderer: what it can see of the agent, whoever runs it."""
+"""The walls around a renderer: what it can see of the agent, with and without rights of its own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 
 from kardinal.git.isolation import Walls, confine
 from kardinal.git.rendering import ProgramRenderer
-from tests.support.as_nobody import NOBODY
 from tests.support.renderers import CHART, Rendered, helm, needs, program
+from tests.support.without_rights import UNPRIVILEGED
 
 BASH = "/bin/bash"
 ROOT = Path(__file__).parents[2]
@@ -159,7 +159,7 @@ def test_a_wall_that_is_missing_is_told_and_the_other_one_stands(tmp_path: Path)
 
 def startable(python: str) -> bool:
     """Return whether a user without rights can start a Python, where this test may become one."""
-    user = NOBODY if os.getuid() == 0 else None
+    user = UNPRIVILEGED if os.getuid() == 0 else None
     try:
         done = subprocess.run([python, "-I", "-c", ""], cwd="/", check=False, user=user)
     except OSError:
@@ -178,7 +178,7 @@ def startable(python: str) -> bool:
         ),
     ],
 )
-def test_both_render_as_nobody_under_the_profile_of_container_runtimes(
+def test_both_render_without_rights_under_the_profile_of_container_runtimes(
     programs: Path, options: tuple[str, ...], missing: str
 ) -> None:
     needs(programs, "kustomize", "helm")
@@ -192,13 +192,13 @@ def test_both_render_as_nobody_under_the_profile_of_container_runtimes(
         Path(made).chmod(0o755)
         for name in ("kustomize", "helm"):
             shutil.copy(programs / name, made)
-        command = [sys.executable, "-B", "-m", "tests.support.as_nobody", made, python, *options]
+        command = [sys.executable, "-B", "-m", "tests.support.without_rights", made, python, *options]
         environment = os.environ | {"TMPDIR": EVERYBODYS}
         done = subprocess.run(command, capture_output=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     result = json.loads(done.stdout)
     assert result["missing"] == (f"renderers are not isolated: {missing}" if missing else "")
     assert (result["CapEff"], result["CapPrm"], result["Seccomp"]) == ("0" * 16, "0" * 16, "2")
-    assert result["Uid"] == str(NOBODY if os.getuid() == 0 else os.getuid())
+    assert result["Uid"] == str(UNPRIVILEGED if os.getuid() == 0 else os.getuid())
     assert "image: r/web:2" in result["kustomize"]
     assert "image: 'r/web:1'" in result["helm"]

@@ -1,4 +1,4 @@
-"""What the reader of kustomizations does not read whole is not rendered: it might fetch from anywhere."""
+"""Kustomizations that are not read whole are not rendered: they might fetch from anywhere."""
 
 from __future__ import annotations
 

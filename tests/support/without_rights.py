@@ -1,4 +1,4 @@
-"""Renders as an agent in a container would: `python -m tests.support.as_nobody PROGRAMS PYTHON`.
+"""Renders as an agent in a container would: `python -m tests.support.without_rights PROGRAMS PYTHON`.
 
 `PROGRAMS` is a directory of renderers, `PYTHON` starts them. With `without-landlock` behind them, Landlock is refused,
 as by a container runtime that does not know it. The process becomes that of a user without rights, where
@@ -21,9 +21,9 @@ from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.steps.edit import Tree
 from tests.support.renderers import BASE, CHART, OVERLAY, helm, kustomize
 
-__all__ = ["NOBODY", "Files", "main"]
+__all__ = ["UNPRIVILEGED", "Files", "main"]
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 _CLONE3 = 435
 _LANDLOCK = (444, 445, 446)
 _REFUSED = {
@@ -73,8 +73,8 @@ def main() -> None:
     _rendered()
     if os.getuid() == 0:
         os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
+        os.setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
     refused = [number for numbers in _REFUSED.values() for number in numbers]
     if sys.argv[3:] == ["without-landlock"]:
         refused += _LANDLOCK
