@@ -24,6 +24,7 @@ from kardinal.api import BUNDLE, PIPELINE, POLICY_GATE, PROMOTION_STEP
 from kardinal.api.names import FIELD_MANAGER_AGENT, LABEL_SHARD, SYSTEM_NAMESPACE
 from kardinal.extensions import Extensions
 from kardinal.git import CACHE_SIZE, GitRunner, Repositories, TransferLimits
+from kardinal.git.addresses import HostAddresses
 from kardinal.git.rendering import ProgramRenderer, RendererOptions
 from kardinal.git.shares import Shares
 from kardinal.kube import Client
@@ -153,6 +154,7 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
     clock = manager.clock
     metrics = AgentMetrics(manager.metrics)
     runner = GitRunner(workers=GIT_THREADS)
+    addresses = HostAddresses(loopback=options.allow_local_repositories, hosts=options.allow_git_hosts)
     repositories = Repositories(
         options.git_cache_dir,
         runner=runner,
@@ -163,8 +165,9 @@ def install(manager: Manager, options: AgentOptions, *, extensions: Extensions, 
         cache_size=options.git_cache_max_bytes,
         on_operation=metrics.git_operation,
         limits=TransferLimits(total=options.git_transfer_max),
+        addresses=addresses,
     )
-    sessions = HostSessions(clock=clock, user_agent="kardinal-agent", on_quota=metrics.scm_quota)
+    sessions = HostSessions(clock=clock, user_agent="kardinal-agent", on_quota=metrics.scm_quota, addresses=addresses)
     renderer = ProgramRenderer(
         RendererOptions(
             remote_bases=options.allow_remote_bases,

@@ -3,6 +3,7 @@
     GitError
     ├── InvalidBranchName        the branch is not a name Git accepts
     ├── RepositoryUnreachable    no answer, or there is no such repository
+    ├── AddressRefused           the host has an address at which no Git host is contacted
     ├── AuthenticationFailed     the credentials are missing or refused
     ├── BranchNotFound           the repository has no such branch
     ├── TagNotFound              the repository has no such tag
@@ -32,6 +33,7 @@ from collections.abc import Sequence
 from kardinal.objects.errors import KardinalError
 
 __all__ = [
+    "AddressRefused",
     "AuthenticationFailed",
     "BranchLocked",
     "BranchNotFound",
@@ -68,6 +70,14 @@ class RepositoryUnreachable(GitError):
     """No answer from the host, or no repository at that place."""
 
     field = "git.url"
+
+
+class AddressRefused(GitError):
+    """A host with an address at which no Git host is contacted: DNS, or the URL, has to be put right."""
+
+    field = "git.url"
+    transient = True
+    blocked = True
 
 
 class AuthenticationFailed(GitError):

@@ -24,7 +24,7 @@ from kardinal.git.names import branch_of
 
 __all__ = ["Expected", "failure_of", "for_status", "no_credentials", "refused_credentials", "refused_push"]
 
-_EXPLANATION = 300
+_EXPLANATION = 200
 """Characters of a remote's own words that are passed on."""
 
 _LOST_RACE = re.compile(
@@ -107,14 +107,17 @@ def failure_of(text: str, url: str, *, pushing: Expected | None = None) -> Excep
     return DamagedRepository(f"the mirror of {url} can not be used")
 
 
-def refused_push(refusal: str, said: str, url: str, pushing: Expected) -> Exception:
-    """Return what a push means that the remote has refused by `refusal`, having `said` more to its user."""
-    if lock := _LOCK.search(said):
+def refused_push(refusal: str, said: str, url: str, pushing: Expected, *, quoted: bool = True) -> Exception:
+    """Return what a push means that the remote has refused by `refusal`, having `said` more to its user.
+
+    `quoted`: its words may be passed on.
+    """
+    if quoted and (lock := _LOCK.search(said)):
         return RefMoved(pushing.ref, old=pushing.old, lock=_plain(lock[1]), said=_plain(said))
     if _LOST_RACE.search(refusal) or _LOST_RACE.search(said):
         return RefMoved(pushing.ref, old=pushing.old)
     return PushRejected(
-        f"{url} refuses the push to {branch_of(pushing.ref)}: {_plain(f'{refusal}. {said}')}",
+        f"{url} refuses the push to {branch_of(pushing.ref)}" + (f": {_plain(f'{refusal}. {said}')}" if quoted else ""),
         remedy="Allow this user to push to the branch, or use approval: pr-review",
     )
 

@@ -31,6 +31,7 @@ import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from kardinal.api.repository_url import RepositoryURL
+from kardinal.git.addresses import HostAddresses
 from kardinal.git.cache import MAX_AGE, Cache, discard, remove_unfinished
 from kardinal.git.child import Children, TransferLimits
 from kardinal.git.credentials import Credentials
@@ -131,6 +132,7 @@ class MirrorBackend:
         clock: Clock,
         limits: TransferLimits,
         memory: MemoryPool,
+        addresses: HostAddresses | None,
         on_fetch: Callable[[], None],
     ) -> None:
         self.url = url
@@ -153,6 +155,7 @@ class MirrorBackend:
         self._discarded = 0
         self._empty = False
         self._children = Children(limits, memory, room=partial(cache.make_room, self._path))
+        self._addresses = addresses
         self._locks: dict[str, _FoundLock] = {}
 
     def use(self, *refs: str) -> None:
@@ -339,8 +342,11 @@ class MirrorBackend:
     def _transport(self) -> Transport:
         program = find_git_once()
         if program is None:
+            if self._addresses is not None:
+                # libgit2 cannot be told an address: what it finds itself is connected to.
+                self._addresses.find(self.url.text)
             return WorkerProgram(str(self._path), self.credentials, self._children)
-        return GitProgram(program, str(self._path), self.credentials, self._children)
+        return GitProgram(program, str(self._path), self.credentials, self._children, self._addresses)
 
     def _create_or_open(self) -> None:
         if self._path.is_dir():

@@ -22,6 +22,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kardinal.api.names import PROPOSALS
+from kardinal.api.repository_url import DEFAULT_PORTS
+from kardinal.git.addresses import Found, HostAddresses, literal
 from kardinal.git.child import Children, Ended, private_file
 from kardinal.git.credentials import Credentials
 from kardinal.git.errors import DamagedRepository
@@ -107,6 +109,7 @@ class _Trace:
         self.received: int | None = None
         self.status = 0
         self.location = ""
+        self.quotable = True
 
     def feed(self, line: str) -> None:
         if found := _STATUS.search(line):
@@ -120,11 +123,19 @@ class _Trace:
 class GitProgram:
     """Makes the transfers of one mirror with `git`."""
 
-    def __init__(self, program: str, mirror: str, credentials: Credentials | None, children: Children) -> None:
+    def __init__(
+        self,
+        program: str,
+        mirror: str,
+        credentials: Credentials | None,
+        children: Children,
+        addresses: HostAddresses | None,
+    ) -> None:
         self._program = program
         self._mirror = mirror
         self._credentials = credentials or Credentials()
         self._children = children
+        self._addresses = addresses
 
     def fetch(self, url: str, refs: Sequence[str], *, whole: bool) -> Sequence[str]:
         """Make references of the mirror those of `url`; return those that it does not have."""
@@ -162,7 +173,8 @@ class GitProgram:
             if ref != expected.ref:
                 continue
             if flag == "!":
-                raise refused_push(_refusal(summary), " ".join(_SAID.findall(ended.text)), url, expected)
+                said = " ".join(_SAID.findall(ended.text))
+                raise refused_push(_refusal(summary), said, url, expected, quoted=trace.quotable)
             if flag == "=":
                 # It was there before this push: read again, and find what is our own.
                 raise refused_push("stale info", "", url, expected)
@@ -179,6 +191,8 @@ class GitProgram:
 
     def _run(self, url: str, *arguments: str, pushes: bool = False) -> tuple[_Trace, Ended]:
         trace = _Trace()
+        found = self._found(url)
+        trace.quotable = found is None or found.quotable
         with contextlib.ExitStack() as files:
             numbers: list[int] = []
 
@@ -191,7 +205,7 @@ class GitProgram:
                 "HOME": "/nonexistent",
                 "LC_ALL": "C",
                 "GIT_CONFIG_NOSYSTEM": "1",
-                "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{lend(self._configuration(url, lend))}",
+                "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{lend(self._configuration(url, lend, found))}",
                 "GIT_ATTR_NOSYSTEM": "1",
                 "GIT_TERMINAL_PROMPT": "0",
                 "GIT_TRACE_CURL": "4",
@@ -202,14 +216,21 @@ class GitProgram:
             }
             if url.startswith("ssh://"):
                 key, hosts = lend(self._credentials.private_key), lend(self._credentials.known_hosts)
-                environment |= {"GIT_SSH_COMMAND": ssh_command(key, hosts), "GIT_SSH_VARIANT": "ssh"}
+                environment |= {"GIT_SSH_COMMAND": ssh_command(key, hosts, **_pinned(found)), "GIT_SSH_VARIANT": "ssh"}
             command = [self._program, f"--git-dir={self._mirror}", *arguments]
             ended = self._children.run(
                 command, url=url, environment=environment, files=numbers, reader=trace, pushes=pushes
             )
         return trace, ended
 
-    def _configuration(self, url: str, lend: Callable[[str], int]) -> str:
+    def _found(self, url: str) -> Found | None:
+        """Return where a transfer connects to; None where a proxy finds the host, or any address will do."""
+        name = urlsplit(url).hostname or ""
+        if self._addresses is None or (literal(name) is None and not url.startswith("ssh://") and _proxies()):
+            return None
+        return self._addresses.find(url)
+
+    def _configuration(self, url: str, lend: Callable[[str], int], found: Found | None) -> str:
         limits, parts = self._children.limits, urlsplit(url)
         lines = [
             f'[remote "{_REMOTE}"]',
@@ -223,6 +244,9 @@ class GitProgram:
             f"\tlowSpeedLimit = {limits.rate}",
             f"\tlowSpeedTime = {limits.window}",
         ]
+        if found is not None and literal(found.host) is None:
+            addresses = ",".join(f"[{each}]" if ":" in each else each for each in found.addresses)
+            lines.append(f"\tcurloptResolve = {found.host}:{found.port}:{addresses}")
         if self._credentials.authority:
             lines += [
                 f"\tsslCAInfo = /proc/self/fd/{lend(self._credentials.authority)}",
@@ -276,3 +300,12 @@ def _proxies() -> dict[str, str]:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def _pinned(found: Found | None) -> dict[str, str]:
+    """Return the address for ssh, which takes one: of IPv4 if there is one, as fewer networks have IPv6."""
+    if found is None or literal(found.host) is not None:
+        return {}
+    address = next((each for each in found.addresses if ":" not in each), found.addresses[0])
+    usual = found.port == DEFAULT_PORTS["ssh"]
+    return {"address": address, "known_as": found.host if usual else f"[{found.host}]:{found.port}"}

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kardinal.api.repository_url import RepositoryURL
+from kardinal.git.addresses import HostAddresses
 from kardinal.git.backend import Backend
 from kardinal.git.cache import CACHE_SIZE, Cache
 from kardinal.git.child import TransferLimits
@@ -51,6 +52,7 @@ class Repositories:
         limits: TransferLimits | None = None,
         memory: int = AVAILABLE,
         cache_size: int = CACHE_SIZE,
+        addresses: HostAddresses | None = None,
     ) -> None:
         self._cache = Cache(cache_dir, size=cache_size)
         self._runner = runner
@@ -62,6 +64,7 @@ class Repositories:
         self._limits = limits or TransferLimits()
         share = git_memory(memory)
         self._memory = MemoryPool(each=share, total=share)
+        self._addresses = addresses
         self._open: dict[tuple[str, str, str], tuple[Repository, Backend]] = {}
         self._fetches = 0
 
@@ -109,6 +112,7 @@ class Repositories:
             clock=self._clock,
             limits=self._limits,
             memory=self._memory,
+            addresses=self._addresses,
             on_fetch=self._count_fetch,
         )
 

@@ -48,15 +48,19 @@ _LOST = re.compile(r"could not read from remote repository|hung up|closed by|con
 _NO_USER = re.compile(r"no user exists for uid", re.I)
 
 
-def ssh_command(private_key: int, known_hosts: int) -> str:
-    """Return what `git` is to run for ssh, with the numbers of the two files that it holds; raises without an ssh."""
+def ssh_command(private_key: int, known_hosts: int, *, address: str = "", known_as: str = "") -> str:
+    """Return what `git` is to run for ssh, with the numbers of the two files that it holds; raises without an ssh.
+
+    `address` is connected to in the place of the host, whose key stays the one that is `known_as`: `[host]:2222`.
+    """
     program = shutil.which("ssh")
     if program is None:
         raise GitError(
             "this machine has no ssh program, which ssh:// repositories need",
             remedy="Install the OpenSSH client, or use https://",
         )
-    options = " ".join(f"-o {name}={value}" for name, value in _OPTIONS.items())
+    pinned = {"HostName": address, "HostKeyAlias": known_as} if address else {}
+    options = " ".join(f"-o {shlex.quote(f'{name}={value}')}" for name, value in {**_OPTIONS, **pinned}.items())
     files = f"-i /proc/$PPID/fd/{private_key} -o UserKnownHostsFile=/proc/$PPID/fd/{known_hosts}"
     # Run by a shell whose parent is that git.
     return f"exec {shlex.quote(program)} -F /dev/null -T {options} {files}"

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from kardinal.scm.base import PullRequest
 from kardinal.scm.errors import AccessDenied, HeadMoved, MergeBlocked, UnknownAnswer
-from kardinal.scm.http import HostClient, Priority
+from kardinal.scm.http import HostClient, Priority, quoted_words
 from kardinal.scm.values import parsed
 
 __all__ = ["MergeQueue"]
@@ -156,7 +156,7 @@ class MergeQueue:
         if not errors:
             return value.get("data")
         first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
-        said = str(first.get("message", ""))[:200]
+        said = quoted_words(str(first.get("message", "")))
         if queues_unknown and "mergeQueue" in said and "exist" in said:
             return None
         if "not accessible" in said:

@@ -18,21 +18,13 @@ from urllib.parse import urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from kardinal.git.addresses import NEAR, kind_of, literal
 from kardinal.git.secret_hosts import host_allowed
 from kardinal_agent.endpoints.errors import HostRefused
 
 __all__ = ["CheckedResolver", "StepHosts", "host_of"]
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-_METADATA = frozenset(
-    map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "169.254.169.254", "192.0.0.192", "fd00:ec2::254"))
-)
-"""Metadata and host services of clouds, not all of which have an address of a link."""
 _PORT = re.compile(r":[0-9*]+$")
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
 class StepHosts:
@@ -48,19 +40,15 @@ class StepHosts:
         parts, host = urlsplit(url), host_of(url)
         if parts.scheme != "https" and not _listed(host, self._patterns):
             raise HostRefused(f"{host} is not asked without TLS: use https, or ask the operator for {self._flag}")
-        name = (parts.hostname or "").strip("[]")
-        try:
-            literal = ipaddress.ip_address(name)
-        except ValueError:
-            return
-        self.check_address(str(literal), host)
+        if address := literal(parts.hostname or ""):
+            self.check_address(address, host)
 
     def check_address(self, address: str, host: str) -> None:
         """Raise `HostRefused` for an address that a host (`host[:port]`) may not have."""
-        kind = _kind(ipaddress.ip_address(address))
+        kind = kind_of(ipaddress.ip_address(address))
         if kind is None:
             return
-        near = kind == _NEAR
+        near = kind == NEAR
         if not _listed(host, self._exact if near else self._patterns):
             wanted = "with its name, without *" if near else "with it"
             raise HostRefused(f"{host} has {kind}: ask the operator for {self._flag} {wanted}")
@@ -95,33 +83,3 @@ def host_of(url: str) -> str:
 
 def _listed(host: str, patterns: Sequence[str]) -> bool:
     return bool(patterns) and host_allowed(host, patterns)
-
-
-_NEAR = "an address of its link, or of a metadata service"
-
-
-def _kind(address: Address) -> str | None:
-    """Return what keeps an address from being public; None for a public one."""
-    address = _plain(address)
-    if address in _METADATA or address.is_link_local:
-        return _NEAR
-    if address.is_loopback:
-        return "a loopback address"
-    if address.is_multicast:
-        return "a multicast address"
-    if address.is_unspecified or address.is_reserved or not address.is_global:
-        return "an address that is not public"
-    return None
-
-
-def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address leads to, where it leads to one."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-    if inner is None and (address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)):
-        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if address in _LOCAL_NAT64:
-        # Where a network puts the address into its own prefix is not known.
-        return ipaddress.IPv6Address("::")
-    return inner if inner is not None else address

@@ -26,7 +26,7 @@ MERGED: dict[str, Any] = {"pr": True}
 
 async def apply(world: World, site: Site, *, git: dict[str, Any] | None = None, **spec: Any) -> None:
     """Start an agent and apply a Pipeline with one environment."""
-    await start_agent(world, allow_local_repositories=False)
+    await start_agent(world)
     made = pipeline(site.url, provider=site.provider, environments=[environment(PROD, **spec)])
     made["spec"]["git"] |= {"secretRef": {"name": "git"}, **(git or {})}
     await world.apply(git_secret(site), made)

@@ -34,7 +34,7 @@ LANDINGS = [
 @pytest.mark.parametrize(("site", "method"), LANDINGS, indirect=["site"])
 @pytest.mark.virtual_time("an hour without an agent")
 async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site: Site, method: MergeMethod) -> None:
-    agent = await start_agent(world, allow_local_repositories=False)
+    agent = await start_agent(world)
     await deploy(world)
     await world.apply(git_secret(site))
     with capture_logs() as lines:
@@ -52,7 +52,7 @@ async def test_a_reviewed_promotion_lands_by_whatever_method(world: World, site:
         merged_at = world.clock.now()
         commit = site.merge(1, method)
         await world.live(timedelta(hours=1))
-        await start_agent(world, allow_local_repositories=False)
+        await start_agent(world)
         status = await reached(world, "Verified")
     assert status["commit"] == commit
     assert site.repository.git("merge-base", "--is-ancestor", commit, "main") == ""

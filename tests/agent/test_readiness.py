@@ -104,7 +104,7 @@ async def test_a_repository_that_may_not_be_written_to_is_not_ready_until_it_may
     world: World, repository: GitRepository, server: SmartServer
 ) -> None:
     repository.git("config", "http.receivepack", "false")
-    await start_agent(world, allow_local_repositories=False)
+    await start_agent(world)
     git = {"url": f"{server.url}/gitops.git", "provider": "git", "secretRef": {"name": "git"}}
     await world.apply(secret(server), pipeline(repository, environments=[DEV], git=git))
     head = repository.head()
@@ -130,7 +130,7 @@ async def test_a_lock_that_a_killed_push_has_left_at_the_host_is_told_with_what_
     world: World, repository: GitRepository, server: SmartServer
 ) -> None:
     repository.git("config", "http.receivepack", "true")
-    await start_agent(world, allow_local_repositories=False)
+    await start_agent(world)
     await deploy(world)
     url = f"{server.url}/gitops.git"
     git = {"url": url, "provider": "git", "secretRef": {"name": "git"}}
@@ -180,7 +180,7 @@ async def test_a_secret_that_a_promotion_finds_changed_has_the_repository_looked
 ) -> None:
     """Agents may not watch Secrets: the change is noticed where one is read, and not before."""
     repository.git("config", "http.receivepack", "true")
-    await start_agent(world, allow_local_repositories=False)
+    await start_agent(world)
     await deploy(world)
     url = f"{server.url}/gitops.git"
     git = {"url": url, "provider": "git", "secretRef": {"name": "git"}}

@@ -139,8 +139,35 @@ def test_the_quota_is_read_under_both_names() -> None:
     assert quota_of({}, now=NOW) is None
 
 
-def test_a_message_is_one_line_and_cut() -> None:
-    assert Answer(500, {}, b'{"message": "a\\n\\tb\\u0000\\u202ec"}').message() == "a b c"
-    assert len(Answer(500, {}, b"x" * 10_000).message()) == 200
-    assert Answer(500, {}, b"[" * 100_000).message() == "[" * 199 + "…"
-    assert Answer(500, {}, b"\xff\xfe").message() == "\ufffd\ufffd"
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"message": "a\\n\\tb\\u0000\\u202ec"}', "a b c"),
+        (
+            b'{"message": "Validation Failed", "errors": [{"message": "no"}, "x", {"code": "y"}]}',
+            "Validation Failed; no",
+        ),
+        (
+            b'{"message": {"source_branch": ["does not exist"], "title": ["is too long"]}}',
+            "source_branch does not exist; title is too long",
+        ),
+        (b'{"message": ["Another open merge request exists"]}', "Another open merge request exists"),
+        (
+            b'{"error": "insufficient_scope", "error_description": "more is needed"}',
+            "insufficient_scope; more is needed",
+        ),
+        (b'{"secret": "of an internal service"}', ""),
+        (b"password=of-an-internal-service", ""),
+        (b"<html>of an internal service", ""),
+        (b'["of an internal service"]', ""),
+        (b'{"message": 7, "errors": {"message": "x"}}', ""),
+        (b"[" * 100_000, ""),
+        (b"\xff\xfe", ""),
+    ],
+)
+def test_of_an_error_the_documented_fields_are_quoted(body: bytes, said: str) -> None:
+    assert Answer(500, {}, body).message() == said
+
+
+def test_a_message_is_cut() -> None:
+    assert len(Answer(500, {}, b'{"message": "' + b"x" * 10_000 + b'"}').message()) == 200

@@ -1,6 +1,6 @@
 """The HTTP side of providers: sessions, budgets, conditional requests, and what an answer means."""
 
-from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, unknown_at_first
+from kardinal.scm.http.answers import Answer, Outcome, Rule, decide, quoted_words, unknown_at_first
 from kardinal.scm.http.authentication import Authenticator, StaticToken, static_authenticator
 from kardinal.scm.http.budget import Budget, Priority, Rate
 from kardinal.scm.http.client import Host, HostClient
@@ -25,6 +25,7 @@ __all__ = [
     "Rule",
     "StaticToken",
     "decide",
+    "quoted_words",
     "static_authenticator",
     "unknown_at_first",
 ]

@@ -6,9 +6,8 @@ how long ago the pull request was first heard of) says what to do. An answer tha
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -20,7 +19,18 @@ from kardinal.objects.errors import KardinalError
 from kardinal.scm.errors import AccessDenied, HostUnavailable, RateLimited, RequestRefused, UnknownAnswer
 from kardinal.scm.http.first_seen import NEW_SECONDS
 
-__all__ = ["COMMON", "Answer", "Outcome", "Quota", "Rule", "decide", "quota_of", "retry_after_of", "unknown_at_first"]
+__all__ = [
+    "COMMON",
+    "Answer",
+    "Outcome",
+    "Quota",
+    "Rule",
+    "decide",
+    "quota_of",
+    "quoted_words",
+    "retry_after_of",
+    "unknown_at_first",
+]
 
 MAX_WAIT = 3600.0
 """Seconds that a host may ask to wait at once; it is asked again after them."""
@@ -62,18 +72,42 @@ class Answer:
         return self.body[:65536].decode(errors="replace")
 
     def message(self, redact: Callable[[str], str] = str) -> str:
-        """Return what the host says, on one line and cut; redacted before, so that no half of a secret is left."""
+        """Return what the host says in the fields that hosts document for it; empty for an answer of another shape.
+
+        `{"message": …, "errors": [{"message": …}]}` is GitHub's, and without `errors` that of Gitea and Forgejo; GitLab
+        has `message`, which may hold lists by field, or `error` and `error_description`.
+        """
         try:
             value = decode(self.body, _ERRORS)
         except (OverLimit, NotJson):
-            value = None
-        said = value.get("message") if isinstance(value, dict) else None
-        if isinstance(said, (list, dict)):
-            said = json.dumps(said)
-        text = said if isinstance(said, str) and said else self.text
-        text = redact(text)
-        plain = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-        return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"
+            return ""
+        return quoted_words("; ".join(dict.fromkeys(_said(value))), redact) if isinstance(value, dict) else ""
+
+
+def quoted_words(text: str, redact: Callable[[str], str] = str) -> str:
+    """Return words of a host on one line and cut; redacted before, so that no half of a secret is left."""
+    plain = " ".join("".join(letter if letter.isprintable() else " " for letter in redact(text)).split())
+    return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"
+
+
+def _said(value: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("message", "error", "error_description"):
+        yield from _texts(value.get(name))
+    errors = value.get("errors")
+    for each in errors if isinstance(errors, list) else ():
+        yield from _texts(each.get("message") if isinstance(each, dict) else None)
+
+
+def _texts(value: object, field: str = "") -> Iterator[str]:
+    """Yield the texts of a message: `{"source_branch": ["does not exist"]}` is `source_branch does not exist`."""
+    if isinstance(value, str) and value:
+        yield f"{field} {value}".strip()
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each, field)
+    elif isinstance(value, dict) and not field:
+        for name, each in value.items():
+            yield from _texts(each, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

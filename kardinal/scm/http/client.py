@@ -87,6 +87,12 @@ class Host:
         """Return `host[:port]`."""
         return URL(self.base).authority
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return host and port."""
+        url = URL(self.base)
+        return url.host or "", url.port or 443
+
 
 class HostClient:
     """Sends requests to one host as one user. What is answered takes room of its namespace until it is dropped."""
@@ -211,6 +217,8 @@ class HostClient:
         return self._sessions.answers.resolve(self._authenticator.identity, url, answer)
 
     async def _send(self, operation: str, method: str, url: str, body: object) -> Answer:
+        host, port = self.host.place
+        self._sessions.names.check(host, port)
         session = await self._sessions.session(self._authority)
         headers = {**self.host.headers, **await self._authenticator.headers()}
         if method == "GET":
@@ -276,7 +284,7 @@ class HostClient:
 
     def _error(self, operation: str, answer: Answer, rule: Rule) -> KardinalError:
         kind = rule.error or _DEFAULT_ERRORS[rule.outcome]
-        said = answer.message(self._authenticator.redact)
+        said = answer.message(self._authenticator.redact) if self._sessions.names.quotable(*self.host.place) else ""
         message = f"{self.host.name} answered {answer.status} to {operation}" + (f": {said}" if said else "")
         remedy = rule.remedy
         permission = self.host.permissions.get(operation, "")

@@ -16,12 +16,14 @@ from typing import Self
 import aiohttp
 
 from kardinal.bounded import Holding
+from kardinal.git.addresses import HostAddresses
 from kardinal.runtime.clock import Clock
 from kardinal.scm.errors import RequestRefused
 from kardinal.scm.http.budget import Budget, Rate
 from kardinal.scm.http.cache import AnswerCache
 from kardinal.scm.http.first_seen import FirstSeen
 from kardinal.scm.http.minted import MintedTokens
+from kardinal.scm.http.names import CheckedNames
 
 __all__ = ["HostSessions", "QuotaObserver"]
 
@@ -41,9 +43,19 @@ QuotaObserver = Callable[[str, int], None]
 
 
 class HostSessions:
-    """Opens sessions, and keeps budgets and answers; close it in the end."""
+    """Opens sessions, and keeps budgets and answers; close it in the end.
 
-    def __init__(self, *, clock: Clock, user_agent: str = "kardinal", on_quota: QuotaObserver | None = None) -> None:
+    `addresses`: those that hosts may have. Defaults to those of Git hosts and this machine.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        user_agent: str = "kardinal",
+        on_quota: QuotaObserver | None = None,
+        addresses: HostAddresses | None = None,
+    ) -> None:
         self.clock = clock
         self.answers = AnswerCache()
         self.first_seen = FirstSeen(clock)
@@ -51,6 +63,7 @@ class HostSessions:
         self.reading = Holding(share=READ_SHARE, total=READ_TOTAL)
         self.holding = Holding(share=DECODED_SHARE, total=DECODED_TOTAL)
         self.on_quota = on_quota
+        self.names = CheckedNames(addresses or HostAddresses(loopback=True))
         self._user_agent = user_agent
         self._sessions: OrderedDict[str, asyncio.Task[aiohttp.ClientSession]] = OrderedDict()
         self._budgets: OrderedDict[tuple[str, str], Budget] = OrderedDict()
@@ -107,7 +120,13 @@ class HostSessions:
                 "git.secretRef: ca.crt holds no certificate in PEM form", remedy="Correct it in the Secret"
             ) from None
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, limit_per_host=CONNECTIONS_OF_HOST, ssl=context),
+            connector=aiohttp.TCPConnector(
+                limit=MAX_CONNECTIONS,
+                limit_per_host=CONNECTIONS_OF_HOST,
+                ssl=context,
+                resolver=self.names,
+                use_dns_cache=False,
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
             auto_decompress=False,

@@ -36,7 +36,7 @@ def mortal(client: Client, day: Day) -> Client:
 
 async def start(world: World, day: Day, **settings: Any) -> Agent:
     """Start an agent that the strikes of the day may kill."""
-    options = AgentOptions(git_cache_dir=world.new_directory("agent-git"), **settings)
+    options = AgentOptions(git_cache_dir=world.new_directory("agent-git"), allow_local_repositories=True, **settings)
     return await world.run(
         lambda client: Agent(options, mortal(client, day), clock=world.clock, extensions=EXTENSIONS), identity="agent"
     )

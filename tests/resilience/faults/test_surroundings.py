@@ -102,7 +102,7 @@ async def test_a_secret_that_may_not_be_read_is_asked_for_again(world: World, da
 
 
 async def agent_with(world: World, change: Callable[[Client], Client]) -> None:
-    options = AgentOptions(git_cache_dir=world.new_directory("agent-git"))
+    options = AgentOptions(git_cache_dir=world.new_directory("agent-git"), allow_local_repositories=True)
     await world.run(
         lambda client: Agent(options, change(client), clock=world.clock, extensions=EXTENSIONS), identity="agent"
     )
