@@ -31,10 +31,13 @@ async def test_diffs_of_lines_that_repeat_themselves_end_together(repository: Re
 
 
 async def test_a_merge_of_texts_that_are_costly_to_compare_is_a_conflict(repository: Repository, bare: Git) -> None:
-    bare.commit({**manifests(), FILE: TWOS.decode()}, parent=bare("rev-parse", "main"))
+    # The lines between keep both changes apart: a merge without a bound would have no conflict.
+    head, between = b"head\n", b"".join(b"%d\n" % number for number in range(20))
+    bare.commit({**manifests(), FILE: (head + between + TWOS).decode()}, parent=bare("rev-parse", "main"))
     branch = "kardinal/app/dev"
-    proposed = await repository.propose(branch, base="main", edit=setting("dev", THREES), message=message("dev"))
-    await repository.land("main", setting("dev", TWOS + THREES), message("dev", "app-2"))
+    edit = setting("dev", head + between + THREES)
+    proposed = await repository.propose(branch, base="main", edit=edit, message=message("dev"))
+    await repository.land("main", setting("dev", b"changed\n" + between + TWOS), message("dev", "app-2"))
     assert await repository.conflicts(branch, base="main") == (FILE,)
     with pytest.raises(MergeConflict):
         await repository.merge("main", proposed.commit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kardinal.git import Credentials, GitRunner, InvalidBranchName, Repositories, Repository, TagNotFound
+from kardinal.git.errors import CacheFull
 from kardinal.git.inputs import InputIncomplete, with_inputs
 from kardinal.git.mirror import find_git_once
 from kardinal.steps.edit import Edit, EditError, Tree
@@ -166,15 +168,19 @@ async def test_all_inputs_of_an_edit_share_its_limit(
 
 
 @needs_filter
-async def test_an_edit_and_its_input_get_by_with_a_cache_that_is_too_small(
+async def test_an_edit_whose_repositories_do_not_fit_into_the_cache_says_so(
     bare: Git, platform: Git, server: SmartServer, tmp_path: Path, runner: GitRunner
 ) -> None:
-    small = Repositories(tmp_path / "small", runner=runner, clock=VirtualClock(), allow_local=False, cache_size=1)
+    """Refuse the second of two mirrors that are held, rather than delete one for the other by turns."""
+    for git in (bare, platform):
+        large = os.urandom(50_000).hex()
+        git("update-ref", "refs/heads/main", git("commit-tree", "main^{tree}", "-p", "main", "-m", large))
+    small = Repositories(tmp_path / "small", runner=runner, clock=VirtualClock(), allow_local=False, cache_size=120_000)
     one, two = (small.open(f"{server.url}/{name}.git", Credentials(USER, PASSWORD)) for name in ("gitops", "platform"))
     release = two.hold()
-    edit = await opened(two, platform("rev-parse", "main"))
-    base = (await one.head("main")).commit
-    plan = await with_inputs(lambda: one.plan(base, edit))
-    assert len(plan.changes) == len(FILES)
+    await opened(two, platform("rev-parse", "main"))
+    with pytest.raises(CacheFull, match="--git-cache-max-bytes"):
+        await one.head("main")
     release()
+    assert (await one.head("main")).commit == bare("rev-parse", "main")
     await small.close()

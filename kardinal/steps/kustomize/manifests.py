@@ -15,6 +15,8 @@ from typing import TypeAlias
 
 import yaml
 
+from kardinal.bounded import ForeignBytes, mebibytes
+
 __all__ = [
     "Mapping",
     "TooLarge",
@@ -178,3 +180,21 @@ def _plain_mapping(node: yaml.MappingNode, volume: Volume, depth: int) -> Mappin
         else:
             own[name.value] = value
     return merged | own
+
+
+FOREIGN = ForeignBytes(
+    "kustomizations with their layers, and what renderers write",
+    of="Git writer",
+    size=f"{mebibytes(Volume().bytes)} of output; 5,000 files in 48 MiB are given to a renderer",
+    unpacked="as Git objects",
+    structure=f"{Volume().files:,} files, {Volume().values:,} values, counted before they are composed; "
+    f"{_MAX_DEPTH} levels and {_MAX_ALIASES:,} aliases of a document",
+    time="60 s a rendering",
+    held="the output of one rendering, and 32 MiB that are kept; as many renderers as there is memory for",
+    decoded="rendered in a child, decoded on a thread",
+    tests=(
+        "git/test_rendering_attacks.py::test_output_without_end_is_cut_off",
+        "git/test_rendering_attacks.py::test_too_many_files_are_not_written",
+        "attacks/test_git_edits.py::test_a_chain_of_aliases_is_not_followed",
+    ),
+)
