@@ -28,6 +28,7 @@ from kardinal.steps.sequence import planned
 from kardinal.steps.sequence_values import SequenceValues
 from kardinal_agent.errors import Failure, classified
 from kardinal_agent.execution import transitions
+from kardinal_agent.execution.archived import unless_archived
 from kardinal_agent.execution.draft import StatusDraft, StepDeleted
 from kardinal_agent.execution.evidence import evidence_of
 from kardinal_agent.execution.machine import (
@@ -200,7 +201,7 @@ class Attempt:
         if outside:
             await self._draft.write()
             self._tools.proposals.check(self._draft)
-        return await self._caught(self._execute(index), name=step.name)
+        return await self._caught(unless_archived(self._execute(index), self._open), name=step.name)
 
     async def _execute(self, index: int) -> StepResult:
         """Run a step with the values of the expressions in its config, and in those of the edits before it."""

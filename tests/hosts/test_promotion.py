@@ -136,6 +136,21 @@ async def test_a_title_that_a_reviewer_made_a_draft_stays_and_nothing_is_merged(
     await reached(world, "Verified")
 
 
+async def test_an_archived_repository_is_said_so_and_the_promotion_goes_on_once_it_is_not(
+    world: World, project: GiteaProject
+) -> None:
+    project.protect("main", enable_push=True, enable_status_check=False)
+    project.api("PATCH", project.path, {"archived": True})
+    await start_agent(world)
+    await deploy(world)
+    await world.apply(secret(project))
+    await create(world, hosted(project, approval="pr-review"))
+    await world.until(lambda: is_held(world))
+    assert "is archived at its host" in (await state(world))["message"]
+    project.api("PATCH", project.path, {"archived": False})
+    await reached(world, "WaitingForMerge")
+
+
 async def test_a_branch_that_a_person_deletes_ends_the_promotion(
     world: World, project: GiteaProject, tmp_path: Path
 ) -> None:

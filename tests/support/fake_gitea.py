@@ -154,13 +154,16 @@ class FakeGitea:
         """Answer requests of the API; the others are Git's."""
         prefix, api = "/api/v1", path.startswith("/api/v1/")
         if not api:
-            return False
+            return self._refused_git(exchange)
         body = json.loads(exchange.body) if exchange.body else {}
         below = path.removeprefix(prefix).removeprefix(f"/repos/{_OWNER}/{self.repository.path.stem}")
         request = Request(exchange.command, below, body)
         with self._lock:
             self.requests.append(request)
-            reply = self.outage(request) or self._authorised(exchange, request) or self._reply(request)
+            reply = self.outage(request) or self._authorised(exchange, request)
+            if self.rights.settings["archived"] and request.method != "GET":
+                reply = reply or (423, {"message": "Repo is archived"})
+            reply = reply or self._reply(request)
         status, value = reply
         content = json.dumps(value).encode()
         exchange.send_response(status)
@@ -203,6 +206,13 @@ class FakeGitea:
             if found:
                 return answer(request, *found.groups())
         return 404, {"message": "not found"}
+
+    def _refused_git(self, exchange: Exchange) -> bool:
+        """Refuse a push to an archived repository; the other requests of Git are served."""
+        if not self.rights.settings["archived"] or "git-receive-pack" not in exchange.path:
+            return False
+        exchange.send_error(403)
+        return True
 
     def _user(self, request: Request) -> Reply:
         return 200, {"login": USER}
