@@ -106,7 +106,7 @@ def confine(
         "read": read,
         "run": run,
     }
-    return [*_launcher(), json.dumps(plan), *command]
+    return [*_launcher(), json.dumps(plan), os.path.abspath(command[0]), *command[1:]]
 
 
 def environment_of(home: Path, memory: int, *, remote: bool) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kardinal.git.isolation import Walls, confine
+from kardinal.git.isolation import Walls, confine, environment_of
 from kardinal.git.rendering import ProgramRenderer
 from tests.support.renderers import CHART, Rendered, helm, needs, program
 from tests.support.without_rights import UNPRIVILEGED
@@ -143,6 +143,26 @@ def test_one_that_may_fetch_has_sockets_and_no_io_uring(tmp_path: Path) -> None:
     found = json.loads(output)
     assert found["AF_INET"] == "done"
     assert found["io_uring_setup"] == "ENOSYS"
+
+
+@pytest.mark.usefixtures("walls")
+def test_one_that_may_fetch_runs_git_and_reads_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, held = tmp_path / "home", tmp_path / "kubeconfig"
+    home.mkdir()
+    held.write_text("users: []\n")
+    # The agent may have been started in a repository.
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.chdir(tmp_path)
+    script = f"git init -q made && git ls-remote https://127.0.0.1:9/x; /bin/cat {held}"
+    command = confine(
+        ["/bin/sh", "-c", script], programs=["/bin/sh"], home=home, output=home / "out", network=True, walls=Walls()
+    )
+    environment = environment_of(home, 256 << 20, remote=True)
+    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    assert "Failed to connect to 127.0.0.1 port 9" in done.stderr
+    assert f"{held}: Permission denied" in done.stderr
+    assert (home / "made/.git/HEAD").exists()
+    assert (home / "out").read_text() == ""
 
 
 @pytest.mark.usefixtures("walls")
