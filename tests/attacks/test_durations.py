@@ -45,10 +45,11 @@ def with_limit(limit: str) -> JsonObject:
 @pytest.mark.parametrize("made", [with_timeout, with_interval, with_limit])
 async def test_a_duration_of_more_than_a_year_is_refused(world: World, made: Any) -> None:
     resource = POLICY_GATE if made is with_interval else PIPELINE
-    for text in (ENDLESS, "8760h1ms", "999999999h999999999h"):
-        with pytest.raises(Invalid, match=r"must be at most 8760h|duration"):
+    for text in (ENDLESS, "8760h1ms", "999999999h999999999h", "1s999999999m", "999999999.5m1s", "100000h"):
+        with pytest.raises(Invalid, match="must be at most 8760h"):
             await world.client.create(resource, made(text))
-    await world.client.create(resource, made(A_YEAR))
+    for text in (A_YEAR, "1.123456789h", "525600m", "999999999ms"):
+        await world.client.apply(resource, made(text), field_manager="test")
 
 
 @pytest.mark.parametrize("text", [ENDLESS, "8760h0.001s", "525601m"])
