@@ -164,7 +164,7 @@ async def test_a_wrong_image_reference_is_named(world: World, repository: GitRep
 
 
 async def test_a_local_repository_is_refused_where_it_is_not_allowed(world: World, repository: GitRepository) -> None:
-    await start_agent(world)
+    await start_agent(world, allow_local_repositories=False)
     await create(world, promotion_step(repository))
     status = await reached(world, "Failed")
     assert status["conditions"][0]["reason"] == "LocalRepositoryRefused"

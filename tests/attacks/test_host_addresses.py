@@ -19,6 +19,8 @@ from kardinal.runtime.clock import SystemClock
 from kardinal.scm import PROVIDERS, AccessDenied, PullRequests, Target
 from kardinal.scm.http import HostSessions
 from tests.scm.test_host_client import FaultyHost, answering, host
+from tests.support.repository import GitRepository
+from tests.support.smart_server import PASSWORD, USER, serving
 
 __all__ = ["host"]
 
@@ -166,3 +168,28 @@ def test_a_name_that_is_unknown_is_asked_for_again(monkeypatch: pytest.MonkeyPat
     with pytest.raises(RepositoryUnreachable) as unreachable:
         HostAddresses().find("https://git.example.org/acme/config")
     assert unreachable.value.transient
+
+
+async def test_git_itself_connects_to_the_address_that_was_looked_at(
+    tmp_path: Path, repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No DNS knows the name: only the address that is handed on leads to the server."""
+    names = Names("127.0.0.1")
+    with serving(repository.path.parent, None) as server:
+        monkeypatch.setattr(socket, "getaddrinfo", names.getaddrinfo)
+        port = server.url.rpartition(":")[2]
+        repositories = Repositories(
+            tmp_path / "mirrors",
+            runner=GitRunner(workers=1),
+            clock=SystemClock(),
+            allow_local=False,
+            insecure=(f"git.test.invalid:{port}",),
+            addresses=HostAddresses(loopback=True),
+        )
+        url = f"http://git.test.invalid:{port}/{repository.path.name}"
+        try:
+            assert (await repositories.open(url, Credentials(USER, PASSWORD)).head("main")).commit == repository.head()
+        finally:
+            await repositories.close()
+            monkeypatch.undo()
+    assert names.asked >= 1
