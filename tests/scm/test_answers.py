@@ -10,6 +10,7 @@ import pytest
 
 from kardinal.scm.errors import (
     AccessDenied,
+    BehindBase,
     ConflictWithBase,
     HostUnavailable,
     MergeBlocked,
@@ -61,6 +62,9 @@ GITEA: Sequence[Row] = [
     Row(
         "merge", 405, '{"message":"rebase is not allowed an allowed merge style"}', 0, Outcome.TERMINAL, RequestRefused
     ),
+    Row("merge", 405, '{"message":"The head branch is behind the base branch"}', None, Outcome.TRANSIENT, BehindBase),
+    Row("update-branch", 200, "", None, Outcome.SUCCESS, None),
+    Row("update-branch", 409, '{"message":"merge failed because of conflict"}', 0, Outcome.TERMINAL, ConflictWithBase),
     Row("merge", 409, '{"message":"head out of date"}', None, Outcome.REREAD, None),
     Row("merge", 409, '{"message":"merge push out of date"}', None, Outcome.TRANSIENT, HostUnavailable),
     Row("merge", 409, '{"message":"PushRejected with remote message: no"}', None, Outcome.TERMINAL, RequestRefused),
