@@ -41,7 +41,7 @@ __all__ = [
 PullRequestState = Literal["open", "merged", "closed"]
 StatusState = Literal["pending", "success", "failure", "error"]
 Need = Literal["pull-requests", "statuses"]
-"""What a Pipeline does by the API of a host: pull requests with their labels and comments, commit statuses."""
+"""A use of a host's API by a Pipeline: pull requests with their labels and comments, or commit statuses."""
 
 RequestObserver = Callable[[str, str], None]
 """Called as (endpoint, status) after each request.
@@ -167,7 +167,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class BranchAccess:
-    """Whether a credential may push to one branch and merge into it; None where the host does not tell."""
+    """The rights of a credential on one branch, to push and to merge into it; None where the host does not tell."""
 
     push: bool | None = None
     merge: bool | None = None

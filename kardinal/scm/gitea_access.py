@@ -1,6 +1,6 @@
 """The rights of a credential at Gitea and Forgejo: of its user, by the settings; of the token, by asking.
 
-A token's scopes are shown to nobody. The host looks at them before it looks for what a request is about, so a request
+No request shows a token's scopes. The host looks at them before it looks for what a request is about, so a request
 about pull request 0 or comment 0, which do not exist, is refused with 403 where a scope is missing, and answered with
 404 otherwise.
 """

@@ -32,7 +32,7 @@ _LEAST_ROOM = 500
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What the pull request of a Bundle says: its title, and the part of its body that is kardinal's."""
+    """The text of the pull request of a Bundle: its title, and the part of its body that is kardinal's."""
 
     uid: str
     proposal: Proposal

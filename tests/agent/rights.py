@@ -1,4 +1,4 @@
-"""What keeps a credential from promoting at each kind of host, as its people set it."""
+"""Settings that keep a credential from promoting, at each kind of host."""
 
 from __future__ import annotations
 

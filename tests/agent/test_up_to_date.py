@@ -1,4 +1,4 @@
-"""Where a host merges only what has every commit of the base, proposals are brought up to date, one at a time."""
+"""Proposals are brought up to date, one at a time, where a host merges only heads with every commit of the base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks by connections: sockets without a request, heads and bodies that do not end, answers that nobody reads."""
+"""Attacks by connections: sockets without a request, heads and bodies that do not end, answers that are not read."""
 
 from __future__ import annotations
 

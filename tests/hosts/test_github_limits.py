@@ -1,4 +1,4 @@
-"""What GitHub counts: REST and GraphQL apart, what comes too quickly, and the statuses of a commit."""
+"""Limits of GitHub: REST and GraphQL have quotas of their own, requests come too quickly, a commit is full of statuses."""
 
 from __future__ import annotations
 
