@@ -1,4 +1,4 @@
-"""Limits of GitHub: REST and GraphQL have quotas of their own, requests come too quickly, a commit is full of statuses."""
+"""Limits of GitHub: quotas of REST and of GraphQL, requests that come too quickly, commits full of statuses."""
 
 from __future__ import annotations
 
