@@ -153,6 +153,12 @@ async def test_a_merge_whose_answer_is_lost_is_done_once(gitlab: GitLabHost, req
     assert gitlab.git("rev-list", "--count", "--first-parent", f"{before}..main") == "1"
 
 
+async def test_a_branch_that_was_merged_is_deleted(gitlab: GitLabHost, requests: PullRequests) -> None:
+    await requests.open(new_pull_request())
+    await requests.merge(1, by="kardinal")
+    assert gitlab.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split() == ["main"]
+
+
 async def test_a_branch_without_commits_of_its_own_opens_nothing(gitlab: GitLabHost, requests: PullRequests) -> None:
     gitlab.git("branch", "same", "main")
     with pytest.raises(NothingToMerge):
