@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kardinal.cli.output import plain_text
 from kardinal.objects import JsonObject
 from tests.agent.config_bundles import LIMITS, config_bundle, config_repository, config_step
 from tests.agent.promotion_steps import deploy, put, reached, start_agent
@@ -182,7 +183,7 @@ async def test_a_pull_request_says_which_commit_it_brings(
 
     (proposed,) = await reviewer.list("open")
     assert proposed.title == f"Promote my-app {sha[:7]} to {DEV}"
-    assert f"{source.url} at {sha[:7]}" in proposed.body
+    assert f"{source.url} at {sha[:7]}" in plain_text(proposed.body)
     assert "Raise the limits" in proposed.body
     assert f"files that commit {sha[:7]} changes" in proposed.body
     assert repository.read(f"{HERE}/new.yaml", proposed.head) == "new: true\n"
