@@ -18,7 +18,6 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 
 from kardinal.cli.styles import for_terminal, mark_style, visible
 from kardinal.cli.table import laid_out
@@ -135,6 +134,8 @@ def print_value(value: Any, output: str) -> None:
     if output == "json":
         say(json.dumps(value, indent=2))
     else:
+        import yaml  # noqa: PLC0415 - not needed to start a local plane
+
         say(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False), nl=False)
 
 

@@ -18,7 +18,7 @@ BASE = {"message": "Validation Failed", "errors": [{"field": "base", "code": "in
 FOR_EVER = 1_000
 
 on_github = pytest.mark.parametrize("site", ["github"], indirect=True)
-in_time = pytest.mark.virtual_time("lives through the back-off")
+pytestmark = pytest.mark.of_hosts
 
 
 async def met(world: World, site: Site, fault: Fault) -> Fault:
@@ -32,7 +32,6 @@ async def met(world: World, site: Site, fault: Fault) -> Fault:
     return fault
 
 
-@in_time
 @on_github
 @pytest.mark.parametrize(
     "fault",
@@ -57,7 +56,6 @@ async def test_what_passes_by_itself_is_waited_for_however_often_it_comes(
     await reached(world, "WaitingForMerge")
 
 
-@in_time
 @on_github
 async def test_what_a_person_must_mend_is_held_however_long_it_takes(world: World, site: Site) -> None:
     denied = {"message": "Resource not accessible by personal access token"}
@@ -70,7 +68,6 @@ async def test_what_a_person_must_mend_is_held_however_long_it_takes(world: Worl
     await reached(world, "WaitingForMerge")
 
 
-@in_time
 @on_github
 async def test_an_answer_that_nothing_is_known_of_is_met_three_times(world: World, site: Site) -> None:
     fault = await met(world, site, Fault("POST", PULLS, status=418, times=FOR_EVER))
@@ -79,7 +76,6 @@ async def test_an_answer_that_nothing_is_known_of_is_met_three_times(world: Worl
     assert fault.met == 3
 
 
-@in_time
 @on_github
 async def test_what_a_host_does_not_know_yet_is_asked_for_a_minute(world: World, site: Site) -> None:
     unknown = {"message": "Validation Failed", "errors": [{"field": "head", "code": "invalid"}]}

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from kardinal.api.names import branch_name
 from tests.agent.hosted import git_secret, hosted_step
 from tests.agent.promotion_steps import BUNDLE_NAME, create, deploy, reached, start_agent, supersede, wake
 from tests.agent.sites import EVERYWHERE, Site
 from tests.support.names import DEV, TEAM
 from tests.support.world import World
-
-pytestmark = pytest.mark.virtual_time("nothing waits but for a person")
 
 BRANCH = branch_name(TEAM, BUNDLE_NAME, DEV)
 CONTEXTS = ("kardinal", f"kardinal/my-app/{DEV}")
