@@ -26,7 +26,7 @@ DURATION_PATTERN = r"^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,4}$"
 LONGEST = timedelta(hours=8760)
 """The longest duration that is accepted: a year."""
 _BEYOND_CEL = r"(^|[a-z])([0-9]{6,}(\.[0-9]+)?h|[0-9]{8,}(\.[0-9]+)?m($|[0-9]))"
-"""What `duration()` may fail at. An error is not ratcheted: no status of an object that has it could be written."""
+"""Spellings at which CEL's `duration()` may fail. An error is not ratcheted: it refuses every later status."""
 DURATION_RULE = {
     "rule": f"!self.matches(r'{_BEYOND_CEL}') && duration(self) <= duration('8760h')",
     "message": "must be at most 8760h",
