@@ -39,7 +39,7 @@ FOREIGN = ForeignBytes(
     unpacked="not compressed",
     structure="flat",
     time=f"{HEAD_SECONDS:.0f} s; {IDLE_SECONDS:.0f} s between requests; {ANSWER_SECONDS:.0f} s to read an answer",
-    held="128 connections of the webhook, 64 of probes, 64 of metrics",
+    held="256 connections of the webhook, 64 of probes, 64 of metrics",
     decoded="event loop",
     tests=(
         "attacks/test_connections.py::test_a_head_without_an_end_is_not_taken_whole",

@@ -13,8 +13,11 @@ from kardinal.runtime.descriptors import share
 
 __all__ = ["Listener"]
 
-BACKLOG = 32
-"""Connections that are accepted at once: fewer than a listener may have, so that none gives way before it is read."""
+ACCEPTED_AT_ONCE = 0.5
+"""Part of its connections that a listener accepts at once: as many more may come before the first of them is read.
+
+A client that finds this queue full tries again after a second, so a burst of deliveries should fit in.
+"""
 READ_BUFFER = 32 * 1024
 """Bytes of a body that are taken before it is read: twice as many, for each connection."""
 
@@ -32,7 +35,8 @@ class Listener:
     async def start(self, app: web.Application, address: str) -> str:
         """Listen on `address` (`host:port`, port 0 takes a free one) and return the URL."""
         host, port = split_address(address)
-        connections = Connections(most=share(self._most), per_address=self._per_address)
+        most = share(self._most)
+        connections = Connections(most=most, per_address=self._per_address)
         app.middlewares.insert(0, connections.watched)
         # Compressed bodies are left as they are: no client sends any, and a few bytes could become many.
         self._runner = web.AppRunner(
@@ -46,7 +50,8 @@ class Listener:
         await self._runner.setup()
         protocol = cast(web.Server, self._runner.server)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: connections.guarded(protocol()), host, port, backlog=BACKLOG)
+        backlog = int(most * ACCEPTED_AT_ONCE)
+        self._server = await loop.create_server(lambda: connections.guarded(protocol()), host, port, backlog=backlog)
         bound = self._server.sockets[0].getsockname()
         name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         return f"http://{name}:{bound[1]}"

@@ -40,7 +40,7 @@ from kardinal_controller.http.request import BundleRequest, check_against, parse
 
 __all__ = ["ApiServer"]
 
-CONNECTIONS = 128
+CONNECTIONS = 256
 """Connections at once."""
 POSTS_PER_MINUTE = 100
 """Bundles a minute per Pipeline; more are answered 429."""

@@ -31,7 +31,7 @@ from tests.support.world import World
 __all__ = ["shell"]
 
 REPOSITORY = "https://git.example.com/acme/gitops.git"
-CONNECTIONS = 128
+CONNECTIONS = 256
 """Connections of the webhook's listener."""
 MANY = 300
 SHORT = 0.2
