@@ -41,7 +41,9 @@ class WaitForMerge:
         if found.state != "merged":
             commit = await remote.repository.find(context.target, context.message.trailers)
             if commit is not None:
-                return await _pushed(found, commit, context, remote)
+                found = await remote.proposals.get(noted.number)  # it may have been merged since it was looked at
+                if found.state != "merged" and not _is_merging(context, remote, found):
+                    return await _pushed(found, commit, context, remote)
         if found.state == "open":
             kept = await keep(context, remote, found)
             looked = await _look(context, remote, kept)
@@ -58,6 +60,11 @@ class WaitForMerge:
                 f"pull request {noted.url} was merged into {found.base} and not into {context.target}: promote again",
             )
         return await _merged(found, context, remote)
+
+
+def _is_merging(context: StepContext, remote: Remote, found: PullRequest) -> bool:
+    """Return whether a merge of kardinal's own was cut short: provider `local` moves the base before it notes it."""
+    return found.state == "open" and context.merges_itself and remote.capabilities.local
 
 
 async def _look(context: StepContext, remote: Remote, kept: Kept) -> PullRequest | Waiting:

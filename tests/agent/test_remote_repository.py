@@ -68,7 +68,7 @@ def remote_step(server: SmartServer) -> JsonObject:
 async def test_a_promotion_lands_over_https(
     world: World, repository: GitRepository, server: SmartServer, data: dict[str, str]
 ) -> None:
-    agent = await start_agent(world, allow_local_repositories=False)
+    agent = await start_agent(world)
     await deploy(world)
     await world.apply(secret(server.url.removeprefix("https://"), **data))
     with capture_logs() as lines:
@@ -147,7 +147,7 @@ async def test_a_promotion_lands_over_ssh_with_the_key_of_its_secret(
     with serving_ssh(tmp_path / "ssh", key.public) as sshd:
         made = promotion_step(sshd.url(repository.path), provider="git")
         made["spec"]["git"]["secretRef"] = {"name": "git"}
-        await start_agent(world, allow_local_repositories=False)
+        await start_agent(world)
         await deploy(world)
         data = {"ssh-privatekey": key.private, "known_hosts": sshd.known_hosts}
         await world.apply(secret(f"127.0.0.1:{sshd.port}", **data))
@@ -168,7 +168,7 @@ async def test_a_secret_brings_the_authority_of_its_host(
     with serving(repository.path.parent, certificate) as server:
         text = certificate.read_text()
         data = {"username": USER, "password": PASSWORD, "ca.crt": text[text.index("-----BEGIN CERT") :]}
-        await start_agent(world, allow_local_repositories=False)
+        await start_agent(world)
         await deploy(world)
         await world.apply(secret(server.url.removeprefix("https://"), **data))
         await create(world, remote_step(server))
