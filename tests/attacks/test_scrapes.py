@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from kardinal.objects import SERVICE_ACCOUNT, ResourceType
 from kardinal.runtime import scrapes
@@ -125,7 +126,7 @@ async def test_a_stranger_with_many_tokens_causes_few_reviews_and_shuts_no_one_o
 
 
 async def test_a_program_that_may_not_ask_shows_no_metrics(
-    world: World, session: aiohttp.ClientSession, url: str, capsys: pytest.CaptureFixture[str]
+    world: World, session: aiohttp.ClientSession, url: str
 ) -> None:
     name = ACCOUNTS["controller"]
     role = await world.client.get(RESOURCES["ClusterRole"], name)
@@ -136,8 +137,9 @@ async def test_a_program_that_may_not_ask_shows_no_metrics(
     async def is_refused() -> bool:
         return (await scrape(session, url, "a-token"))[0] == 503
 
-    await world.until(is_refused)
-    assert "--metrics-auth=none" in capsys.readouterr().out
+    with capture_logs() as lines:
+        await world.until(is_refused)
+    assert "--metrics-auth=none" in str(lines)
 
 
 async def test_probes_are_open_and_an_agent_asks_as_well(world: World, session: aiohttp.ClientSession) -> None:

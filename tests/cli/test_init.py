@@ -58,7 +58,6 @@ async def test_the_provider_is_that_of_the_host_and_no_server_is_needed_to_print
         ("git@github.com:acme/gitops.git", "github"),
         ("https://gitlab.com/acme/gitops", "gitlab"),
         ("ssh://git@codeberg.org/acme/gitops", "forgejo"),
-        ("file:///srv/gitops.git", "local"),
     ],
 )
 async def test_the_host_tells_the_provider_however_the_address_is_written(
@@ -66,6 +65,13 @@ async def test_the_host_tells_the_provider_however_the_address_is_written(
 ) -> None:
     made = await printed(tmp_path, LINES.replace("https://github.com/acme/gitops", url))
     assert made["spec"]["git"]["provider"] == provider
+
+
+async def test_a_repository_on_this_machine_has_its_pull_requests_there(tmp_path: Path) -> None:
+    local = LINES.replace("https://github.com/acme/gitops", "file:///srv/gitops.git").replace(
+        "  secret: github-token\n", ""
+    )
+    assert (await printed(tmp_path, local))["spec"]["git"]["provider"] == "local"
 
 
 async def test_a_host_whose_name_tells_nothing_needs_its_provider(tmp_path: Path) -> None:
